@@ -1,0 +1,162 @@
+//! One server in the catalog: its definition, what it last said, and what follows from both.
+
+use std::sync::{Arc, OnceLock};
+
+use pegboard_guard::{policy_of, shorten};
+use pegboard_model::{
+    Approval, DiscoveryStatus, Policy, ServerName, ServerRecord, ServerSpec, ToolOverride,
+};
+
+use crate::search::SearchText;
+use crate::topic::categories;
+use crate::view::ToolView;
+
+/// A server as the catalog knows it.
+#[derive(Clone, Debug)]
+pub struct ServerEntry {
+    /// Its definition.
+    pub spec: Arc<ServerSpec>,
+    /// What is known from its last discoveries.
+    pub record: Arc<ServerRecord>,
+    /// Whether it is being discovered now.
+    pub discovering: bool,
+    /// Whether its tools are older than they should be; set by whoever knows the time.
+    pub stale: bool,
+    listed: Arc<[ListedTool]>,
+    search_texts: Arc<OnceLock<Vec<SearchText>>>,
+}
+
+/// What follows for one tool from its name and the configuration. Sorted by exposed name.
+#[derive(Debug)]
+pub(crate) struct ListedTool {
+    /// Its position in the record.
+    pub(crate) at: usize,
+    pub(crate) policy: Policy,
+    pub(crate) category: Arc<str>,
+    /// The user's own summary, cut to length.
+    pub(crate) summary: Option<Box<str>>,
+}
+
+impl ServerEntry {
+    /// An entry, with its listing made ready. No definition is parsed.
+    pub fn new(spec: Arc<ServerSpec>, record: Arc<ServerRecord>) -> Self {
+        let listed = list(&spec, &record).into();
+        Self {
+            spec,
+            record,
+            discovering: false,
+            stale: false,
+            listed,
+            search_texts: Arc::default(),
+        }
+    }
+
+    /// The same entry with another mark for a running discovery.
+    #[must_use]
+    pub fn with_discovering(mut self, discovering: bool) -> Self {
+        self.discovering = discovering;
+        self
+    }
+
+    /// The same entry with another mark for staleness.
+    #[must_use]
+    pub fn with_stale(mut self, stale: bool) -> Self {
+        self.stale = stale;
+        self
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &ServerName {
+        &self.spec.name
+    }
+
+    /// How its discovery stands.
+    pub fn status(&self) -> DiscoveryStatus {
+        if self.discovering {
+            DiscoveryStatus::Discovering
+        } else {
+            self.record.status
+        }
+    }
+
+    /// Whether its tools are offered at all: it is enabled, and a person agreed to it.
+    pub fn is_offered(&self) -> bool {
+        self.spec.enabled && self.spec.approval == Approval::Granted
+    }
+
+    /// Whether its tools were never received, or were received with another definition.
+    pub fn needs_discovery(&self) -> bool {
+        !self.record.is_known() || self.record.config != self.spec.hash
+    }
+
+    /// The tools that are offered, sorted by exposed name.
+    pub fn visible_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
+        self.all_tools().filter(ToolView::enabled)
+    }
+
+    /// Every tool that is known, offered or not, sorted by exposed name.
+    pub fn all_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
+        self.listed.iter().filter_map(move |listed| {
+            let tool = self.record.tools.get(listed.at)?;
+            Some(ToolView::of_server(self, tool, listed))
+        })
+    }
+
+    /// What the user says of one tool, by its own name.
+    pub(crate) fn user_words(&self, tool: &str) -> Option<&ToolOverride> {
+        if self.spec.tools.is_empty() {
+            return None;
+        }
+        self.spec.tools.get(tool)
+    }
+
+    /// The texts that a search reads, by position in the record; made at the first search.
+    pub(crate) fn search_texts(&self) -> &[SearchText] {
+        self.search_texts.get_or_init(|| {
+            self.record
+                .tools
+                .iter()
+                .map(|tool| SearchText::of(tool, self.user_words(&tool.name)))
+                .collect()
+        })
+    }
+}
+
+fn list(spec: &ServerSpec, record: &ServerRecord) -> Vec<ListedTool> {
+    let derived = match &spec.category {
+        Some(category) => {
+            let category: Arc<str> = Arc::from(category.as_str());
+            vec![category; record.tools.len()]
+        }
+        None => categories(
+            spec.name.as_str(),
+            record.tools.iter().map(|tool| tool.name.as_str()),
+        ),
+    };
+    let mut listed: Vec<ListedTool> = record
+        .tools
+        .iter()
+        .zip(derived)
+        .enumerate()
+        .map(|(at, (tool, category))| {
+            let words = spec.tools.get(&tool.name);
+            let own = words.and_then(|words| words.category.as_deref());
+            let summary = words
+                .and_then(|words| words.summary.as_deref())
+                .map(shorten);
+            ListedTool {
+                at,
+                policy: policy_of(spec, &tool.name),
+                category: own.map_or(category, Arc::from),
+                summary: summary
+                    .filter(|line| !line.is_empty())
+                    .map(String::into_boxed_str),
+            }
+        })
+        .collect();
+    let exposed = |listed: &ListedTool| record.tools.get(listed.at).map(|tool| &tool.exposed);
+    if !listed.is_sorted_by_key(exposed) {
+        listed.sort_by(|one, other| exposed(one).cmp(&exposed(other)));
+    }
+    listed
+}

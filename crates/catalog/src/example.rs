@@ -1,0 +1,228 @@
+//! One valid call of a tool, made from its schema and checked against it.
+
+use pegboard_guard::ArgumentCheck;
+use serde_json::{Map, Value, json};
+
+use crate::flatten::flatten;
+use crate::sample::sample_text;
+
+/// Objects and lists that are made inside each other.
+const LEVELS: usize = 8;
+/// Items of a list, and fields of an object, that are made.
+const ITEMS: usize = 40;
+/// Alternatives that are tried where a schema has several.
+const BRANCHES: usize = 4;
+
+/// How a value is made; each try is another way.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Which alternative of `anyOf` and `oneOf`.
+    branch: usize,
+    /// Whether `default` and `examples` are taken.
+    hints: bool,
+    /// Whether fields are made that are not required.
+    all: bool,
+}
+
+/// Arguments that fit a schema: what is required, with the schema's own examples, defaults and choices
+/// where it has some. `None` rather than a wrong one.
+pub fn generate_example(input_schema: &str) -> Option<Value> {
+    let check = ArgumentCheck::with_formats(input_schema)?;
+    let root: Value = serde_json::from_str(input_schema).ok()?;
+    let fits = |arguments: &Value| {
+        arguments.is_object()
+            && check
+                .faults(arguments)
+                .is_some_and(|faults| faults.is_empty())
+    };
+    if let Some(given) = root
+        .get("examples")
+        .and_then(|examples| examples.get(0))
+        .filter(|given| fits(given))
+    {
+        return Some(given.clone());
+    }
+    let ways = (0..BRANCHES).flat_map(|branch| {
+        let ways = [(true, false), (false, false), (true, true), (false, true)];
+        ways.map(|(hints, all)| Way { branch, hints, all })
+    });
+    // Arguments are an object even where the schema does not say so.
+    let mut tries = ways.map(|way| {
+        let flat = flatten(&root, &root, way.branch);
+        given(&flat, way).unwrap_or_else(|| make_object(&root, &flat, way, LEVELS))
+    });
+    tries.find(fits)
+}
+
+fn make(root: &Value, flat: &Map<String, Value>, name: &str, way: Way, levels: usize) -> Value {
+    if let Some(given) = given(flat, way) {
+        return given;
+    }
+    let Some(levels) = levels.checked_sub(1) else {
+        return Value::Null;
+    };
+    match kind(flat) {
+        "object" => make_object(root, flat, way, levels),
+        "array" => make_array(root, flat, name, way, levels),
+        "integer" | "number" => make_number(flat),
+        "boolean" => json!(true),
+        "null" => Value::Null,
+        _ => Value::from(sample_text(flat, name)),
+    }
+}
+
+/// A value that the schema itself names.
+fn given(flat: &Map<String, Value>, way: Way) -> Option<Value> {
+    if let Some(only) = flat.get("const") {
+        return Some(only.clone());
+    }
+    let listed = flat.get("enum").and_then(Value::as_array);
+    let listed = listed.and_then(|values| values.iter().find(|value| !value.is_null()));
+    let hinted = || {
+        let examples = flat.get("examples").and_then(|examples| examples.get(0));
+        let hints = [flat.get("default"), examples, flat.get("example")];
+        hints.into_iter().flatten().find(|hint| !hint.is_null())
+    };
+    let hinted = if way.hints { hinted() } else { None };
+    hinted.or(listed).cloned()
+}
+
+fn kind(flat: &Map<String, Value>) -> &str {
+    match flat.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|kind| *kind != "null")
+            .unwrap_or("null"),
+        _ if flat.contains_key("properties") => "object",
+        _ if flat.contains_key("items") => "array",
+        _ if flat.contains_key("minimum") || flat.contains_key("maximum") => "number",
+        _ => "string",
+    }
+}
+
+fn make_object(root: &Value, flat: &Map<String, Value>, way: Way, levels: usize) -> Value {
+    let empty = Map::new();
+    let properties = flat
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let required: Vec<&str> = flat
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let least = count(flat, "minProperties").unwrap_or(0);
+    let mut made = Map::new();
+    let make_field = |name: &str| {
+        let schema = properties
+            .get(name)
+            .or_else(|| flat.get("additionalProperties"));
+        let schema = schema.unwrap_or(&Value::Null);
+        make(root, &flatten(root, schema, way.branch), name, way, levels)
+    };
+    for name in required.iter().take(ITEMS) {
+        made.insert((*name).to_owned(), make_field(name));
+    }
+    for name in properties.keys().take(ITEMS) {
+        if (way.all || made.len() < least) && !made.contains_key(name) {
+            made.insert(name.clone(), make_field(name));
+        }
+    }
+    for number in 1..=ITEMS {
+        if made.len() >= least.min(ITEMS) {
+            break;
+        }
+        made.insert(format!("key{number}"), make_field("key"));
+    }
+    Value::Object(made)
+}
+
+fn make_array(
+    root: &Value,
+    flat: &Map<String, Value>,
+    name: &str,
+    way: Way,
+    levels: usize,
+) -> Value {
+    let most = count(flat, "maxItems").unwrap_or(ITEMS).min(ITEMS);
+    let wanted = count(flat, "minItems").unwrap_or(0).max(1).min(most);
+    let fixed = flat
+        .get("prefixItems")
+        .or_else(|| flat.get("items").filter(|items| items.is_array()));
+    if let Some(schemas) = fixed.and_then(Value::as_array) {
+        let items = schemas.iter().take(ITEMS);
+        return items
+            .map(|schema| make(root, &flatten(root, schema, way.branch), name, way, levels))
+            .collect();
+    }
+    let schema = flat
+        .get("items")
+        .or_else(|| flat.get("contains"))
+        .unwrap_or(&Value::Null);
+    let inner = flatten(root, schema, way.branch);
+    let unique = flat.get("uniqueItems") == Some(&Value::Bool(true));
+    let item = |number: usize| {
+        let listed = inner.get("enum").and_then(|values| values.get(number));
+        match (listed, make(root, &inner, name, way, levels)) {
+            (Some(value), _) if number > 0 => value.clone(),
+            (_, Value::String(text)) if unique && number > 0 => {
+                Value::from(format!("{text}{number}"))
+            }
+            (_, Value::Number(first)) if unique && number > 0 => {
+                json!(
+                    first
+                        .as_i64()
+                        .unwrap_or_default()
+                        .saturating_add(number as i64)
+                )
+            }
+            (_, value) => value,
+        }
+    };
+    (0..wanted).map(item).collect()
+}
+
+fn make_number(flat: &Map<String, Value>) -> Value {
+    let bound = |key: &str| flat.get(key).and_then(Value::as_f64);
+    let whole = kind(flat) == "integer";
+    let nudge = if whole { 1.0 } else { 0.5 };
+    // Draft 4 writes `exclusiveMinimum: true` beside `minimum`.
+    let strictly = |key: &str| flat.get(key) == Some(&Value::Bool(true));
+    let low = bound("exclusiveMinimum")
+        .or_else(|| bound("minimum").filter(|_| strictly("exclusiveMinimum")))
+        .map(|low| low + nudge)
+        .or_else(|| bound("minimum"));
+    let high = bound("exclusiveMaximum")
+        .map(|high| high - nudge)
+        .or_else(|| bound("maximum"));
+    let mut value = match (low, high) {
+        (Some(low), _) if low > 1.0 => low,
+        (_, Some(high)) if high < 1.0 => high.max(low.unwrap_or(high)),
+        (Some(low), Some(high)) if high < 1.0 => f64::midpoint(low, high),
+        _ => 1.0,
+    };
+    if let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) {
+        value = (value / step).ceil() * step;
+    }
+    if whole {
+        value = value.ceil();
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the range is checked before"
+    )]
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return json!(value as i64);
+    }
+    json!(value)
+}
+
+fn count(flat: &Map<String, Value>, key: &str) -> Option<usize> {
+    flat.get(key)
+        .and_then(Value::as_u64)
+        .and_then(|count| usize::try_from(count).ok())
+}

@@ -1,0 +1,188 @@
+//! From a name that somebody wrote to the one tool that is meant.
+
+use std::sync::Arc;
+
+use pegboard_model::{
+    Approval, Foreign, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
+};
+
+use crate::entry::ServerEntry;
+use crate::snapshot::Catalog;
+use crate::view::ToolView;
+
+/// Characters of a written name in a message.
+const SHOWN: usize = 100;
+/// Candidates that a message names.
+const CANDIDATES: usize = 5;
+
+impl Catalog {
+    /// Finds a tool by its exposed name, by `server__tool` or `server/tool`, or by its bare name when
+    /// only one server has it. An error says why not, and names what may have been meant.
+    pub fn find(&self, written: &str) -> ToolResult<ToolView<'_>> {
+        let written = written.trim();
+        if let Some(tool) = self.static_tool(written) {
+            return Ok(ToolView::of_host(tool));
+        }
+        match ToolRef::parse(written) {
+            None => Err(ToolError::new(
+                Reason::ToolNameInvalid,
+                format!("`{}` is not a tool's name", shown(written)),
+            )),
+            Some(ToolRef::Bare(name)) => self.find_bare(name),
+            Some(ToolRef::Qualified { server, tool }) => match self.server(&server) {
+                Some(entry) => self.find_at(entry, tool, written),
+                // A tool's own name may look like a server and a tool.
+                None => self.find_bare(written).map_err(|error| match error.reason {
+                    Reason::ToolUnknown => self.unknown_server(server.as_str(), written),
+                    _ => error,
+                }),
+            },
+        }
+    }
+
+    fn find_at<'a>(
+        &'a self,
+        entry: &'a Arc<ServerEntry>,
+        tool: &str,
+        written: &str,
+    ) -> ToolResult<ToolView<'a>> {
+        let alias = format!("{}{SEPARATOR}{tool}", entry.name());
+        let found = entry
+            .all_tools()
+            .find(|view| view.name() == tool)
+            .or_else(|| {
+                entry
+                    .all_tools()
+                    .find(|view| view.exposed().as_str() == alias)
+            });
+        if let Some(refusal) = refusal(entry) {
+            return Err(refusal);
+        }
+        match found {
+            Some(view) => self.offered(view),
+            None => Err(self.unknown_tool(entry, written)),
+        }
+    }
+
+    fn find_bare(&self, name: &str) -> ToolResult<ToolView<'_>> {
+        let named: Vec<ToolView<'_>> = self
+            .all_tools()
+            .filter(|view| view.name() == name)
+            .collect();
+        let offered: Vec<ToolView<'_>> = named.iter().copied().filter(ToolView::enabled).collect();
+        match (offered.as_slice(), named.as_slice()) {
+            ([one], _) => Ok(*one),
+            ([], [one]) => self.offered(*one),
+            ([], []) => {
+                if let Some((server, _)) =
+                    name.split_once(SEPARATOR).or_else(|| name.split_once('/'))
+                {
+                    return Err(self.unknown_server(server, name));
+                }
+                Err(ToolError::new(
+                    Reason::ToolUnknown,
+                    format!("no tool is called `{}`", shown(name)),
+                )
+                .with_nearest(self.near_tools(name)))
+            }
+            ([], several) | (several, _) => {
+                let names: Vec<String> = several
+                    .iter()
+                    .take(CANDIDATES)
+                    .map(|view| view.exposed().to_string())
+                    .collect();
+                let (count, listed) = (several.len(), names.join("`, `"));
+                let message = format!("`{}` is the name of {count} tools: `{listed}`", shown(name));
+                Err(ToolError::new(Reason::ToolAmbiguous, message).with_nearest(names))
+            }
+        }
+    }
+
+    /// The tool, unless something keeps it from being offered.
+    fn offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
+        let Some(entry) = view.entry() else {
+            return Ok(view);
+        };
+        if let Some(refusal) = refusal(entry) {
+            return Err(refusal);
+        }
+        let name = view.exposed().as_str();
+        if !view.enabled() {
+            let rule = pegboard_guard::decide(&entry.spec, view.name()).rule;
+            let message = format!("`{name}` is disabled by {rule}");
+            return Err(ToolError::new(Reason::ToolDisabled, message)
+                .at_server(entry.name())
+                .at_tool(name));
+        }
+        if self.static_tool(name).is_some() {
+            let message = format!(
+                "`{name}` of server `{}` gives way to a static tool",
+                entry.name()
+            );
+            return Err(ToolError::new(Reason::NameReserved, message)
+                .at_server(entry.name())
+                .at_tool(name));
+        }
+        Ok(view)
+    }
+
+    fn unknown_tool(&self, entry: &ServerEntry, written: &str) -> ToolError {
+        let server = entry.name();
+        let known = match (entry.record.is_known(), entry.discovering) {
+            (true, _) => "",
+            (false, true) => "; its tools are being discovered",
+            (false, false) => "; its tools are not known yet",
+        };
+        let message = format!("server `{server}` has no tool `{}`{known}", shown(written));
+        let error = ToolError::new(Reason::ToolUnknown, message).at_server(server);
+        let error = error.with_nearest(self.near_tools(written));
+        if known.is_empty() {
+            error
+        } else {
+            error.with_remedy(format!(
+                "Ask for its tools with `pegboard refresh {server}`."
+            ))
+        }
+    }
+
+    fn unknown_server(&self, server: &str, written: &str) -> ToolError {
+        let message = format!("no server is called `{}`", shown(server));
+        let mut nearest = self.near_servers(server);
+        if let Some(corrected) =
+            ServerName::corrected(server).and_then(|name| ServerName::parse(&name).ok())
+            && self.server(&corrected).is_some()
+            && !nearest.iter().any(|name| name == corrected.as_str())
+        {
+            nearest.insert(0, corrected.to_string());
+        }
+        if nearest.is_empty() {
+            nearest = self.near_tools(written);
+        }
+        ToolError::new(Reason::ServerUnknown, message).with_nearest(nearest)
+    }
+}
+
+/// Why nothing of a server is offered, when that is so.
+fn refusal(entry: &ServerEntry) -> Option<ToolError> {
+    let server = entry.name();
+    let (reason, message) = match entry.spec.approval {
+        Approval::Pending => (
+            Reason::ServerPending,
+            format!("server `{server}` waits for somebody to agree to it"),
+        ),
+        Approval::Changed => (
+            Reason::ConfigChanged,
+            format!("server `{server}` has changed since it was agreed to"),
+        ),
+        Approval::Granted if !entry.spec.enabled => (
+            Reason::ServerDisabled,
+            format!("server `{server}` is disabled"),
+        ),
+        Approval::Granted => return None,
+    };
+    Some(ToolError::new(reason, message).at_server(server))
+}
+
+fn shown(text: &str) -> String {
+    Foreign::new(text).shortened(SHOWN).to_string()
+}

@@ -1,0 +1,47 @@
+//! Everything that is known of servers and tools without talking to any server, and every view of it.
+//!
+//! Invariant: no async, no files, no network, no processes, no threads, no clock: time comes in as an
+//! argument.
+//! Invariant: a `Catalog` never changes; a change makes a new one, at the cost of one pointer a server.
+//! Invariant: making and listing a catalog parses no definition; only looking closely at one tool does.
+//! Invariant: every listing is sorted by exposed name, and the same catalog gives the same bytes.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by people; boxing each would help nobody"
+)]
+
+mod conflict;
+mod delta;
+mod describe;
+mod difference;
+mod entry;
+mod example;
+mod find;
+mod flatten;
+mod listing;
+mod near;
+mod parameters;
+mod related;
+mod sample;
+mod sample_pattern;
+mod search;
+mod snapshot;
+mod static_tool;
+mod statistics;
+mod topic;
+mod view;
+mod words;
+
+pub use conflict::Conflict;
+pub use delta::{ChangedTool, Delta};
+pub use describe::{Description, describe};
+pub use entry::ServerEntry;
+pub use example::generate_example;
+pub use listing::{ListingFilter, write_listing};
+pub use parameters::{Parameter, parameters};
+pub use search::Hit;
+pub use snapshot::Catalog;
+pub use static_tool::{STATIC_CATEGORY, StaticTool};
+pub use statistics::{CacheStatistics, CachedServer, ServerCounts, Statistics};
+pub use view::ToolView;

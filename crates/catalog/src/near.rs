@@ -1,0 +1,66 @@
+//! Names that may have been meant.
+
+use crate::snapshot::Catalog;
+
+/// Names that are offered.
+const NEAREST: usize = 5;
+/// Characters of a wrong name that are compared.
+const COMPARED: usize = 128;
+/// How alike two names must be, from 0 to 1.
+const ALIKE: f64 = 0.6;
+
+impl Catalog {
+    /// The exposed names of tools nearest to a name that is not one, the nearest first.
+    pub fn near_tools(&self, wrong: &str) -> Vec<String> {
+        let wrong = folded(wrong);
+        let bare = bare(&wrong).to_owned();
+        nearest(self.tools().map(|view| {
+            let name = view.exposed().as_str();
+            let likeness =
+                likeness(&wrong, &folded(name)).max(likeness(&bare, &folded(view.name())));
+            (likeness, name)
+        }))
+    }
+
+    /// The names of servers nearest to a name that is not one, the nearest first.
+    pub fn near_servers(&self, wrong: &str) -> Vec<String> {
+        let wrong = folded(wrong);
+        nearest(self.servers().map(|entry| {
+            let name = entry.name().as_str();
+            (likeness(&wrong, name), name)
+        }))
+    }
+}
+
+fn nearest<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> Vec<String> {
+    let mut alike: Vec<(f64, &str)> = names.filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    alike.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+    alike
+        .into_iter()
+        .take(NEAREST)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}
+
+fn likeness(wrong: &str, name: &str) -> f64 {
+    let edits = strsim::normalized_damerau_levenshtein(wrong, name);
+    // Somebody who writes half of a name means it, though the edits are many.
+    let part = wrong.len() >= 3 && name.contains(wrong);
+    if part { edits.max(0.75) } else { edits }
+}
+
+fn folded(name: &str) -> String {
+    let name = name.trim().chars().take(COMPARED);
+    name.flat_map(char::to_lowercase)
+        .map(|c| if matches!(c, '-' | '.' | ' ') { '_' } else { c })
+        .collect()
+}
+
+/// What follows the first separator, where there is one.
+fn bare(name: &str) -> &str {
+    let rest = name
+        .split_once("__")
+        .or_else(|| name.split_once('/'))
+        .map(|(_, rest)| rest);
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(name)
+}

@@ -1,0 +1,16 @@
+//! The catalog as its readers use it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::result_large_err,
+    reason = "a broken fixture must fail its test"
+)]
+
+mod changes;
+mod describing;
+mod fixture;
+mod listing;
+mod names;
+mod registry;
+mod searching;

@@ -1,0 +1,149 @@
+use pegboard_catalog::Catalog;
+use pegboard_model::{Approval, Policy, Reason};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::fixture::{catalog, configured, entry, name, spec};
+
+#[track_caller]
+fn check(catalog: &Catalog, written: &str, expected: Result<&str, Reason>) {
+    let got = catalog
+        .find(written)
+        .map(|view| view.exposed().as_str())
+        .map_err(|error| error.reason);
+    assert_eq!(got, expected, "{written:?}");
+}
+
+#[test]
+fn r_reg_06_a_written_name_leads_to_the_server_and_its_own_name() {
+    let catalog = catalog(&[
+        "github: close_issue search fs/read a__b",
+        "node: __node_version",
+        "gitlab: search",
+    ]);
+    check(&catalog, "github__close_issue", Ok("github__close_issue"));
+    check(&catalog, "github/close_issue", Ok("github__close_issue"));
+    check(&catalog, " close_issue ", Ok("github__close_issue"));
+    check(&catalog, "github__a__b", Ok("github__a__b"));
+    check(&catalog, "node____node_version", Ok("node____node_version"));
+    let view = catalog.find("github/fs/read").unwrap();
+    assert_eq!(
+        (view.server(), view.name()),
+        (Some(&name("github")), "fs/read")
+    );
+    let alias = view.exposed().to_string();
+    assert_eq!(catalog.find(&alias).unwrap().name(), "fs/read");
+    assert_eq!(
+        catalog.find("fs/read").unwrap().name(),
+        "fs/read",
+        "a bare name with a slash"
+    );
+    assert_eq!(
+        catalog.find("a__b").unwrap().name(),
+        "a__b",
+        "a bare name with the separator"
+    );
+}
+
+#[test]
+fn r_reg_02_names_that_are_none_are_refused() {
+    let catalog = catalog(&["github: x"]);
+    for invalid in ["", "  ", "__x", "github__", "/x", "github/"] {
+        check(&catalog, invalid, Err(Reason::ToolNameInvalid));
+    }
+}
+
+#[test]
+fn r_reg_01_what_is_not_found_is_answered_with_the_nearest_names() {
+    let catalog = catalog(&["github: close_issue list_issues search", "gitlab: search"]);
+    let nearest = |written: &str, reason: Reason| {
+        let error = catalog.find(written).unwrap_err();
+        assert_eq!(error.reason, reason, "{written}");
+        error.nearest
+    };
+    assert_eq!(
+        nearest("clos_isue", Reason::ToolUnknown)[0],
+        "github__close_issue"
+    );
+    assert_eq!(
+        nearest("github__list_issue", Reason::ToolUnknown)[0],
+        "github__list_issues"
+    );
+    assert_eq!(nearest("githb/search", Reason::ServerUnknown)[0], "github");
+    assert_eq!(
+        nearest("Git-Hub/search", Reason::ServerUnknown)[0],
+        "github"
+    );
+    assert_eq!(
+        nearest("search", Reason::ToolAmbiguous),
+        ["github__search", "gitlab__search"]
+    );
+    assert!(nearest("qqqqqqqqqqqqqqqqqqqq", Reason::ToolUnknown).is_empty());
+    assert!(catalog.near_tools("e").len() <= 5);
+    let hostile = catalog.find("\u{1b}[2J").unwrap_err();
+    assert!(!hostile.message.contains('\u{1b}'), "{}", hostile.message);
+}
+
+#[test]
+fn r_reg_06_why_a_known_tool_is_not_offered_is_told() {
+    let mut off = spec("off");
+    off.enabled = false;
+    let mut pending = spec("pending");
+    pending.approval = Approval::Pending;
+    let mut changed = spec("changed");
+    changed.approval = Approval::Changed;
+    let mut partly = spec("partly");
+    partly.policies.insert("x_*".into(), Policy::Disable);
+    let catalog = [(off, "a"), (pending, "b"), (changed, "c"), (partly, "x_d")]
+        .into_iter()
+        .fold(Catalog::default(), |catalog, (spec, tool)| {
+            catalog
+                .with_server(configured(spec, &[json!({"name": tool})]))
+                .0
+        });
+    check(&catalog, "off/a", Err(Reason::ServerDisabled));
+    check(&catalog, "a", Err(Reason::ServerDisabled));
+    check(&catalog, "off/unknown", Err(Reason::ServerDisabled));
+    check(&catalog, "pending__b", Err(Reason::ServerPending));
+    check(&catalog, "changed/c", Err(Reason::ConfigChanged));
+    check(&catalog, "partly/x_d", Err(Reason::ToolDisabled));
+    check(&catalog, "x_d", Err(Reason::ToolDisabled));
+    let error = catalog.find("x_d").unwrap_err();
+    assert!(
+        error.message.contains("policies.\"x_*\""),
+        "{}",
+        error.message
+    );
+}
+
+#[test]
+fn a_tool_that_is_offered_once_is_found_by_its_bare_name() {
+    let mut off = spec("off");
+    off.enabled = false;
+    let catalog = catalog(&["on: search"])
+        .with_server(configured(off, &[json!({"name": "search"})]))
+        .0;
+    check(&catalog, "search", Ok("on__search"));
+}
+
+proptest! {
+    #[test]
+    fn r_reg_06_every_exposed_name_is_found_again(names in prop::collection::btree_set("(?s).{1,40}", 1..8)) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let catalog = Catalog::default().with_server(entry("files", &names)).0;
+        for view in catalog.tools() {
+            let found = catalog.find(view.exposed().as_str()).unwrap();
+            prop_assert_eq!(found.name(), view.name());
+        }
+        prop_assert_eq!(catalog.tools().count(), names.len());
+    }
+
+    #[test]
+    fn any_written_name_gets_an_answer(written in "(?s).{0,200}") {
+        let catalog = catalog(&["github: close_issue search"]);
+        if let Err(error) = catalog.find(&written) {
+            prop_assert!(!error.message.chars().any(char::is_control));
+            prop_assert!(error.nearest.len() <= 6);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Which servers of which projects a person has agreed to run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pegboard_model::{Approval, ConfigHash, ServerName};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
+use crate::permission::writable_by_others;
+use crate::problem::Problem;
+
+/// Largest file that is read; an agreement takes about 200 bytes.
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+
+/// The agreements of this user, kept in `agreements.json` of the state folder.
+///
+/// An agreement binds a project's folder, a server's name and the hash of its definition. A file that
+/// is damaged, or that other users could have written, counts as empty.
+#[derive(Debug)]
+pub struct Agreements {
+    path: PathBuf,
+    content: Content,
+}
+
+/// Hashes by project folder and server name.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    agreed: BTreeMap<String, BTreeMap<String, ConfigHash>>,
+}
+
+impl Agreements {
+    /// Reads the agreements; there may be none yet.
+    pub fn open(state_dir: &Path) -> Self {
+        let path = state_dir.join("agreements.json");
+        Self {
+            content: read(&path),
+            path,
+        }
+    }
+
+    /// Whether this definition of a project's server was agreed to.
+    pub fn approval(&self, project: &Path, server: &ServerName, hash: &ConfigHash) -> Approval {
+        let servers = self.content.agreed.get(&folder_key(project));
+        match servers.and_then(|servers| servers.get(server.as_str())) {
+            Some(agreed) if agreed == hash => Approval::Granted,
+            Some(_) => Approval::Changed,
+            None => Approval::Pending,
+        }
+    }
+
+    /// Agrees to exactly this definition.
+    pub fn grant(
+        &mut self,
+        project: &Path,
+        server: &ServerName,
+        hash: &ConfigHash,
+    ) -> Result<(), Problem> {
+        self.change(|content| {
+            let servers = content.agreed.entry(folder_key(project)).or_default();
+            servers.insert(server.to_string(), *hash);
+        })
+    }
+
+    /// Takes an agreement back; answers whether there was one.
+    pub fn revoke(&mut self, project: &Path, server: &ServerName) -> Result<bool, Problem> {
+        let mut found = false;
+        self.change(|content| {
+            let key = folder_key(project);
+            if let Some(servers) = content.agreed.get_mut(&key) {
+                found = servers.remove(server.as_str()).is_some();
+                if servers.is_empty() {
+                    content.agreed.remove(&key);
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), Problem> {
+        let write = || -> std::io::Result<Content> {
+            create_private_folder(self.path.parent().unwrap_or(Path::new(".")))?;
+            let _lock = WriteLock::take(&self.path)?;
+            let mut content = read(&self.path);
+            change(&mut content);
+            write_file_atomically(&self.path, &serde_json::to_vec_pretty(&content)?, 0o600)?;
+            Ok(content)
+        };
+        self.content = write().map_err(|error| Problem::io(&self.path, "write", &error))?;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Content {
+    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= LARGEST_FILE);
+    if !small || writable_by_others(path).is_some() {
+        return Content::default();
+    }
+    std::fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+/// One folder has one key, however it was reached.
+fn folder_key(project: &Path) -> String {
+    let folder = project
+        .canonicalize()
+        .unwrap_or_else(|_| project.to_owned());
+    folder.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agreement_binds_folder_name_and_definition() {
+        let state = tempfile::tempdir().unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let server = ServerName::parse("files").unwrap();
+        let (hash, changed) = (ConfigHash([1; 32]), ConfigHash([2; 32]));
+        let mut agreements = Agreements::open(&state.path().join("new"));
+        assert_eq!(
+            agreements.approval(project.path(), &server, &hash),
+            Approval::Pending
+        );
+        agreements.grant(project.path(), &server, &hash).unwrap();
+        let mut agreements = Agreements::open(&state.path().join("new"));
+        assert_eq!(
+            agreements.approval(project.path(), &server, &hash),
+            Approval::Granted
+        );
+        assert_eq!(
+            agreements.approval(project.path(), &server, &changed),
+            Approval::Changed
+        );
+        assert_eq!(
+            agreements.approval(other.path(), &server, &hash),
+            Approval::Pending
+        );
+        assert!(agreements.revoke(project.path(), &server).unwrap());
+        assert!(!agreements.revoke(project.path(), &server).unwrap());
+        assert_eq!(
+            agreements.approval(project.path(), &server, &hash),
+            Approval::Pending
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn agreements_that_others_could_have_written_do_not_count() {
+        use std::os::unix::fs::PermissionsExt;
+        let state = tempfile::tempdir().unwrap();
+        let server = ServerName::parse("files").unwrap();
+        let hash = ConfigHash([1; 32]);
+        Agreements::open(state.path())
+            .grant(state.path(), &server, &hash)
+            .unwrap();
+        let file = state.path().join("agreements.json");
+        let approval = || Agreements::open(state.path()).approval(state.path(), &server, &hash);
+        assert_eq!(approval(), Approval::Granted);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(approval(), Approval::Pending);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&file, "{ broken").unwrap();
+        assert_eq!(approval(), Approval::Pending);
+    }
+}

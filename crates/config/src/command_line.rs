@@ -1,0 +1,128 @@
+//! The command or address of a server as a person must see it before agreeing.
+
+use pegboard_model::{Foreign, Template, Transport};
+
+use crate::explain::shown_url;
+use crate::sensitive::secret_arguments;
+use crate::template::hidden;
+
+/// The exact, untruncated command or url as it was written, with `${…}` unresolved: words are quoted as
+/// a shell would need them, and no character can hide.
+pub fn command_line(transport: &Transport) -> String {
+    match transport {
+        Transport::Stdio { command, args, .. } => {
+            let words = std::iter::once(command)
+                .chain(args)
+                .map(|word| quoted(word.written()));
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Transport::Http { url, .. } => Foreign::new(url.written()).to_string(),
+    }
+}
+
+/// The same for places where nobody is asked to agree: without what may be secret in it.
+pub fn shown_command_line(transport: &Transport) -> String {
+    match transport {
+        Transport::Stdio { command, args, .. } => {
+            let flags = secret_arguments(args.iter().map(Template::written));
+            let args = args.iter().zip(flags).map(|(arg, secret)| {
+                if secret {
+                    hidden(arg.written())
+                } else {
+                    quoted(arg.written())
+                }
+            });
+            let words = std::iter::once(quoted(command.written())).chain(args);
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Transport::Http { url, .. } => shown_url(url.written()),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./${}~-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    let escaped = Foreign::new(word).to_string();
+    if escaped == word {
+        return format!("'{}'", word.replace('\'', "'\\''"));
+    }
+    // With an escape inside, a written backslash must not look like one.
+    let parts = word
+        .split('\\')
+        .map(|part| Foreign::new(part).to_string().replace('\'', "\\'"));
+    format!("$'{}'", parts.collect::<Vec<_>>().join("\\\\"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pegboard_model::{Secret, TemplatePart};
+
+    #[track_caller]
+    fn check(words: &[&str], expected: &str) {
+        let mut words = words.iter().map(|word| Template::literal(*word));
+        let command = words.next().unwrap();
+        let transport = Transport::Stdio {
+            command,
+            args: words.collect(),
+            env: Default::default(),
+            cwd: None,
+        };
+        assert_eq!(command_line(&transport), expected);
+    }
+
+    #[test]
+    fn the_whole_command_is_shown_and_nothing_in_it_can_hide() {
+        check(
+            &["npx", "-y", "server@1.2.3", "--token=${TOKEN}"],
+            "npx -y server@1.2.3 --token=${TOKEN}",
+        );
+        check(
+            &["sh", "-c", "rm -rf ~; echo 'x'"],
+            "sh -c 'rm -rf ~; echo '\\''x'\\'''",
+        );
+        check(
+            &["a", "", "b\u{202e}c", "d\n\\e"],
+            "a '' $'b\\u{202e}c' $'d\\n\\\\e'",
+        );
+        let long = "x".repeat(100_000);
+        check(&[&long], &long);
+    }
+
+    #[test]
+    fn r_cfg_08_secrets_among_the_arguments_are_hidden_where_nobody_agrees() {
+        let args = [
+            "--token",
+            "canary",
+            "--key=canary",
+            "--token=${TOKEN}",
+            "plain",
+        ];
+        let transport = Transport::Stdio {
+            command: Template::literal("run"),
+            args: args.map(Template::literal).to_vec(),
+            env: Default::default(),
+            cwd: None,
+        };
+        let shown = shown_command_line(&transport);
+        assert_eq!(shown, "run --token *** *** ***${TOKEN} plain");
+        assert!(
+            command_line(&transport).contains("canary"),
+            "who agrees sees all"
+        );
+    }
+
+    #[test]
+    fn r_cfg_08_the_command_shows_references_and_not_their_values() {
+        let part = TemplatePart::Known(Secret::new("https://host/?key=canary"));
+        let url = Template::new("${URL}", vec![part]);
+        let shown = command_line(&Transport::Http {
+            url,
+            headers: Default::default(),
+            bearer: None,
+        });
+        assert_eq!(shown, "${URL}");
+    }
+}

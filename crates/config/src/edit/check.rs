@@ -1,0 +1,161 @@
+//! Whether a changed text says what it should, and nothing else.
+
+use std::path::Path;
+
+use pegboard_model::{Limits, Reason};
+use serde_json::{Map, Value};
+
+use super::plan::Step;
+use crate::environment::Environment;
+use crate::node::Node;
+use crate::problem::{Problem, Severity, shown_path};
+use crate::server::read_server;
+use crate::settings::Settings;
+use crate::template::Values;
+use crate::text::SourceText;
+use crate::typed::Typed;
+
+/// Compares the changed file with the old one after the same change to plain values: whatever the
+/// editing of the text did, it did only this.
+pub(super) fn same_otherwise(
+    old: &SourceText,
+    new: &SourceText,
+    step: &Step,
+) -> Result<(), Problem> {
+    let json = |source: &SourceText| match source.tree().map(Node::to_json) {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    let mut expected = json(old);
+    let place = step.place();
+    let servers = expected
+        .entry(place.root.clone())
+        .or_insert_with(|| Value::Object(Map::new()));
+    if servers.is_null() {
+        *servers = Value::Object(Map::new());
+    }
+    if let Some(servers) = servers.as_object_mut() {
+        match step {
+            Step::Put { fields, .. } => {
+                servers.insert(
+                    place.key.clone(),
+                    Value::Object(fields.iter().cloned().collect()),
+                );
+            }
+            Step::Remove { .. } => drop(servers.remove(&place.key)),
+            Step::Set { path, value, .. } => {
+                if let Some(server) = servers.get_mut(&place.key) {
+                    set_json(server, path, value.as_ref());
+                }
+            }
+        }
+    }
+    let mut found = json(new);
+    for map in [&mut expected, &mut found] {
+        map.retain(|key, value| {
+            let root = matches!(key.as_str(), "servers" | "mcpServers");
+            !(root && (value.is_null() || value.as_object().is_some_and(Map::is_empty)))
+        });
+    }
+    if expected == found {
+        Ok(())
+    } else {
+        Err(by_hand(old, step))
+    }
+}
+
+/// Sets or removes a value inside another.
+pub(super) fn set_json(target: &mut Value, path: &[String], value: Option<&Value>) {
+    let Some((first, rest)) = path.split_first() else {
+        if let Some(value) = value {
+            *target = value.clone();
+        }
+        return;
+    };
+    let Some(map) = target.as_object_mut() else {
+        return;
+    };
+    match (rest.is_empty(), value) {
+        (true, None) => drop(map.remove(first)),
+        (false, None) if !map.contains_key(first) => {}
+        _ => set_json(
+            map.entry(first.clone())
+                .or_insert_with(|| Value::Object(Map::new())),
+            rest,
+            value,
+        ),
+    }
+}
+
+/// Reads the server as loading would. Missing variables are no reason not to write.
+pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Problem> {
+    let Some(entry) = step.place().entry(source) else {
+        return Ok(());
+    };
+    let (env, limits) = (Environment::default(), Limits::default());
+    let values = Values::without_secrets(&env, &limits);
+    let folder = source.path.parent().unwrap_or(Path::new("/"));
+    let mut typed = Typed {
+        source,
+        values: &values,
+        folder,
+        server: Some(&entry.key),
+        problems: Vec::new(),
+    };
+    read_server(entry, &Settings::default(), &mut typed);
+    let matters = |problem: &Problem| {
+        problem.severity == Severity::Error && problem.reason != Reason::ConfigSecretMissing
+    };
+    match typed.problems.into_iter().find(matters) {
+        Some(problem) => Err(problem),
+        None => Ok(()),
+    }
+}
+
+/// The refusal to touch a file whose form is too unusual, with what the person can write.
+pub(super) fn by_hand(source: &SourceText, step: &Step) -> Problem {
+    let place = step.place();
+    let what = match step {
+        Step::Put { fields, .. } => {
+            let keys: Vec<&str> = fields.iter().map(|(key, _)| key.as_str()).collect();
+            format!(
+                "add `{}` under `{}` with the keys {}",
+                place.key,
+                place.root,
+                keys.join(", ")
+            )
+        }
+        Step::Remove { .. } => format!("remove `{}` under `{}`", place.key, place.root),
+        Step::Set {
+            path,
+            value: Some(_),
+            ..
+        } => {
+            format!(
+                "set `{}` of `{}` under `{}`",
+                path.join("."),
+                place.key,
+                place.root
+            )
+        }
+        Step::Set {
+            path, value: None, ..
+        } => {
+            format!(
+                "remove `{}` of `{}` under `{}`",
+                path.join("."),
+                place.key,
+                place.root
+            )
+        }
+    };
+    let message = format!(
+        "`{}` has a form that cannot be changed without risk to the rest of it; nothing was written",
+        shown_path(&source.path)
+    );
+    let help = format!("open the file and {what}");
+    Problem::error(Reason::ConfigInvalid, message)
+        .help(help)
+        .of_server(&place.key)
+        .in_file(&source.path)
+}

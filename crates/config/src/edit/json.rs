@@ -1,0 +1,77 @@
+//! Changes to JSON with comments, on its concrete syntax tree.
+
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::Value;
+
+use super::plan::Step;
+use crate::jsonc::options;
+
+/// The changed text; `None` when the file has no form for the change.
+pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
+    let root = CstRootNode::parse(text, &options()).ok()?;
+    if root.value().is_none() {
+        root.set_value(CstInputValue::Object(Vec::new()));
+    }
+    let top = root.object_value()?;
+    let place = step.place();
+    let servers = top.object_value_or_create(&place.root)?;
+    match step {
+        Step::Put { fields, .. } => {
+            let input = || {
+                CstInputValue::Object(fields.iter().map(|(k, v)| (k.clone(), input(v))).collect())
+            };
+            match servers.get(&place.key) {
+                Some(existing) => put(&existing.object_value()?, fields),
+                None => drop(servers.append(&place.key, input())),
+            }
+        }
+        Step::Remove { .. } => servers.get(&place.key)?.remove(),
+        Step::Set { path, value, .. } => {
+            let (last, parents) = path.split_last()?;
+            let mut object = servers.object_value(&place.key)?;
+            for key in parents {
+                object = object.object_value_or_create(key)?;
+            }
+            match (object.get(last), value) {
+                (Some(existing), Some(value)) => existing.set_value(input(value)),
+                (None, Some(value)) => drop(object.append(last, input(value))),
+                (Some(existing), None) => existing.remove(),
+                (None, None) => {}
+            }
+        }
+    }
+    let mut text = root.to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Some(text)
+}
+
+/// Makes an object hold exactly these fields; those that stay keep their place and comments.
+fn put(object: &CstObject, fields: &[(String, Value)]) {
+    for property in object.properties() {
+        let name = property.decoded_name();
+        if !fields.iter().any(|(key, _)| Some(key) == name.as_ref()) {
+            property.remove();
+        }
+    }
+    for (key, value) in fields {
+        match object.get(key) {
+            Some(existing) => existing.set_value(input(value)),
+            None => drop(object.append(key, input(value))),
+        }
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(map) => {
+            CstInputValue::Object(map.iter().map(|(k, v)| (k.clone(), input(v))).collect())
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Changes to config files: comments and order stay, the file is replaced whole or not at all, and two
+//! programs that edit at once both get their change in.
+
+mod check;
+mod json;
+mod plan;
+mod toml;
+mod yaml;
+
+use std::path::Path;
+
+use pegboard_model::{Limits, Reason, ServerName};
+use serde_json::Value;
+
+use crate::atomic::{WriteLock, create_private_folder, mode_of, write_file_atomically};
+use crate::file::{read_text, syntax_problem};
+use crate::problem::{Problem, shown_path};
+use crate::text::{Format, SourceText};
+use plan::{Place, Step, find_server};
+
+/// A server to be written into a file. Values are written as they are, so `${VAR}` stays a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewServer {
+    /// Its name.
+    pub name: ServerName,
+    /// How it is reached.
+    pub transport: NewTransport,
+    /// Variables of a local server.
+    pub env: Vec<(String, String)>,
+    /// Headers of a remote server.
+    pub headers: Vec<(String, String)>,
+    /// The token of a remote server.
+    pub bearer: Option<String>,
+    /// The folder of a local server.
+    pub cwd: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The category of its tools.
+    pub category: Option<String>,
+    /// Whether its tools are offered.
+    pub enabled: bool,
+}
+
+/// How a new server is reached, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewTransport {
+    /// A local program.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+    /// An address.
+    Http {
+        /// The url.
+        url: String,
+    },
+}
+
+impl NewServer {
+    /// A server with a name and a transport, and nothing else said.
+    pub fn new(name: ServerName, transport: NewTransport) -> Self {
+        Self {
+            name,
+            transport,
+            env: Vec::new(),
+            headers: Vec::new(),
+            bearer: None,
+            cwd: None,
+            description: None,
+            category: None,
+            enabled: true,
+        }
+    }
+
+    fn fields(&self) -> Vec<(String, Value)> {
+        let mut fields: Vec<(&str, Value)> = Vec::new();
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        match &self.transport {
+            NewTransport::Stdio { command, args } => {
+                fields.push(("command", command.clone().into()));
+                if !args.is_empty() {
+                    fields.push(("args", args.clone().into()));
+                }
+            }
+            NewTransport::Http { url } => fields.push(("url", url.clone().into())),
+        }
+        let pairs = |pairs: &[(String, String)]| {
+            let map = pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), Value::from(value.clone())));
+            (!pairs.is_empty()).then(|| Value::Object(map.collect()))
+        };
+        let optional = [
+            ("cwd", text(&self.cwd)),
+            ("env", pairs(&self.env)),
+            ("headers", pairs(&self.headers)),
+            ("bearer", text(&self.bearer)),
+            ("description", text(&self.description)),
+            ("category", text(&self.category)),
+            ("enabled", (!self.enabled).then_some(Value::Bool(false))),
+        ];
+        fields.extend(
+            optional
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value?))),
+        );
+        fields
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
+    }
+}
+
+/// Writes a server into a file, which is created if it is not there. With `replace` a server of the same
+/// name is written anew, else it is a problem.
+pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), Problem> {
+    edit(file, &server.name, |source, found| {
+        let place = match found {
+            Some(found) if replace => found,
+            Some(found) => {
+                let at = found.key_start(source);
+                let message = "there is a server of this name already";
+                return Err(Problem::error(Reason::ConfigDuplicate, message)
+                    .help("choose another name, or replace it on purpose")
+                    .at(source, at));
+            }
+            None => Place::new_in(source, &server.name),
+        };
+        Ok(vec![Step::Put {
+            place,
+            fields: server.fields(),
+        }])
+    })
+}
+
+/// Takes a server out of a file.
+pub fn remove_server(file: &Path, name: &ServerName) -> Result<(), Problem> {
+    edit(file, name, |_, found| {
+        Ok(vec![Step::Remove {
+            place: known(file, name, found)?,
+        }])
+    })
+}
+
+/// Switches a server on or off, by the key that the file already uses.
+pub fn set_enabled(file: &Path, name: &ServerName, enabled: bool) -> Result<(), Problem> {
+    edit(file, name, |source, found| {
+        let place = known(file, name, found)?;
+        let has = |key: &str| {
+            place
+                .node(source)
+                .is_some_and(|server| server.get(key).is_some())
+        };
+        let set = |key: &str, value: bool| Step::Set {
+            place: place.clone(),
+            path: vec![key.to_owned()],
+            value: Some(Value::Bool(value)),
+        };
+        let mut steps = Vec::new();
+        if has("disabled") {
+            steps.push(set("disabled", !enabled));
+        }
+        if has("enabled") || (!enabled && !has("disabled")) {
+            steps.push(set("enabled", enabled));
+        }
+        Ok(steps)
+    })
+}
+
+/// Sets one value of a server. `key` may be dotted (`env.TOKEN`); `null` takes the key out.
+pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Result<(), Problem> {
+    let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+    if path.iter().any(String::is_empty) {
+        let message = format!(
+            "`{}` is not a key",
+            pegboard_model::Foreign::new(key).shortened(60)
+        );
+        return Err(Problem::error(Reason::ConfigInvalid, message)
+            .help("write a key as `ttl` or `env.NAME`"));
+    }
+    edit(file, name, |_, found| {
+        let place = known(file, name, found)?;
+        let value = (!value.is_null()).then(|| value.clone());
+        Ok(vec![Step::Set { place, path, value }])
+    })
+}
+
+fn known(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
+    found.ok_or_else(|| {
+        let message = format!("no server `{name}` stands in `{}`", shown_path(file));
+        Problem::error(Reason::ServerUnknown, message).in_file(file)
+    })
+}
+
+/// Reads, changes, checks and writes a file while no other program edits it.
+fn edit(
+    file: &Path,
+    name: &ServerName,
+    plan: impl FnOnce(&SourceText, Option<Place>) -> Result<Vec<Step>, Problem>,
+) -> Result<(), Problem> {
+    // A link is followed: what it points to is replaced, the link stays.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let failed = |error: std::io::Error| Problem::io(file, "write", &error);
+    if let Some(folder) = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        create_private_folder(folder).map_err(failed)?;
+    }
+    let _lock = WriteLock::take(file).map_err(failed)?;
+    let limits = Limits::default();
+    let text = match file.try_exists() {
+        Ok(false) => String::new(),
+        _ => read_text(file, &limits)?,
+    };
+    let mut source = parsed(file, text.clone(), &limits)?;
+    let found = find_server(&source, name)?;
+    for step in plan(&source, found).map_err(|problem| problem.of_server(name.as_str()))? {
+        let changed = match source.format {
+            Format::Toml => toml::apply(&source.text, &step),
+            Format::Json => json::apply(&source.text, &step),
+            Format::Yaml => yaml::apply(&source, &step),
+        };
+        let changed = changed.ok_or_else(|| check::by_hand(&source, &step))?;
+        let next = parsed(file, changed, &limits).map_err(|_| check::by_hand(&source, &step))?;
+        check::same_otherwise(&source, &next, &step)?;
+        check::server_is_sound(&next, &step)?;
+        source = next;
+    }
+    let new = with_form_of(&text, &source.text);
+    if new == text {
+        return Ok(());
+    }
+    write_file_atomically(file, new.as_bytes(), mode_of(file)).map_err(failed)
+}
+
+fn parsed(file: &Path, text: String, limits: &Limits) -> Result<SourceText, Problem> {
+    let mut source = SourceText::new(file.to_owned(), text);
+    match source.parse(limits) {
+        Ok(()) => Ok(source),
+        Err(error) => Err(syntax_problem(&source, error)),
+    }
+}
+
+/// Gives a text the byte order mark and the line ends that the old one had.
+fn with_form_of(old: &str, new: &str) -> String {
+    let breaks = old.matches('\n').count();
+    let windows = breaks > 0 && old.matches("\r\n").count() == breaks;
+    let mut text = if windows {
+        new.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        new.to_owned()
+    };
+    if old.starts_with('\u{feff}') {
+        text.insert(0, '\u{feff}');
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! Every value with the place it comes from, and nothing that may be a secret.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pegboard_model::{Foreign, Layer};
+use serde::Serialize;
+
+use crate::node::{Entry, Node, Value};
+use crate::problem::shown_text;
+use crate::sensitive::{Showing, secret_items, showing, shown_name};
+use crate::template::hidden;
+use crate::text::SourceText;
+
+/// One value of the configuration in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// Where it stands, as `settings.ttl` or `servers.github.command`.
+    pub key: String,
+    /// The value, with secrets hidden.
+    pub value: String,
+    /// The layer it comes from.
+    pub layer: Layer,
+    /// The file it comes from.
+    pub file: Option<Arc<Path>>,
+    /// The line in it, from 1.
+    pub line: Option<usize>,
+    /// What it took the place of, when that is worth knowing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Adds a row for each value under a key of a server.
+pub(crate) fn explain_entry(
+    rows: &mut Vec<Explained>,
+    key: String,
+    entry: &Entry,
+    source: &SourceText,
+    layer: Layer,
+) {
+    let showing = showing("servers", &entry.key);
+    let mut push = |key: String, value: String, at: usize| {
+        let line = Some(source.line_of(at));
+        rows.push(Explained {
+            key,
+            value,
+            layer,
+            file: Some(source.path.clone()),
+            line,
+            note: None,
+        });
+    };
+    flatten(key, &entry.node, entry.key_start, showing, &mut push);
+}
+
+fn flatten(
+    key: String,
+    node: &Node,
+    at: usize,
+    showing: Showing,
+    push: &mut impl FnMut(String, String, usize),
+) {
+    match &node.value {
+        Value::Map(entries) if !entries.is_empty() => {
+            for entry in entries {
+                let name = match showing {
+                    Showing::Hidden => shown_name(entry),
+                    _ => shown_text(&entry.key, 60).into_owned(),
+                };
+                let inner = format!("{key}.{name}");
+                flatten(inner, &entry.node, entry.key_start, showing, push);
+            }
+        }
+        _ => push(key, shown(node, showing), at),
+    }
+}
+
+fn shown(node: &Node, showing: Showing) -> String {
+    let mut out = String::new();
+    show(&mut out, node, showing);
+    out
+}
+
+fn show(out: &mut String, node: &Node, showing: Showing) {
+    match &node.value {
+        Value::List(items) => {
+            out.push('[');
+            for (at, (item, flagged)) in items.iter().zip(secret_items(items, showing)).enumerate()
+            {
+                out.push_str(if at == 0 { "" } else { ", " });
+                show(out, item, if flagged { Showing::Hidden } else { showing });
+            }
+            out.push(']');
+        }
+        Value::Text(text) => match showing {
+            Showing::Hidden => out.push_str(&hidden(text)),
+            Showing::Address => out.push_str(&shown_url(text)),
+            Showing::Open | Showing::Arguments => out.push_str(&shown_text(text, usize::MAX)),
+        },
+        _ if showing == Showing::Hidden => out.push_str("***"),
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Integer(number) => out.push_str(&number.to_string()),
+        Value::Float(number) => out.push_str(&number.to_string()),
+        // A table inside a list is an example of a call; its size says enough here.
+        Value::Map(entries) => out.push_str(&format!("{{{} keys}}", entries.len())),
+    }
+}
+
+/// An address without user and password, and with the values of its query hidden.
+pub(crate) fn shown_url(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return hidden(url);
+    };
+    let (main, tail) = match rest.find(['?', '#']) {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let (host, path) = match main.find('/') {
+        Some(at) => main.split_at(at),
+        None => (main, ""),
+    };
+    let host = match host.rsplit_once('@') {
+        Some((_, host)) => format!("***@{host}"),
+        None => host.to_owned(),
+    };
+    let (query, fragment) = tail
+        .split_once('#')
+        .map_or((tail, None), |(query, rest)| (query, Some(rest)));
+    let pairs = query.strip_prefix('?').map(|query| {
+        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, value)) => format!("{name}={}", hidden(value)),
+            None => hidden(pair),
+        });
+        format!("?{}", pairs.collect::<Vec<_>>().join("&"))
+    });
+    let fragment = if fragment.is_some() { "#***" } else { "" };
+    Foreign::new(&format!(
+        "{scheme}://{host}{path}{}{fragment}",
+        pairs.unwrap_or_default()
+    ))
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_cfg_08_addresses_are_shown_without_their_secrets() {
+        for (url, shown) in [
+            ("https://host/mcp", "https://host/mcp"),
+            ("https://user:canary@host:8/mcp", "https://***@host:8/mcp"),
+            (
+                "https://host/mcp?key=canary&x=${X}&canary",
+                "https://host/mcp?key=***&x=${X}&***",
+            ),
+            ("https://host#canary", "https://host#***"),
+            ("${URL}", "${URL}"),
+            ("https://host?a=b?c=d@e", "https://host?a=***"),
+            ("user:canary@host", "***"),
+        ] {
+            assert_eq!(shown_url(url), shown);
+        }
+    }
+}

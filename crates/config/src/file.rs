@@ -1,0 +1,198 @@
+//! One config file: from its path to the servers in it, sound or broken.
+
+use std::path::{Path, PathBuf};
+
+use pegboard_model::{Layer, Limits, Reason};
+
+use crate::node::{Entry, Value};
+use crate::permission::writable_by_others;
+use crate::problem::{Problem, Severity, shown_path};
+use crate::template::Values;
+use crate::text::SourceText;
+use crate::typed::{Typed, duplicates};
+
+/// The keys at the top of a file.
+const ROOT_KEYS: &[&str] = &["mcpServers", "servers", "settings"];
+
+/// A config file that was read.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    pub(crate) layer: Layer,
+    pub(crate) source: SourceText,
+    /// The problem for which its servers are left out, when there is one.
+    pub(crate) refused: Option<usize>,
+    /// Tables of servers that stand twice, with the problem that says so.
+    pub(crate) refused_roots: Vec<(String, usize)>,
+}
+
+/// Reads a file's bytes as text, within the limit.
+pub(crate) fn read_text(path: &Path, limits: &Limits) -> Result<String, Problem> {
+    use std::io::Read;
+    let too_large = || {
+        let message = format!(
+            "`{}` is larger than {} bytes",
+            shown_path(path),
+            limits.config_bytes
+        );
+        Problem::error(Reason::ConfigTooLarge, message).in_file(path)
+    };
+    let file = std::fs::File::open(path).map_err(|error| Problem::io(path, "read", &error))?;
+    let size = file
+        .metadata()
+        .map_err(|error| Problem::io(path, "read", &error))?;
+    if !size.is_file() {
+        let message = format!("`{}` is not a file", shown_path(path));
+        return Err(Problem::error(Reason::ConfigIo, message).in_file(path));
+    }
+    if size.len() > limits.config_bytes {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size.len()).unwrap_or(0));
+    file.take(limits.config_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Problem::io(path, "read", &error))?;
+    if bytes.len() as u64 > limits.config_bytes {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let line = error
+            .as_bytes()
+            .iter()
+            .take(error.utf8_error().valid_up_to())
+            .filter(|b| **b == b'\n')
+            .count()
+            + 1;
+        let mut problem = Problem::error(Reason::ConfigParse, "the file is not UTF-8 text")
+            .help("save the file with the encoding UTF-8")
+            .in_file(path);
+        problem.line = Some(line);
+        problem
+    })
+}
+
+impl ConfigFile {
+    /// Reads a file. `None` when nothing of it can be used; `problems` then says why.
+    pub(crate) fn read(
+        path: PathBuf,
+        layer: Layer,
+        strict: bool,
+        limits: &Limits,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        let text = match read_text(&path, limits) {
+            Ok(text) => text,
+            Err(problem) => {
+                problems.push(problem);
+                return None;
+            }
+        };
+        let mut refused = None;
+        if let Some(why) = writable_by_others(&path) {
+            let severity = if strict {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let message = format!(
+                "`{}` {why}, so its servers cannot be trusted",
+                shown_path(&path)
+            );
+            refused = strict.then_some(problems.len());
+            problems.push(Problem::new(severity, Reason::ConfigPermission, message).in_file(&path));
+        }
+        let mut source = SourceText::new(path, text);
+        if let Err(error) = source.parse(limits) {
+            problems.push(syntax_problem(&source, error));
+            return None;
+        }
+        Some(Self {
+            layer,
+            source,
+            refused,
+            refused_roots: Vec::new(),
+        })
+    }
+
+    /// The folder of the file.
+    pub(crate) fn folder(&self) -> &Path {
+        self.source.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    pub(crate) fn root_entries(&self) -> &[Entry] {
+        self.source
+            .tree()
+            .map(|tree| tree.entries())
+            .unwrap_or_default()
+    }
+
+    /// A reader of typed values for one table of this file.
+    pub(crate) fn typed<'a>(
+        &'a self,
+        server: Option<&'a str>,
+        values: &'a Values<'a>,
+    ) -> Typed<'a> {
+        Typed {
+            source: &self.source,
+            values,
+            folder: self.folder(),
+            server,
+            problems: Vec::new(),
+        }
+    }
+
+    /// The `settings` of the file, when they may be used.
+    pub(crate) fn settings(&self) -> Option<&Entry> {
+        let mut found = self
+            .root_entries()
+            .iter()
+            .filter(|entry| entry.key == "settings");
+        let first = found.next()?;
+        (found.next().is_none() && self.refused.is_none()).then_some(first)
+    }
+
+    /// Reports what is wrong at the top of the file: unknown keys, keys that stand twice.
+    pub(crate) fn check_root(&mut self, values: &Values<'_>, problems: &mut Vec<Problem>) {
+        let mut typed = self.typed(None, values);
+        match self.source.tree() {
+            Some(tree) if !tree.is_empty() && !matches!(tree.value, Value::Map(_)) => {
+                let message = format!("the file must hold a table, but it is {}", tree.kind());
+                typed.invalid(tree.start, message, "start with `servers` or `mcpServers`");
+            }
+            _ => {}
+        }
+        let known = |entry: &&Entry| ROOT_KEYS.contains(&entry.key.as_str());
+        let first = problems.len() + typed.problems.len();
+        typed.duplicates(self.root_entries());
+        let twice = duplicates(self.root_entries()).into_iter().enumerate();
+        let refused_roots = twice
+            .map(|(at, (_, second))| (second.key.clone(), first + at))
+            .collect();
+        let foreign = self
+            .source
+            .path
+            .file_name()
+            .is_some_and(|name| name == ".mcp.json");
+        for entry in self.root_entries().iter().filter(|entry| !known(entry)) {
+            if !foreign && entry.key != "$schema" {
+                typed.unknown_key(entry, "a config file", ROOT_KEYS);
+            }
+        }
+        problems.append(&mut typed.problems);
+        self.refused_roots = refused_roots;
+    }
+}
+
+/// A text that is not of its format.
+pub(crate) fn syntax_problem(source: &SourceText, error: crate::text::SyntaxError) -> Problem {
+    let reason = if error.too_large {
+        Reason::ConfigTooLarge
+    } else {
+        Reason::ConfigParse
+    };
+    let message = format!(
+        "the file is not valid {}: {}",
+        source.format.name(),
+        error.message
+    );
+    Problem::error(reason, message).at(source, error.at)
+}

@@ -1,0 +1,249 @@
+//! The servers of one file: names checked, nothing that stands twice counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pegboard_model::{Reason, ServerName};
+
+use crate::file::ConfigFile;
+use crate::name::{NameVerdict, judge};
+use crate::node::{Entry, Value};
+use crate::problem::{Problem, shown_text};
+use crate::server::{Definition, read_server};
+use crate::settings::Settings;
+use crate::template::Values;
+
+/// A server that a file defines.
+pub(crate) struct FoundServer<'n> {
+    /// Its name as it was written, for display.
+    pub(crate) shown: String,
+    /// Its name, when it is one.
+    pub(crate) name: Option<ServerName>,
+    pub(crate) root: &'n str,
+    pub(crate) entry: &'n Entry,
+    /// What it means; `None` when it is broken.
+    pub(crate) definition: Option<Box<Definition>>,
+    /// The problems that are about it.
+    pub(crate) problems: Vec<usize>,
+}
+
+impl ConfigFile {
+    /// The servers of the file in the order they were written, at most `room`.
+    pub(crate) fn servers(
+        &self,
+        settings: &Settings,
+        values: &Values<'_>,
+        room: usize,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<FoundServer<'_>> {
+        let mut found = self.named_servers(values, room, problems);
+        self.break_duplicates(&mut found, problems);
+        self.break_clashes(&mut found, problems);
+        for server in found.iter_mut().filter(|server| server.problems.is_empty()) {
+            let mut typed = self.typed(Some(&server.shown), values);
+            server.definition = read_server(server.entry, settings, &mut typed).map(Box::new);
+            let first = problems.len();
+            problems.append(&mut typed.problems);
+            server.problems = (first..problems.len()).collect();
+        }
+        found
+    }
+
+    /// Every server with its name checked; those with a bad name have a problem already.
+    fn named_servers(
+        &self,
+        values: &Values<'_>,
+        room: usize,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<FoundServer<'_>> {
+        let mut found: Vec<FoundServer<'_>> = Vec::new();
+        for root in self
+            .root_entries()
+            .iter()
+            .filter(|e| matches!(e.key.as_str(), "servers" | "mcpServers"))
+        {
+            let entries = match &root.node.value {
+                Value::Map(entries) => entries.as_slice(),
+                Value::Null => &[],
+                _ => {
+                    let mut typed = self.typed(None, values);
+                    let message = format!(
+                        "`{}` must be a table of servers by name, but it is {}",
+                        root.key,
+                        root.node.kind()
+                    );
+                    let help = match self.source.format {
+                        crate::text::Format::Toml => {
+                            "write `[servers.NAME]` and below it `command = \"…\"`"
+                        }
+                        crate::text::Format::Yaml => {
+                            "write each server as `NAME:` with `command: …` below it"
+                        }
+                        crate::text::Format::Json => {
+                            "write each server as `\"NAME\": { \"command\": \"…\" }`"
+                        }
+                    };
+                    typed.invalid(root.node.start, message, help);
+                    problems.append(&mut typed.problems);
+                    continue;
+                }
+            };
+            for entry in entries {
+                if found.len() >= room {
+                    let limit = values.limits.servers;
+                    let message = format!(
+                        "more than {limit} servers are configured; those from here on are left out"
+                    );
+                    problems.push(
+                        Problem::error(Reason::ConfigTooLarge, message)
+                            .at(&self.source, entry.key_start),
+                    );
+                    return found;
+                }
+                found.push(self.named_server(&root.key, entry, problems));
+            }
+        }
+        found
+    }
+
+    fn named_server<'n>(
+        &'n self,
+        root: &'n str,
+        entry: &'n Entry,
+        problems: &mut Vec<Problem>,
+    ) -> FoundServer<'n> {
+        let shown = shown_text(&entry.key, 60).into_owned();
+        let mut server = FoundServer {
+            shown,
+            name: None,
+            root,
+            entry,
+            definition: None,
+            problems: Vec::new(),
+        };
+        let refused_root = self
+            .refused_roots
+            .iter()
+            .find(|(key, _)| key == root)
+            .map(|(_, problem)| *problem);
+        server
+            .problems
+            .extend(self.refused.into_iter().chain(refused_root));
+        match judge(&entry.key, root == "mcpServers") {
+            NameVerdict::Good(name) => server.name = Some(name),
+            NameVerdict::Corrected(name) => {
+                let message = format!("it is used under the name `{name}`");
+                let problem = Problem::warning(Reason::ConfigName, message)
+                    .help(format!(
+                        "rename it to `{name}` if your other programs allow it"
+                    ))
+                    .of_server(&entry.key)
+                    .at(&self.source, entry.key_start);
+                problems.push(problem);
+                server.name = Some(name);
+            }
+            NameVerdict::Bad { reason, why, help } => {
+                server.problems.push(problems.len());
+                let problem = Problem::error(reason, why).help(help).of_server(&entry.key);
+                problems.push(problem.at(&self.source, entry.key_start));
+            }
+        }
+        server
+    }
+
+    /// A server that stands twice does not count at all: nobody can tell which one was meant.
+    fn break_duplicates(&self, found: &mut [FoundServer<'_>], problems: &mut Vec<Problem>) {
+        let groups = groups_of(found.iter().map(|server| Some(server.entry.key.as_str())));
+        for group in groups {
+            self.break_group(found, &group, problems, |lines| {
+                (
+                    Reason::ConfigDuplicate,
+                    format!("it stands twice, on {lines}; neither counts"),
+                    "remove all but one".to_owned(),
+                )
+            });
+        }
+    }
+
+    fn break_clashes(&self, found: &mut [FoundServer<'_>], problems: &mut Vec<Problem>) {
+        let names = found
+            .iter()
+            .map(|server| server.name.as_ref().map(ServerName::as_str));
+        for group in groups_of(names) {
+            let members = || group.iter().filter_map(|at| found.get(*at));
+            let Some(first) = members().next() else {
+                continue;
+            };
+            // The same key twice is a duplicate, and has been told.
+            if members().all(|server| server.entry.key == first.entry.key) {
+                continue;
+            }
+            let name = first
+                .name
+                .as_ref()
+                .map_or(String::new(), ServerName::to_string);
+            self.break_group(found, &group, problems, |lines| {
+                let message = format!(
+                    "several servers get the name `{name}`, on {lines}; none of them counts"
+                );
+                (
+                    Reason::ConfigName,
+                    message,
+                    "give them names that differ in more than case, `-`, `.` or spaces".to_owned(),
+                )
+            });
+        }
+    }
+
+    fn break_group(
+        &self,
+        found: &mut [FoundServer<'_>],
+        group: &[usize],
+        problems: &mut Vec<Problem>,
+        explain: impl Fn(&str) -> (Reason, String, String),
+    ) {
+        let places: Vec<usize> = group
+            .iter()
+            .filter_map(|at| found.get(*at))
+            .map(|s| s.entry.key_start)
+            .collect();
+        let lines: Vec<String> = places
+            .iter()
+            .map(|at| format!("line {}", self.source.line_of(*at)))
+            .collect();
+        let (reason, message, help) = explain(&lines.join(" and "));
+        let index = problems.len();
+        for at in group {
+            if let Some(server) = found.get_mut(*at) {
+                server.problems.push(index);
+            }
+        }
+        let shown = group
+            .first()
+            .and_then(|at| found.get(*at))
+            .map_or("", |server| &server.entry.key);
+        let last = places.last().copied().unwrap_or(0);
+        problems.push(
+            Problem::error(reason, message)
+                .help(help)
+                .of_server(shown)
+                .at(&self.source, last),
+        );
+    }
+}
+
+/// Positions that have the same name, in the order of their first member.
+fn groups_of<'n>(names: impl Iterator<Item = Option<&'n str>>) -> Vec<Vec<usize>> {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(names.size_hint().0);
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, name) in names.enumerate() {
+        let Some(name) = name else { continue };
+        match first.get(name) {
+            Some(first) => groups
+                .entry(*first)
+                .or_insert_with(|| vec![*first])
+                .push(at),
+            None => drop(first.insert(name, at)),
+        }
+    }
+    groups.into_values().collect()
+}

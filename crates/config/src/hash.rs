@@ -1,0 +1,77 @@
+//! A server's definition as one keyed hash.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::{ConfigHash, HashKey, Template, TemplatePart, Transport};
+
+/// Hashes what decides which program or address a server is: values of variables are covered, a kept
+/// secret stands in by name and version. Each field starts with a word of its own.
+pub(crate) fn config_hash(transport: &Transport, key: &HashKey) -> ConfigHash {
+    // One buffer, hashed at once, costs a tenth of many small updates.
+    let mut fields = Fields(Vec::with_capacity(512));
+    fields.push(transport.kind());
+    match transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            fields.template("command", command);
+            for arg in args {
+                fields.template("arg", arg);
+            }
+            fields.templates("env", env);
+            if let Some(cwd) = cwd {
+                fields.template("cwd", cwd);
+            }
+        }
+        Transport::Http {
+            url,
+            headers,
+            bearer,
+        } => {
+            fields.template("url", url);
+            fields.templates("header", headers);
+            if let Some(bearer) = bearer {
+                fields.template("bearer", bearer);
+            }
+        }
+    }
+    ConfigHash(key.hash([fields.0.as_slice()]))
+}
+
+/// Texts one after the other, each with its length before it, so that no two lists look the same.
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn push(&mut self, text: &str) {
+        self.0.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn templates(&mut self, field: &str, values: &BTreeMap<String, Template>) {
+        for (name, value) in values {
+            self.push("name");
+            self.push(name);
+            self.template(field, value);
+        }
+    }
+
+    fn template(&mut self, field: &str, value: &Template) {
+        self.push(field);
+        for part in value.parts() {
+            match part {
+                TemplatePart::Known(text) => {
+                    self.push("known");
+                    self.push(text.reveal());
+                }
+                TemplatePart::Kept { name, version } => {
+                    self.push("kept");
+                    self.push(name);
+                    self.push(version);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads JSON with comments and trailing commas into a tree.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use pegboard_model::Limits;
+
+use crate::node::{Entry, Node, Value};
+use crate::text::SyntaxError;
+
+/// What is accepted beyond plain JSON: comments and trailing commas, nothing else, because a looser
+/// reader would hide a slip of the pen.
+pub(crate) fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options())
+        .map_err(|error| SyntaxError::new(error.range().start, error.kind().to_string()))?;
+    match parsed.value {
+        Some(value) => convert(value, limits.json_depth),
+        None => Ok(Node::new(0, 0, Value::Null)),
+    }
+}
+
+fn convert(value: ast::Value<'_>, depth: usize) -> Result<Node, SyntaxError> {
+    let range = value.range();
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(SyntaxError::too_large(
+            range.start,
+            "the values are nested too deep",
+        ));
+    };
+    let value = match value {
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+        ast::Value::StringLit(literal) => Value::Text(literal.value.into_owned()),
+        ast::Value::NumberLit(literal) => match literal.value.parse::<i64>() {
+            Ok(integer) => Value::Integer(integer),
+            Err(_) => Value::Float(
+                literal
+                    .value
+                    .parse()
+                    .map_err(|_| SyntaxError::new(literal.range.start, "this is not a number"))?,
+            ),
+        },
+        ast::Value::Array(array) => {
+            let items = array.elements.into_iter().map(|item| convert(item, depth));
+            Value::List(items.collect::<Result<_, _>>()?)
+        }
+        ast::Value::Object(object) => {
+            let entries = object.properties.into_iter().map(|property| {
+                let key_start = property.name.range().start;
+                let node = convert(property.value, depth)?;
+                Ok(Entry {
+                    key: property.name.into_string(),
+                    key_start,
+                    node,
+                })
+            });
+            Value::Map(entries.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(Node::new(range.start, range.end, value))
+}

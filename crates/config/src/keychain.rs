@@ -1,0 +1,57 @@
+//! The system's keychain, where the feature `keyring` is on and there is one.
+
+use std::path::Path;
+
+use pegboard_model::Secret;
+
+/// Secrets of one state folder in the keychain. Without the feature it keeps nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Keychain {
+    /// Tells state folders apart, so that a trial folder never overwrites a real secret.
+    #[cfg_attr(not(feature = "keyring"), allow(dead_code))]
+    owner: String,
+}
+
+impl Keychain {
+    pub(crate) fn of(state_dir: &Path) -> Self {
+        let hash = blake3::hash(state_dir.to_string_lossy().as_bytes()).to_hex();
+        Self {
+            owner: hash.as_str().get(..12).unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+#[cfg(feature = "keyring")]
+impl Keychain {
+    fn entry(&self, name: &str) -> Option<keyring::Entry> {
+        keyring::Entry::new("pegboard", &format!("{name}@{}", self.owner)).ok()
+    }
+
+    /// Keeps a value; `false` when there is no keychain that takes it.
+    pub(crate) fn set(&self, name: &str, value: &Secret) -> bool {
+        self.entry(name)
+            .is_some_and(|entry| entry.set_password(value.reveal()).is_ok())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Secret> {
+        self.entry(name)?.get_password().ok().map(Secret::new)
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        // The name is forgotten in our file either way; a value without a name is never read again.
+        let _ = self.entry(name).map(|entry| entry.delete_credential());
+    }
+}
+
+#[cfg(not(feature = "keyring"))]
+impl Keychain {
+    pub(crate) fn set(&self, _name: &str, _value: &Secret) -> bool {
+        false
+    }
+
+    pub(crate) fn get(&self, _name: &str) -> Option<Secret> {
+        None
+    }
+
+    pub(crate) fn remove(&self, _name: &str) {}
+}

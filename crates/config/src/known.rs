@@ -1,0 +1,95 @@
+//! What is known of a value before its kept secrets are read, and what that tells about it.
+
+use std::path::Path;
+
+use pegboard_model::{Secret, Template, TemplatePart};
+
+pub(crate) fn known_parts(template: &Template) -> impl Iterator<Item = &str> {
+    template.parts().iter().filter_map(|part| match part {
+        TemplatePart::Known(text) => Some(text.reveal()),
+        TemplatePart::Kept { .. } => None,
+    })
+}
+
+/// What is known of the beginning of a value.
+pub(crate) fn known_start(template: &Template) -> &str {
+    match template.parts().first() {
+        Some(TemplatePart::Known(text)) => text.reveal(),
+        _ => "",
+    }
+}
+
+pub(crate) fn has_kept(template: &Template) -> bool {
+    template
+        .parts()
+        .iter()
+        .any(|part| matches!(part, TemplatePart::Kept { .. }))
+}
+
+/// Makes a path absolute: `~/` is the home folder, a relative path starts from the file's folder. A
+/// value that starts with a kept secret stays as it is.
+pub(crate) fn anchored(
+    template: Template,
+    folder: &Path,
+    home: &Path,
+    is_path: impl Fn(&str) -> bool,
+) -> Template {
+    let start = known_start(&template);
+    let absolute = if start == "~" && template.parts().len() == 1 {
+        home.to_string_lossy().into_owned()
+    } else if let Some(rest) = start.strip_prefix("~/") {
+        format!("{}/{rest}", home.to_string_lossy())
+    } else if start.is_empty() || Path::new(start).is_absolute() || !is_path(start) {
+        return template;
+    } else {
+        let start = start.strip_prefix("./").unwrap_or(start);
+        format!("{}/{start}", folder.to_string_lossy())
+    };
+    let mut parts = template.parts().to_vec();
+    if let Some(first) = parts.first_mut() {
+        *first = TemplatePart::Known(Secret::new(absolute));
+    }
+    Template::new(template.written(), parts)
+}
+
+/// Why a value cannot be an address; what a kept secret brings is not looked at.
+pub(crate) fn url_flaw(url: &Template) -> Option<&'static str> {
+    let start = known_start(url);
+    if start.is_empty() && has_kept(url) {
+        return None;
+    }
+    let lower = start
+        .get(..8.min(start.len()))
+        .unwrap_or(start)
+        .to_ascii_lowercase();
+    let host = if lower.starts_with("http://") {
+        start.get(7..)
+    } else if lower.starts_with("https://") {
+        start.get(8..)
+    } else {
+        return Some("it must start with `http://` or `https://`");
+    };
+    let host = host
+        .unwrap_or_default()
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
+    if host.rsplit('@').next().unwrap_or_default().is_empty() && !has_kept(url) {
+        return Some("it names no host");
+    }
+    if known_parts(url).any(|text| text.contains(|c: char| c.is_whitespace() || c.is_control())) {
+        return Some("it holds a space or a control character");
+    }
+    None
+}
+
+pub(crate) fn header_flaw(name: &str, value: &Template) -> Option<&'static str> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Some("its name holds a character that headers must not have");
+    }
+    let control = |c: char| c.is_control() && c != '\t';
+    known_parts(value)
+        .any(|text| text.contains(control))
+        .then_some("its value holds a line break or control character")
+}

@@ -1,0 +1,98 @@
+//! Which files belong to the configuration, lowest layer first.
+
+use std::path::{Path, PathBuf};
+
+use pegboard_model::{Layer, Limits, Reason};
+
+use crate::environment::{Environment, Paths, config_files_in, find_project};
+use crate::file::ConfigFile;
+use crate::load::{LoadOptions, Loaded, SourceFile};
+use crate::problem::{Problem, shown_path};
+
+/// Finds and reads the files of all layers, lowest first.
+pub(crate) fn read_files(
+    options: &LoadOptions,
+    env: &Environment,
+    paths: &Paths,
+    limits: &Limits,
+    loaded: &mut Loaded,
+) -> Vec<ConfigFile> {
+    let mut candidates: Vec<(PathBuf, Layer)> = Vec::new();
+    if let Some(file) = &options.config_file {
+        let file = env.working_dir.join(file);
+        loaded.edit_target.clone_from(&file);
+        candidates.push((file, Layer::Flag));
+    } else {
+        candidates.push((
+            own_file(&paths.config_dir, &mut loaded.problems),
+            Layer::User,
+        ));
+        loaded.project = match &options.project {
+            Some(folder) => given_project(&env.working_dir.join(folder), &mut loaded.problems),
+            None => find_project(env),
+        };
+        if let Some(project) = &loaded.project {
+            candidates.push((project.join(".mcp.json"), Layer::Project));
+            let own = own_file(&project.join(".pegboard"), &mut loaded.problems);
+            // A project above the user's own config folder must not bring that folder's file twice.
+            if candidates.iter().all(|(path, _)| *path != own) {
+                candidates.push((own, Layer::Project));
+            }
+        }
+    }
+    let mut files = Vec::new();
+    for (path, layer) in candidates {
+        let exists = path.try_exists().unwrap_or(true);
+        loaded.files.push(SourceFile {
+            path: path.clone(),
+            layer,
+            exists,
+        });
+        // Only a file that was asked for by name has to be there.
+        if exists || layer == Layer::Flag {
+            files.extend(ConfigFile::read(
+                path,
+                layer,
+                options.strict,
+                limits,
+                &mut loaded.problems,
+            ));
+        }
+    }
+    files
+}
+
+/// The config file in a folder; more than one is an error that names them.
+fn own_file(folder: &Path, problems: &mut Vec<Problem>) -> PathBuf {
+    let found = config_files_in(folder);
+    if let [first, second, ..] = found.as_slice() {
+        let message = format!(
+            "there are two config files, `{}` and `{}`; only the first is read",
+            shown_path(first),
+            shown_path(second)
+        );
+        let help = "move everything into one of them and delete the other";
+        problems.push(
+            Problem::error(Reason::ConfigDuplicate, message)
+                .help(help)
+                .in_file(second),
+        );
+    }
+    found
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| folder.join("config.toml"))
+}
+
+fn given_project(folder: &Path, problems: &mut Vec<Problem>) -> Option<PathBuf> {
+    if folder.is_dir() {
+        return Some(folder.to_owned());
+    }
+    let message = format!("the project folder `{}` is not there", shown_path(folder));
+    problems.push(
+        Problem::error(Reason::ConfigIo, message)
+            .help("check the folder after `--project`")
+            .in_file(folder),
+    );
+    None
+}

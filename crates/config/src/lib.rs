@@ -1,0 +1,68 @@
+//! Files and environment in, checked server definitions out, each value with the place it came from.
+//!
+//! Three readers turn TOML, YAML and JSON into one tree with places; one interpreter turns trees into
+//! servers; layers are laid over each other: user < project < environment.
+//!
+//! Invariant: loading never fails as a whole. What is wrong becomes a [`Problem`] that names file, line
+//! and what to write instead, and costs only the server it is in.
+//! Invariant: no value of `env`, `headers` or `bearer`, and no resolved variable, is ever in a problem, an
+//! explanation or a `Debug` text.
+//! Invariant: loading reads files only; it starts nothing, connects to nothing and opens no keychain.
+//! Invariant: a file is written in one way, whole or not at all.
+//! Invariant: nothing here panics on any input.
+
+// A problem is large because it holds its place and its help; it is made once per mistake.
+#![allow(clippy::result_large_err)]
+
+mod agreements;
+mod atomic;
+mod builtin;
+mod command_line;
+mod duration;
+pub mod edit;
+mod environment;
+mod explain;
+mod file;
+mod found;
+mod hash;
+mod jsonc;
+mod keychain;
+mod known;
+mod layers;
+mod load;
+mod merge;
+mod name;
+mod node;
+mod overlay;
+mod permission;
+mod pinned;
+mod problem;
+mod schema;
+mod secrets;
+mod sensitive;
+mod server;
+mod settings;
+mod specs;
+mod template;
+mod text;
+mod toml;
+mod toml_table;
+mod tools;
+mod transport;
+mod typed;
+mod watch;
+mod yaml;
+
+pub use agreements::Agreements;
+pub use atomic::write_file_atomically;
+pub use builtin::builtin_server;
+pub use command_line::{command_line, shown_command_line};
+pub use duration::parse_duration;
+pub use environment::{Environment, Paths};
+pub use explain::Explained;
+pub use load::{LoadOptions, Loaded, SourceFile, load};
+pub use problem::{Problem, Severity};
+pub use schema::schema;
+pub use secrets::{Kept, SecretBackend, SecretKeeper, SecretName};
+pub use settings::{RefreshOnStart, Settings, StaleRefresh};
+pub use watch::Watcher;

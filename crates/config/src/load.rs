@@ -1,0 +1,163 @@
+//! All layers together: user < project < environment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pegboard_model::{Foreign, HashKey, Layer, Limits, ServerName, ServerSpec};
+use serde::Serialize;
+
+use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths};
+use crate::explain::Explained;
+use crate::file::ConfigFile;
+use crate::layers::read_files;
+use crate::merge::{apply_environment, merge_servers};
+use crate::node::Entry;
+use crate::problem::{Problem, Severity};
+use crate::settings::Settings;
+use crate::specs::finish;
+use crate::template::Values;
+use crate::typed::nearest;
+
+/// What the command line says about configuration.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// `--config`: this file in place of the layered ones.
+    pub config_file: Option<PathBuf>,
+    /// `--project`: this folder in place of the nearest project above the working folder.
+    pub project: Option<PathBuf>,
+    /// Leave out files that other users could have written.
+    pub strict: bool,
+}
+
+/// A file that belongs to the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its layer.
+    pub layer: Layer,
+    /// Whether it is there.
+    pub exists: bool,
+}
+
+/// Everything the configuration says, and everything that is wrong with it.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// The sound servers by name.
+    pub servers: BTreeMap<ServerName, ServerSpec>,
+    /// Servers that are left out, by the name they were written with (escaped); the numbers are
+    /// places in `problems`.
+    pub broken: BTreeMap<String, Vec<usize>>,
+    /// What holds for all servers.
+    pub settings: Settings,
+    /// Everything that is wrong, in the order it was met.
+    pub problems: Vec<Problem>,
+    /// The files that were looked for.
+    pub files: Vec<SourceFile>,
+    /// Every value in force, with its place.
+    pub values: Vec<Explained>,
+    /// The project's folder, when there is one.
+    pub project: Option<PathBuf>,
+    /// The file that `add` and `remove` change.
+    pub edit_target: PathBuf,
+}
+
+impl Loaded {
+    /// Whether something was left out.
+    pub fn has_errors(&self) -> bool {
+        self.problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Why a server that stands in a file cannot be used.
+    pub fn broken_problem(&self, server: &str) -> Option<&Problem> {
+        self.broken
+            .get(server)?
+            .iter()
+            .find_map(|index| self.problems.get(*index))
+    }
+
+    /// Names of servers that may have been meant, best first.
+    pub fn near_server_names(&self, wrong: &str) -> Vec<String> {
+        let names = self
+            .servers
+            .keys()
+            .map(ServerName::as_str)
+            .chain(self.broken.keys().map(String::as_str));
+        let corrected = ServerName::corrected(wrong);
+        nearest(corrected.as_deref().unwrap_or(wrong), names)
+    }
+
+    /// The files to watch for changes: those that were looked for, and those that would count if they
+    /// appeared.
+    pub fn watch_list(&self) -> Vec<PathBuf> {
+        let mut list: Vec<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
+        let folders: Vec<PathBuf> = list
+            .iter()
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| CONFIG_FILE_NAMES.iter().any(|known| name == *known))
+            })
+            .filter_map(|path| path.parent().map(Path::to_path_buf))
+            .collect();
+        list.extend(
+            folders
+                .iter()
+                .flat_map(|folder| CONFIG_FILE_NAMES.iter().map(|name| folder.join(name))),
+        );
+        list.sort();
+        list.dedup();
+        list
+    }
+}
+
+/// Reads the whole configuration. It never fails as a whole: what is wrong becomes a problem, and
+/// everything else works.
+pub fn load(
+    options: &LoadOptions,
+    env: &Environment,
+    paths: &Paths,
+    key: &HashKey,
+    limits: &Limits,
+) -> Loaded {
+    let mut loaded = Loaded {
+        edit_target: paths.user_file(),
+        ..Loaded::default()
+    };
+    let mut files = read_files(options, env, paths, limits, &mut loaded);
+    let values = Values::new(env, limits, &paths.state_dir);
+    for file in &mut files {
+        file.check_root(&values, &mut loaded.problems);
+    }
+    read_settings(&files, &values, &mut loaded);
+    let mut merged = merge_servers(&files, &values, &mut loaded);
+    apply_environment(&mut merged, env, &mut loaded);
+    finish(merged, &files, paths, key, &mut loaded);
+    loaded
+}
+
+fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+    let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+    for file in files {
+        let Some(entry) = file.settings() else {
+            continue;
+        };
+        let mut typed = file.typed(None, values);
+        for entry in loaded.settings.apply(entry, file.layer, &mut typed) {
+            taken.insert(entry.key.as_str(), (file, entry));
+        }
+        loaded.problems.append(&mut typed.problems);
+    }
+    for (key, value) in loaded.settings.shown() {
+        let place = taken.get(key);
+        loaded.values.push(Explained {
+            key: format!("settings.{key}"),
+            value: Foreign::new(&value).to_string(),
+            layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),
+            file: place.map(|(file, _)| file.source.path.clone()),
+            line: place.map(|(file, entry)| file.source.line_of(entry.key_start)),
+            note: None,
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! Servers of all layers laid over each other.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::Layer;
+
+use crate::environment::Environment;
+use crate::file::ConfigFile;
+use crate::load::Loaded;
+use crate::node::Entry;
+use crate::overlay::{Overlaid, has_overlay, overlay_server, servers_of_environment};
+use crate::problem::shown_path;
+use crate::server::Definition;
+use crate::template::Values;
+
+/// A server after the files were laid over each other.
+pub(crate) struct Merged<'n> {
+    pub(crate) definition: Option<Box<Definition>>,
+    pub(crate) layer: Layer,
+    /// Its place, unless only the environment defines it.
+    pub(crate) place: Option<(&'n ConfigFile, &'n str, &'n Entry)>,
+    pub(crate) problems: Vec<usize>,
+    /// The definition of a lower layer that it took the place of.
+    pub(crate) replaces: Option<String>,
+    pub(crate) overlaid: Vec<Overlaid>,
+}
+
+impl<'n> Merged<'n> {
+    fn file(&self) -> Option<&'n ConfigFile> {
+        self.place.map(|(file, _, _)| file)
+    }
+
+    fn shown_place(&self) -> Option<String> {
+        self.place.map(|(file, _, entry)| {
+            let line = file.source.line_of(entry.key_start);
+            format!("replaces {}:{line}", shown_path(&file.source.path))
+        })
+    }
+}
+
+pub(crate) fn merge_servers<'n>(
+    files: &'n [ConfigFile],
+    values: &Values<'_>,
+    loaded: &mut Loaded,
+) -> BTreeMap<String, Merged<'n>> {
+    let mut merged: BTreeMap<String, Merged<'n>> = BTreeMap::new();
+    let mut room = values.limits.servers;
+    for file in files {
+        let found = file.servers(&loaded.settings, values, room, &mut loaded.problems);
+        room = room.saturating_sub(found.len());
+        for server in found {
+            let key = server.name.map_or(server.shown, |name| name.to_string());
+            let mut new = Merged {
+                definition: server.definition,
+                layer: file.layer,
+                place: Some((file, server.root, server.entry)),
+                problems: server.problems,
+                replaces: None,
+                overlaid: Vec::new(),
+            };
+            match merged.get_mut(&key) {
+                // Broken servers of one file may be shown alike; the reader sees the problems of all.
+                Some(old) if old.file().is_some_and(|old| std::ptr::eq(old, file)) => {
+                    old.problems.append(&mut new.problems);
+                }
+                Some(old) => {
+                    new.replaces = old.shown_place();
+                    *old = new;
+                }
+                None => drop(merged.insert(key, new)),
+            }
+        }
+    }
+    merged
+}
+
+pub(crate) fn apply_environment(
+    merged: &mut BTreeMap<String, Merged<'_>>,
+    env: &Environment,
+    loaded: &mut Loaded,
+) {
+    if !has_overlay(env) {
+        return;
+    }
+    let known = |name: &str| merged.contains_key(name);
+    let defined = servers_of_environment(known, &loaded.settings, env, &mut loaded.problems);
+    for (name, definition) in defined {
+        let definition = Some(Box::new(definition));
+        let (problems, overlaid) = (Vec::new(), Vec::new());
+        let new = Merged {
+            definition,
+            layer: Layer::Environment,
+            place: None,
+            problems,
+            replaces: None,
+            overlaid,
+        };
+        merged.insert(name.to_string(), new);
+    }
+    for (name, server) in merged.iter_mut() {
+        if let Some(definition) = &mut server.definition {
+            server.overlaid = overlay_server(name, definition, env, &mut loaded.problems);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What was written: one tree for all three formats, each part with its place.
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// Byte offset of its first character.
+    pub(crate) start: usize,
+    /// Byte offset after its last character; for a block that has no end of its own, its start.
+    pub(crate) end: usize,
+    pub(crate) value: Value,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    /// Entries in the order they were written; a key that was written twice stands here twice.
+    Map(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_start: usize,
+    pub(crate) node: Node,
+}
+
+/// Places are not part of what a tree says.
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.node == other.node
+    }
+}
+
+impl Node {
+    pub(crate) fn new(start: usize, end: usize, value: Value) -> Self {
+        Self { start, end, value }
+    }
+
+    /// The kind of value in words, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "true or false",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "a text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a table",
+        }
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The value under a key; the first one when it was written twice.
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// Whether it can be told apart from an empty file.
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.value {
+            Value::Null => true,
+            Value::Map(entries) => entries.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Where the last thing inside it ends.
+    pub(crate) fn last_end(&self) -> usize {
+        let inner = match &self.value {
+            Value::List(items) => items.iter().map(Self::last_end).max(),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|e| e.node.last_end().max(e.key_start + e.key.len()))
+                .max(),
+            _ => None,
+        };
+        inner.map_or(self.end, |inner| inner.max(self.end))
+    }
+
+    /// The same value as JSON, for what is passed on as JSON; a repeated key keeps its last value.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Integer(value) => (*value).into(),
+            Value::Float(value) => (*value).into(),
+            Value::Text(value) => value.clone().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|e| (e.key.clone(), e.node.to_json()))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What the environment says of servers: `NAME_MCP_URL`, `NAME_API_KEY`, `NAME_MCP_ENABLED`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use pegboard_model::{Foreign, Reason, Secret, ServerName, Template, TemplatePart, Transport};
+
+use crate::environment::Environment;
+use crate::known::url_flaw;
+use crate::name::{NameVerdict, judge};
+use crate::problem::Problem;
+use crate::server::Definition;
+use crate::settings::Settings;
+
+const URL: &str = "_MCP_URL";
+const KEY: &str = "_API_KEY";
+const ENABLED: &str = "_MCP_ENABLED";
+
+/// Whether any variable is of a kind that overlays servers; mostly none is.
+pub(crate) fn has_overlay(env: &Environment) -> bool {
+    let suffixes = [URL, KEY, ENABLED];
+    env.vars
+        .keys()
+        .any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix)))
+}
+
+/// A key of a server that the environment set, with how it may be shown.
+pub(crate) struct Overlaid {
+    pub(crate) key: String,
+    pub(crate) shown: String,
+}
+
+/// Changes a server by the variables that carry its name.
+pub(crate) fn overlay_server(
+    name: &str,
+    definition: &mut Definition,
+    env: &Environment,
+    problems: &mut Vec<Problem>,
+) -> Vec<Overlaid> {
+    let mut changed = Vec::new();
+    let prefix = name.to_ascii_uppercase();
+    let mut variable = prefix.clone();
+    let mut lookup = |suffix: &str| {
+        variable.truncate(prefix.len());
+        variable.push_str(suffix);
+        env.var(&variable).map(|value| (variable.clone(), value))
+    };
+    if let Some((variable, value)) = lookup(URL) {
+        let url = from_variable(&variable, value);
+        match url_flaw(&url) {
+            Some(flaw) => problems.push(bad_variable(
+                name,
+                &variable,
+                flaw,
+                "write an address as `https://example.com/mcp`",
+            )),
+            None => {
+                changed.push(Overlaid {
+                    key: "url".to_owned(),
+                    shown: format!("${{{variable}}}"),
+                });
+                replace_url(&mut definition.transport, url);
+            }
+        }
+    }
+    if let Some((variable, value)) = lookup(KEY) {
+        let key = from_variable(&variable, value);
+        let shown = format!("${{{variable}}}");
+        match &mut definition.transport {
+            Transport::Http { bearer, .. } => {
+                *bearer = Some(key);
+                changed.push(Overlaid {
+                    key: "bearer".to_owned(),
+                    shown,
+                });
+            }
+            Transport::Stdio { env, .. } => {
+                let overlaid = Overlaid {
+                    key: format!("env.{variable}"),
+                    shown,
+                };
+                // What the file says of this variable is more exact.
+                if let Entry::Vacant(place) = env.entry(variable) {
+                    place.insert(key);
+                    changed.push(overlaid);
+                }
+            }
+        }
+    }
+    if let Some((variable, value)) = lookup(ENABLED) {
+        match truth(value) {
+            Some(enabled) => {
+                definition.enabled = enabled;
+                changed.push(Overlaid {
+                    key: "enabled".to_owned(),
+                    shown: enabled.to_string(),
+                });
+            }
+            None => problems.push(bad_variable(
+                name,
+                &variable,
+                "it is neither true nor false",
+                "set it to `true` or `false`",
+            )),
+        }
+    }
+    changed
+}
+
+/// Servers that only the environment defines.
+pub(crate) fn servers_of_environment(
+    known: impl Fn(&str) -> bool,
+    settings: &Settings,
+    env: &Environment,
+    problems: &mut Vec<Problem>,
+) -> Vec<(ServerName, Definition)> {
+    let mut servers = Vec::new();
+    for (variable, value) in &env.vars {
+        let Some(prefix) = variable.strip_suffix(URL) else {
+            continue;
+        };
+        let upper = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        if prefix == "PEGBOARD"
+            || prefix.starts_with("PEGBOARD_")
+            || value.is_empty()
+            || !prefix.bytes().all(upper)
+        {
+            continue;
+        }
+        let name = prefix.to_ascii_lowercase();
+        if known(&name) {
+            continue;
+        }
+        match judge(&name, false) {
+            NameVerdict::Good(name) => {
+                let url = from_variable(variable, value);
+                if let Some(flaw) = url_flaw(&url) {
+                    let help = "write an address as `https://example.com/mcp`";
+                    problems.push(bad_variable(name.as_str(), variable, flaw, help));
+                    continue;
+                }
+                let transport = Transport::Http {
+                    url,
+                    headers: BTreeMap::new(),
+                    bearer: None,
+                };
+                servers.push((name, plain_definition(transport, settings)));
+            }
+            NameVerdict::Corrected(_) => {}
+            NameVerdict::Bad { reason, why, .. } => {
+                let shown = Foreign::new(variable).shortened(80).to_string();
+                let message = format!("the variable `{shown}` defines no server: {why}");
+                problems
+                    .push(Problem::warning(reason, message).help("rename or unset the variable"));
+            }
+        }
+    }
+    servers
+}
+
+fn plain_definition(transport: Transport, settings: &Settings) -> Definition {
+    Definition {
+        transport,
+        enabled: true,
+        timeouts: settings.timeouts(),
+        ttl: settings.ttl,
+        max_age: settings.max_age,
+        description: None,
+        category: None,
+        policy: None,
+        policies: BTreeMap::new(),
+        tools: BTreeMap::new(),
+    }
+}
+
+/// A variable's value under the variable's name, so that only the name is ever shown.
+fn from_variable(variable: &str, value: &str) -> Template {
+    Template::new(
+        format!("${{{variable}}}"),
+        vec![TemplatePart::Known(Secret::new(value))],
+    )
+}
+
+fn replace_url(transport: &mut Transport, new: Template) {
+    match transport {
+        Transport::Http { url, .. } => *url = new,
+        Transport::Stdio { .. } => {
+            *transport = Transport::Http {
+                url: new,
+                headers: BTreeMap::new(),
+                bearer: None,
+            };
+        }
+    }
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn bad_variable(server: &str, variable: &str, flaw: &str, help: &str) -> Problem {
+    let message = format!("the variable `{variable}` is ignored: {flaw}");
+    Problem::warning(Reason::ConfigInvalid, message)
+        .help(help)
+        .of_server(server)
+}

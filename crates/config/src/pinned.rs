@@ -1,0 +1,218 @@
+//! Package runners that fetch whatever version is newest.
+
+use pegboard_model::{Template, TemplatePart, Transport};
+
+/// Programs that fetch what they run.
+const RUNNERS: &[&str] = &[
+    "npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "uvx", "pipx", "uv", "docker", "podman",
+];
+
+/// Flags of `docker run` that take the next word as their value.
+const DOCKER_VALUE_FLAGS: &[&str] = &[
+    "-e",
+    "--env",
+    "--env-file",
+    "-v",
+    "--volume",
+    "--mount",
+    "--name",
+    "-p",
+    "--publish",
+    "--network",
+    "--net",
+    "-w",
+    "--workdir",
+    "-u",
+    "--user",
+    "--entrypoint",
+    "--platform",
+    "-m",
+    "--memory",
+    "--cpus",
+    "-l",
+    "--label",
+    "-h",
+    "--hostname",
+    "--add-host",
+    "--pull",
+    "--restart",
+    "--tmpfs",
+    "--device",
+    "--gpus",
+    "--dns",
+    "--cap-add",
+    "--cap-drop",
+    "--security-opt",
+    "--ulimit",
+    "--log-driver",
+    "--pids-limit",
+    "--shm-size",
+];
+
+/// The package that is launched without a fixed version, as it was written.
+pub(crate) fn unpinned_package(transport: &Transport) -> Option<String> {
+    let Transport::Stdio { command, args, .. } = transport else {
+        return None;
+    };
+    let program = known(command);
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let program = program
+        .strip_suffix(".cmd")
+        .or(program.strip_suffix(".exe"))
+        .unwrap_or(program);
+    if !RUNNERS.contains(&program) {
+        return None;
+    }
+    let words: Vec<(String, &Template)> = args.iter().map(|arg| (known(arg), arg)).collect();
+    let text: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+    let (skipped, ecosystem) = match (program, text.as_slice()) {
+        ("npx" | "bunx" | "pnpx", _) => (0, Ecosystem::Npm),
+        ("pnpm" | "yarn", ["dlx", ..]) | ("npm", ["exec" | "x", ..]) | ("bun", ["x", ..]) => {
+            (1, Ecosystem::Npm)
+        }
+        ("uvx", _) => (0, Ecosystem::Python),
+        ("pipx", ["run", ..]) => (1, Ecosystem::Python),
+        ("uv", ["tool", "run", ..]) => (2, Ecosystem::Python),
+        ("docker" | "podman", ["run", ..]) => (1, Ecosystem::Image),
+        _ => return None,
+    };
+    let at = skipped + package_position(text.get(skipped..).unwrap_or_default(), ecosystem)?;
+    let (package, written) = words.get(at)?;
+    let package = package
+        .split_once('=')
+        .filter(|_| package.starts_with("--"))
+        .map_or(package.as_str(), |(_, p)| p);
+    (!ecosystem.is_pinned(package)).then(|| written.written().to_owned())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ecosystem {
+    Npm,
+    Python,
+    Image,
+}
+
+fn known(template: &Template) -> String {
+    let known = template.parts().iter().map(|part| match part {
+        TemplatePart::Known(text) => text.reveal(),
+        TemplatePart::Kept { .. } => "",
+    });
+    known.collect()
+}
+
+/// Where the package is named: after a flag that says so, else the first word that is no flag.
+fn package_position(words: &[&str], ecosystem: Ecosystem) -> Option<usize> {
+    let names_package: &[&str] = match ecosystem {
+        Ecosystem::Npm => &["-p", "--package"],
+        Ecosystem::Python => &["--from", "--spec"],
+        Ecosystem::Image => &[],
+    };
+    let takes_value: &[&str] = match ecosystem {
+        Ecosystem::Image => DOCKER_VALUE_FLAGS,
+        Ecosystem::Python => &["--python", "-p", "--with", "--index-url", "--directory"],
+        Ecosystem::Npm => &["--registry", "--cache", "--prefix"],
+    };
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if names_package.contains(word) {
+            return (at + 1 < words.len()).then_some(at + 1);
+        }
+        if names_package.iter().any(|flag| {
+            word.strip_prefix(flag)
+                .is_some_and(|rest| rest.starts_with('='))
+        }) {
+            return Some(at);
+        }
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += if takes_value.contains(word) { 2 } else { 1 };
+    }
+    None
+}
+
+impl Ecosystem {
+    fn is_pinned(self, package: &str) -> bool {
+        if package.is_empty()
+            || package.starts_with(['.', '/', '~'])
+            || package.starts_with("file:")
+        {
+            // A local folder, or a name that is not known yet.
+            return true;
+        }
+        let is_version = |version: &str| version.starts_with(|c: char| c.is_ascii_digit());
+        let is_commit = |text: &str| text.len() >= 7 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match self {
+            Self::Npm => {
+                let version = package
+                    .get(1..)
+                    .and_then(|rest| rest.rsplit_once('@'))
+                    .map(|(_, version)| version);
+                let commit = package.rsplit_once('#').map(|(_, commit)| commit);
+                version.is_some_and(is_version) || commit.is_some_and(is_commit)
+            }
+            Self::Python => {
+                let version = package
+                    .split_once("==")
+                    .or_else(|| package.rsplit_once('@'))
+                    .map(|(_, v)| v.trim());
+                version.is_some_and(|version| is_version(version) || is_commit(version))
+            }
+            Self::Image => {
+                let name = package.rsplit('/').next().unwrap_or(package);
+                let tag = name.split_once(':').map(|(_, tag)| tag);
+                name.contains("@sha256:")
+                    || tag.is_some_and(|tag| !tag.is_empty() && tag != "latest")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, unpinned: Option<&str>) {
+        let mut words = line.split(' ').map(Template::literal);
+        let command = words.next().unwrap();
+        let transport = Transport::Stdio {
+            command,
+            args: words.collect(),
+            env: Default::default(),
+            cwd: None,
+        };
+        assert_eq!(unpinned_package(&transport).as_deref(), unpinned, "{line}");
+    }
+
+    #[test]
+    fn unpinned_launchers_are_told_apart_from_pinned_ones() {
+        check("npx -y server", Some("server"));
+        check("npx -y server@latest", Some("server@latest"));
+        check("npx -y @scope/server", Some("@scope/server"));
+        check("npx -y @scope/server@1.2.3 --flag", None);
+        check("/usr/bin/npx -p pkg@1.0.0 run-it", None);
+        check("npx --package=pkg run-it", Some("--package=pkg"));
+        check("pnpm dlx server", Some("server"));
+        check("pnpm start", None);
+        check("bunx server@2", None);
+        check("uvx mcp-server-git", Some("mcp-server-git"));
+        check("uvx mcp-server-git==0.6.2", None);
+        check("uvx --from pkg@1.0 tool", None);
+        check(
+            "uvx --from git+https://host/repo tool",
+            Some("git+https://host/repo"),
+        );
+        check("uv tool run pkg", Some("pkg"));
+        check("docker run -i --rm -e TOKEN image", Some("image"));
+        check(
+            "docker run -i --rm -e TOKEN registry:5000/team/image:1.2",
+            None,
+        );
+        check("docker run image:latest", Some("image:latest"));
+        check("docker ps", None);
+        check("npx ./local", None);
+        check("npx", None);
+        check("node server.js", None);
+    }
+}

@@ -1,0 +1,159 @@
+//! The JSON Schema of a config file, for editors.
+
+use serde_json::{Value, json};
+
+/// The schema of a config file, the same for TOML, YAML and JSON.
+pub fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Pegboard configuration",
+        "type": "object",
+        "properties": {
+            "$schema": { "type": "string" },
+            "servers": { "$ref": "#/$defs/servers" },
+            "mcpServers": {
+                "$ref": "#/$defs/foreign_servers",
+                "description": "The same under the name that other clients use; names may have other forms here."
+            },
+            "settings": { "$ref": "#/$defs/settings" }
+        },
+        "additionalProperties": false,
+        "$defs": {
+            "servers": {
+                "type": "object",
+                "description": "The servers by name.",
+                "propertyNames": { "pattern": "^[a-z0-9]+(_[a-z0-9]+)*$", "maxLength": pegboard_model::SERVER_NAME_MAX },
+                "additionalProperties": { "$ref": "#/$defs/server" }
+            },
+            "foreign_servers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/server" } },
+            "server": server(),
+            "settings": settings(),
+            "tool": tool(),
+            "duration": {
+                "description": "A time as `30s`, `5m`, `24h`, `500ms`, `1h30m`, or a whole number of seconds.",
+                "anyOf": [
+                    { "type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$|^[0-9]+$" },
+                    { "type": "integer", "minimum": 0 }
+                ]
+            },
+            "policy": { "enum": ["allow", "ask", "deny", "disable"] },
+            "value": {
+                "description": "A text; `${VAR}`, `${VAR:-default}` and `${secret:NAME}` are resolved.",
+                "type": ["string", "number", "boolean"]
+            },
+            "values": { "type": "object", "additionalProperties": { "$ref": "#/$defs/value" } }
+        }
+    })
+}
+
+fn duration(description: &str) -> Value {
+    json!({ "$ref": "#/$defs/duration", "description": description })
+}
+
+fn server() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": {
+                "description": "The program, or a list of the program and its arguments.",
+                "anyOf": [
+                    { "$ref": "#/$defs/value" },
+                    { "type": "array", "items": { "$ref": "#/$defs/value" }, "minItems": 1 }
+                ]
+            },
+            "args": { "type": "array", "items": { "$ref": "#/$defs/value" }, "description": "Arguments of the program." },
+            "env": { "$ref": "#/$defs/values", "description": "Variables the program gets." },
+            "cwd": { "$ref": "#/$defs/value", "description": "The folder it runs in; relative to the config file." },
+            "url": { "$ref": "#/$defs/value", "description": "The address of a Streamable HTTP server." },
+            "headers": { "$ref": "#/$defs/values", "description": "Headers sent with every request." },
+            "bearer": { "$ref": "#/$defs/value", "description": "The token sent as `Authorization: Bearer`." },
+            "type": { "enum": ["stdio", "http", "streamable-http", "streamableHttp", "streamable_http"] },
+            "transport": { "enum": ["stdio", "http", "streamable-http", "streamableHttp", "streamable_http"] },
+            "enabled": { "type": "boolean", "description": "Whether its tools are offered; true when not given." },
+            "disabled": { "type": "boolean", "description": "The opposite of `enabled`, as other clients write it." },
+            "description": { "type": "string", "description": "What the server is for." },
+            "category": { "type": "string", "description": "The category of its tools." },
+            "policy": { "$ref": "#/$defs/policy", "description": "The policy of all its tools." },
+            "policies": {
+                "type": "object",
+                "description": "Policies by tool name or pattern.",
+                "additionalProperties": { "$ref": "#/$defs/policy" }
+            },
+            "discovery_timeout": duration("From start to the last page of tools; 30s when not given."),
+            "connect_timeout": duration("Opening an HTTP connection; 5s when not given."),
+            "call_timeout": duration("One call; 60s when not given."),
+            "idle_timeout": duration("How long it may be idle before it is stopped; 5m when not given."),
+            "ttl": duration("How long its tool list counts as fresh; 5m when not given."),
+            "max_age": duration("How old the list of a stopped server may get; 24h when not given."),
+            "tools": {
+                "type": "object",
+                "description": "What you say of single tools, by their own name.",
+                "additionalProperties": { "$ref": "#/$defs/tool" }
+            },
+            "serverUrl": { "$ref": "#/$defs/value" },
+            "httpUrl": { "$ref": "#/$defs/value" },
+            "timeout": { "type": ["integer", "string"] },
+            "alwaysAllow": {},
+            "autoApprove": {},
+            "envFile": {}
+        },
+        "additionalProperties": false
+    })
+}
+
+fn settings() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "refresh_on_start": { "enum": ["unknown", "stale", "all"], "description": "Which servers a new session refreshes." },
+            "stale_refresh": { "enum": ["background", "always"], "description": "What happens when a stale list is needed." },
+            "concurrent_discoveries": { "type": "integer", "minimum": 1, "maximum": 1024 },
+            "answer_deadline": duration("How long a first listing waits for servers never seen; 2s when not given."),
+            "env_allow": { "type": "array", "items": { "type": "string" }, "description": "More variables that servers may inherit." },
+            "ttl": duration("`ttl` of servers that do not say."),
+            "max_age": duration("`max_age` of servers that do not say."),
+            "discovery_timeout": duration("`discovery_timeout` of servers that do not say."),
+            "connect_timeout": duration("`connect_timeout` of servers that do not say."),
+            "call_timeout": duration("`call_timeout` of servers that do not say."),
+            "idle_timeout": duration("`idle_timeout` of servers that do not say.")
+        },
+        "additionalProperties": false
+    })
+}
+
+fn tool() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "summary": { "type": "string", "maxLength": 80 },
+            "description": { "type": "string" },
+            "category": { "type": "string" },
+            "examples": { "type": "array", "items": { "type": "object" } },
+            "related": { "type": "array", "items": { "type": "string" } },
+            "enabled": { "type": "boolean" },
+            "deprecated": { "type": ["boolean", "string"] },
+            "policy": { "$ref": "#/$defs/policy" }
+        },
+        "additionalProperties": false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::SERVER_KEYS;
+    use crate::settings::SETTING_KEYS;
+
+    #[test]
+    fn r_cfg_02_the_schema_has_every_key_that_is_read() {
+        let schema = schema();
+        for (table, keys) in [("server", SERVER_KEYS), ("settings", SETTING_KEYS)] {
+            for key in keys {
+                assert!(
+                    schema["$defs"][table]["properties"].get(key).is_some(),
+                    "{table}.{key}"
+                );
+            }
+        }
+    }
+}

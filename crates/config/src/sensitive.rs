@@ -1,0 +1,259 @@
+//! Which parts of a config file may be secrets, and must not be repeated in a message.
+
+use crate::node::{Entry, Node, Value};
+use crate::server::SERVER_KEYS;
+use crate::settings::SETTING_KEYS;
+use crate::text::Format;
+
+/// Parts of a flag's name that mean its value is nobody else's business.
+const SECRET_WORDS: &[&str] = &[
+    "token",
+    "secret",
+    "key",
+    "passw",
+    "auth",
+    "bearer",
+    "credential",
+    "env",
+    "header",
+    "cookie",
+];
+
+/// Whether the value of such a flag may be a secret.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// For each argument, whether it may hold a secret: `--token=x`, and `x` in `--token x`.
+pub(crate) fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool> {
+    let mut after_flag = false;
+    let judge = |arg: &str| {
+        let flag = arg.trim_start_matches('-').split('=').next();
+        let may_name = arg.starts_with('-') || arg.contains('=');
+        let names_secret = may_name && flag.is_some_and(is_secret_name);
+        let secret = after_flag || (names_secret && arg.contains('=')) || has_url_secret(arg);
+        after_flag = names_secret && arg.starts_with('-') && !arg.contains('=');
+        secret
+    };
+    args.into_iter().map(judge).collect()
+}
+
+/// Whether a text is an address with a user, a password or a query in it.
+fn has_url_secret(text: &str) -> bool {
+    text.split_once("://")
+        .is_some_and(|(_, rest)| rest.contains(['@', '?', '#']))
+}
+
+/// What may be shown of the values under a key of a server or of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Showing {
+    /// They are shown as they are.
+    Open,
+    /// Those that follow a flag like `--token` are hidden.
+    Arguments,
+    /// User, password and query are hidden.
+    Address,
+    /// Only the names of references are shown.
+    Hidden,
+}
+
+/// What may be shown under a key. Whatever is not known to be harmless is hidden: `barer` may hold what
+/// belongs to `bearer`.
+pub(crate) fn showing(root: &str, key: &str) -> Showing {
+    match (root, key) {
+        ("settings", key) if SETTING_KEYS.contains(&key) => Showing::Open,
+        ("servers" | "mcpServers", key) => match key {
+            "command" | "args" => Showing::Arguments,
+            "url" | "serverUrl" | "httpUrl" => Showing::Address,
+            "env" | "headers" | "bearer" => Showing::Hidden,
+            "disabled" | "timeout" | "transport" | "alwaysAllow" | "autoApprove" | "envFile" => {
+                Showing::Open
+            }
+            key if SERVER_KEYS.contains(&key) => Showing::Open,
+            _ => Showing::Hidden,
+        },
+        _ => Showing::Hidden,
+    }
+}
+
+/// Where a file holds what may be shown. Everything else is hidden, comments too: people comment old
+/// tokens out.
+#[derive(Debug, Default)]
+pub(crate) struct VisibleSpans(Vec<(usize, usize)>);
+
+impl VisibleSpans {
+    pub(crate) fn of(tree: &Node) -> Self {
+        let mut spans = Self::default();
+        for root in tree.entries() {
+            spans.key(root);
+            if root.key == "settings" {
+                spans.table(&root.key, &root.node);
+            } else {
+                for server in root.node.entries() {
+                    spans.key(server);
+                    spans.table(&root.key, &server.node);
+                }
+            }
+        }
+        spans.0.sort_unstable();
+        spans
+    }
+
+    fn table(&mut self, root: &str, table: &Node) {
+        for entry in table.entries() {
+            self.key(entry);
+            self.values(&entry.node, showing(root, &entry.key));
+        }
+    }
+
+    fn key(&mut self, entry: &Entry) {
+        // The quotes around a key may add two.
+        self.0
+            .push((entry.key_start, entry.key_start + entry.key.len() + 2));
+    }
+
+    fn values(&mut self, node: &Node, showing: Showing) {
+        match &node.value {
+            Value::Map(entries) => {
+                for entry in entries {
+                    if showing != Showing::Hidden || is_plausible(entry) {
+                        self.key(entry);
+                    }
+                    self.values(&entry.node, showing);
+                }
+            }
+            Value::List(items) => {
+                for (item, flagged) in items.iter().zip(secret_items(items, showing)) {
+                    self.values(item, if flagged { Showing::Hidden } else { showing });
+                }
+            }
+            Value::Text(text) => {
+                let visible = match showing {
+                    Showing::Open => true,
+                    Showing::Arguments => !has_url_secret(text),
+                    Showing::Address => text.contains("://") && !has_url_secret(text),
+                    Showing::Hidden => false,
+                };
+                if visible {
+                    self.0.push((node.start, node.end));
+                }
+            }
+            _ if showing != Showing::Hidden => self.0.push((node.start, node.end)),
+            _ => {}
+        }
+    }
+
+    /// A line with everything masked that may not be shown; the number of characters stays.
+    pub(crate) fn mask(&self, line: &str, line_start: usize, format: Format) -> String {
+        if is_toml_header(line, format) {
+            return mask_from(line, line.find('#').unwrap_or(line.len()));
+        }
+        // Spans do not overlap, so they are in order by their ends too.
+        let first = self.0.partition_point(|(_, end)| *end <= line_start);
+        let spans = self.0.get(first..).unwrap_or_default();
+        let spans: Vec<_> = spans
+            .iter()
+            .take_while(|(start, _)| *start < line_start + line.len())
+            .collect();
+        line.char_indices()
+            .map(|(at, character)| {
+                let at = at + line_start;
+                let visible = spans
+                    .iter()
+                    .any(|(start, end)| (*start..*end).contains(&at));
+                if visible || is_structural(character) {
+                    character
+                } else {
+                    '*'
+                }
+            })
+            .collect()
+    }
+}
+
+/// A key under `env` or `headers` as it may be shown. A slip of the pen makes keys of values: such a
+/// key has no value of its own, or does not look like a name.
+pub(crate) fn shown_name(entry: &Entry) -> String {
+    if is_plausible(entry) {
+        entry.key.clone()
+    } else {
+        "***".to_owned()
+    }
+}
+
+fn is_plausible(entry: &Entry) -> bool {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+    entry.node.value != Value::Null
+        && !entry.key.is_empty()
+        && entry.key.len() <= 64
+        && entry.key.chars().all(harmless)
+}
+
+/// Which items of a list of arguments may hold secrets.
+pub(crate) fn secret_items(items: &[Node], showing: Showing) -> Vec<bool> {
+    if showing != Showing::Arguments {
+        return vec![false; items.len()];
+    }
+    secret_arguments(items.iter().map(|item| match &item.value {
+        Value::Text(text) => text.as_str(),
+        _ => "",
+    }))
+}
+
+/// Masks a line of a file that could not be read, where only its look tells keys from values: what
+/// looks like a key is shown, all other words are hidden.
+pub(crate) fn mask_unparsed(line: &str, format: Format) -> String {
+    if is_toml_header(line, format) {
+        return mask_from(line, line.find('#').unwrap_or(line.len()));
+    }
+    let key_end = line.find(['=', ':']).unwrap_or(0);
+    let has_key = looks_like_key(line.get(..key_end).unwrap_or_default());
+    mask_from(line, if has_key { key_end } else { 0 })
+}
+
+fn mask_from(line: &str, shown_until: usize) -> String {
+    let mask = |(at, character)| {
+        if at < shown_until || is_structural(character) {
+            character
+        } else {
+            '*'
+        }
+    };
+    line.char_indices().map(mask).collect()
+}
+
+fn is_structural(character: char) -> bool {
+    character.is_whitespace() || "[]{},\"'=:#".contains(character)
+}
+
+/// Whether a line is a TOML header such as `[servers.github]`, closed or not.
+fn is_toml_header(line: &str, format: Format) -> bool {
+    let trimmed = line.trim_start();
+    let name = trimmed.trim_start_matches('[');
+    format == Format::Toml
+        && name.len() < trimmed.len()
+        && ["server", "mcpServers", "settings"]
+            .iter()
+            .any(|root| name.starts_with(root))
+        && !name
+            .split('#')
+            .next()
+            .unwrap_or_default()
+            .contains(['=', ','])
+}
+
+/// A short word without digits, bare or in closed quotes: keys look so, tokens do not.
+fn looks_like_key(text: &str) -> bool {
+    let text = text
+        .trim()
+        .trim_start_matches("{ ")
+        .trim_start_matches("- ");
+    let unquoted = text.trim_matches(['"', '\'']);
+    let quotes = text.len() - unquoted.len();
+    (quotes == 0 || quotes == 2)
+        && unquoted.len() <= 24
+        && unquoted
+            .chars()
+            .all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-' | '.'))
+}

@@ -1,0 +1,152 @@
+//! What one server's table means.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pegboard_model::{Policy, Reason, Timeouts, ToolOverride, Transport};
+
+use crate::node::{Entry, Value};
+use crate::problem::Severity;
+use crate::settings::Settings;
+use crate::tools::read_tools;
+use crate::transport::WrittenTransport;
+use crate::typed::Typed;
+
+/// The keys of a server, for did-you-mean and the schema.
+pub(crate) const SERVER_KEYS: &[&str] = &[
+    "args",
+    "bearer",
+    "call_timeout",
+    "category",
+    "command",
+    "connect_timeout",
+    "cwd",
+    "description",
+    "discovery_timeout",
+    "enabled",
+    "env",
+    "headers",
+    "idle_timeout",
+    "max_age",
+    "policies",
+    "policy",
+    "tools",
+    "ttl",
+    "type",
+    "url",
+];
+
+/// Everything a server's table says, checked; who it is and where it comes from is added outside.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) transport: Transport,
+    pub(crate) enabled: bool,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) ttl: Duration,
+    pub(crate) max_age: Duration,
+    pub(crate) description: Option<String>,
+    pub(crate) category: Option<String>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) policies: BTreeMap<String, Policy>,
+    pub(crate) tools: BTreeMap<String, ToolOverride>,
+}
+
+/// Reads a server's table. `None` when something in it is wrong; `typed` then says what.
+pub(crate) fn read_server(
+    entry: &Entry,
+    settings: &Settings,
+    typed: &mut Typed<'_>,
+) -> Option<Definition> {
+    let entries = typed.table(entry, "{ command = \"…\" }")?;
+    let mut written = WrittenTransport::default();
+    let mut timeouts = settings.timeouts();
+    let (mut ttl, mut max_age) = (settings.ttl, settings.max_age);
+    let (mut enabled, mut disabled) = (None, None);
+    let (mut description, mut category, mut policy) = (None, None, None);
+    let mut policies = BTreeMap::new();
+    let mut tools = BTreeMap::new();
+
+    for entry in entries {
+        match entry.key.as_str() {
+            "command" | "args" | "env" | "cwd" | "url" | "serverUrl" | "httpUrl" | "headers"
+            | "bearer" | "type" | "transport" => written.take(entry, typed),
+            "enabled" => enabled = typed.boolean(entry).map(|value| (value, entry)),
+            "disabled" => disabled = typed.boolean(entry).map(|value| (value, entry)),
+            "description" => description = typed.text(entry),
+            "category" => category = typed.text(entry),
+            "policy" => policy = typed.policy(entry),
+            "policies" => {
+                for inner in typed
+                    .table(entry, "{ \"delete_*\" = \"ask\" }")
+                    .unwrap_or_default()
+                {
+                    if let Some(policy) = typed.policy(inner) {
+                        policies.insert(inner.key.clone(), policy);
+                    }
+                }
+            }
+            "discovery_timeout" => set(&mut timeouts.discovery, typed.duration(entry, false)),
+            "connect_timeout" => set(&mut timeouts.connect, typed.duration(entry, false)),
+            "call_timeout" => set(&mut timeouts.call, typed.duration(entry, false)),
+            "idle_timeout" => set(&mut timeouts.idle, typed.duration(entry, true)),
+            "timeout" => set(&mut timeouts.call, foreign_timeout(entry, typed)),
+            "ttl" => set(&mut ttl, typed.duration(entry, true)),
+            "max_age" => set(&mut max_age, typed.duration(entry, true)),
+            "tools" => read_tools(entry, &mut tools, &mut policies, typed),
+            // Other clients let a file approve tools; here only `policy` of the user's own file does.
+            "alwaysAllow" | "autoApprove" => {}
+            "envFile" => typed.report(
+                Severity::Advice,
+                Reason::ConfigUnknownKey,
+                entry.key_start,
+                "`envFile` is not read; the server will not see its variables",
+                "name the variables in `env`, as `NAME = \"${NAME}\"`",
+            ),
+            _ => typed.unknown_key(entry, "a server", SERVER_KEYS),
+        }
+    }
+
+    if let (Some((true, _)), Some((true, entry))) = (enabled, disabled) {
+        typed.invalid(
+            entry.key_start,
+            "the server is both `enabled` and `disabled`",
+            "remove one of the two keys",
+        );
+    }
+    let transport = written.check(entry, typed);
+    if typed.failed() {
+        return None;
+    }
+    Some(Definition {
+        transport: transport?,
+        enabled: enabled
+            .map(|(value, _)| value)
+            .or(disabled.map(|(value, _)| !value))
+            .unwrap_or(true),
+        timeouts,
+        ttl,
+        max_age,
+        description,
+        category,
+        policy,
+        policies,
+        tools,
+    })
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+/// `timeout` of other clients' files: some mean seconds, some milliseconds, and none has a call that
+/// may take over a thousand seconds.
+fn foreign_timeout(entry: &Entry, typed: &mut Typed<'_>) -> Option<Duration> {
+    match entry.node.value {
+        Value::Integer(number) if number > 1000 => {
+            u64::try_from(number).ok().map(Duration::from_millis)
+        }
+        _ => typed.duration(entry, false),
+    }
+}

@@ -1,0 +1,140 @@
+//! What is sound becomes a `ServerSpec`; what is broken is listed; both are explained.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pegboard_model::{
+    Approval, HashKey, Layer, Origin, Reason, ServerName, ServerSpec, Template, Transport,
+};
+
+use crate::agreements::Agreements;
+use crate::environment::Paths;
+use crate::explain::{Explained, explain_entry};
+use crate::file::ConfigFile;
+use crate::hash::config_hash;
+use crate::load::Loaded;
+use crate::merge::Merged;
+use crate::pinned::unpinned_package;
+use crate::problem::{Problem, Severity, shown_text};
+
+/// Turns what is sound into specs, lists what is broken, and explains both.
+pub(crate) fn finish(
+    merged: BTreeMap<String, Merged<'_>>,
+    files: &[ConfigFile],
+    paths: &Paths,
+    key: &HashKey,
+    loaded: &mut Loaded,
+) {
+    let from_project = files.iter().any(|file| file.layer == Layer::Project);
+    let agreements = from_project.then(|| Agreements::open(&paths.state_dir));
+    for (name, server) in merged {
+        explain(&name, &server, &mut loaded.values);
+        let Merged {
+            definition: Some(mut definition),
+            ..
+        } = server
+        else {
+            loaded.broken.insert(name, server.problems);
+            continue;
+        };
+        let Ok(parsed) = ServerName::parse(&name) else {
+            continue;
+        };
+        let origin = Origin {
+            layer: server.layer,
+            file: server
+                .place
+                .map(|(file, _, _)| file.source.path.to_path_buf()),
+            line: server
+                .place
+                .map(|(file, _, entry)| file.source.line_of(entry.key_start)),
+        };
+        if server.layer == Layer::Project {
+            run_in_project(&mut definition.transport, loaded.project.as_deref());
+        }
+        let hash = config_hash(&definition.transport, key);
+        let approval = match (&agreements, &loaded.project) {
+            (Some(agreements), Some(project)) if server.layer == Layer::Project => {
+                agreements.approval(project, &parsed, &hash)
+            }
+            _ => Approval::Granted,
+        };
+        if let Some(package) = unpinned_package(&definition.transport) {
+            let package = shown_text(&package, 100);
+            let message =
+                format!("`{package}` has no fixed version, so each start may run something new");
+            let mut advice =
+                Problem::new(Severity::Advice, Reason::SupplyUnpinned, message).of_server(&name);
+            if let Some((file, _, entry)) = server.place {
+                let at = entry
+                    .node
+                    .get("args")
+                    .or(entry.node.get("command"))
+                    .unwrap_or(entry)
+                    .key_start;
+                advice = advice.at(&file.source, at);
+            }
+            loaded.problems.push(advice);
+        }
+        let spec = ServerSpec {
+            name: parsed.clone(),
+            transport: definition.transport,
+            enabled: definition.enabled,
+            timeouts: definition.timeouts,
+            ttl: definition.ttl,
+            max_age: definition.max_age,
+            description: definition.description,
+            category: definition.category,
+            policy: definition.policy,
+            policies: definition.policies,
+            tools: definition.tools,
+            origin,
+            approval,
+            hash,
+        };
+        loaded.servers.insert(parsed, spec);
+    }
+}
+
+/// A project's servers run in the project's folder, wherever Pegboard was started.
+fn run_in_project(transport: &mut Transport, project: Option<&Path>) {
+    if let (
+        Transport::Stdio {
+            cwd: cwd @ None, ..
+        },
+        Some(project),
+    ) = (transport, project)
+    {
+        *cwd = Some(Template::literal(project.to_string_lossy()));
+    }
+}
+
+fn explain(name: &str, server: &Merged<'_>, values: &mut Vec<Explained>) {
+    let first = values.len();
+    if let Some((file, _, entry)) = server.place {
+        for inner in entry.node.entries() {
+            let key = ["servers.", name, ".", &shown_text(&inner.key, 60)].concat();
+            explain_entry(values, key, inner, &file.source, server.layer);
+        }
+    }
+    for overlaid in &server.overlaid {
+        let key = format!("servers.{name}.{}", overlaid.key);
+        let mut kept = 0;
+        values.retain(|row| {
+            kept += 1;
+            kept <= first || row.key != key
+        });
+        let (value, layer) = (overlaid.shown.clone(), Layer::Environment);
+        values.push(Explained {
+            key,
+            value,
+            layer,
+            file: None,
+            line: None,
+            note: None,
+        });
+    }
+    if let (Some(note), Some(row)) = (&server.replaces, values.get_mut(first)) {
+        row.note = Some(note.clone());
+    }
+}

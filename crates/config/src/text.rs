@@ -1,0 +1,194 @@
+//! The text of a file with its lines, and the reading of it into a tree.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use pegboard_model::{Foreign, Limits};
+
+use crate::node::Node;
+use crate::sensitive::{VisibleSpans, mask_unparsed};
+use crate::{jsonc, toml, yaml};
+
+/// How many characters of a line a message shows; a whole config may stand on one line.
+const SHOWN_LINE_CHARACTERS: usize = 120;
+
+/// The formats a config file may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Toml,
+    Yaml,
+    Json,
+}
+
+impl Format {
+    /// The format by the file's ending; TOML when it has none that is known.
+    pub(crate) fn of(path: &Path) -> Self {
+        match path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default()
+        {
+            "json" | "jsonc" => Self::Json,
+            "yaml" | "yml" => Self::Yaml,
+            _ => Self::Toml,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Toml => "TOML",
+            Self::Yaml => "YAML",
+            Self::Json => "JSON",
+        }
+    }
+
+    /// How a key with a value looks in this format, for messages that say what to write.
+    pub(crate) fn example(self, key: &str, value: &str) -> String {
+        match self {
+            Self::Toml => format!("{key} = {value}"),
+            Self::Yaml => format!("{key}: {value}"),
+            Self::Json => format!("\"{key}\": {value}"),
+        }
+    }
+}
+
+/// Why a text is not of its format.
+#[derive(Debug)]
+pub(crate) struct SyntaxError {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+    pub(crate) too_large: bool,
+}
+
+impl SyntaxError {
+    pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+            too_large: false,
+        }
+    }
+
+    pub(crate) fn too_large(at: usize, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+            too_large: true,
+        }
+    }
+}
+
+/// A file's text, without byte order mark, and what was read from it.
+#[derive(Debug)]
+pub(crate) struct SourceText {
+    pub(crate) path: Arc<Path>,
+    pub(crate) format: Format,
+    pub(crate) text: String,
+    line_starts: Vec<usize>,
+    tree: Option<Node>,
+    visible: OnceLock<VisibleSpans>,
+}
+
+/// A line as it may be shown, and where the mark stands in it.
+#[derive(Debug)]
+pub(crate) struct ShownLine {
+    pub(crate) text: String,
+    pub(crate) mark: usize,
+}
+
+impl SourceText {
+    pub(crate) fn new(path: PathBuf, text: String) -> Self {
+        let text = match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        };
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(breaks.map(|(at, _)| at + 1))
+            .collect();
+        let format = Format::of(&path);
+        Self {
+            path: path.into(),
+            format,
+            text,
+            line_starts,
+            tree: None,
+            visible: OnceLock::new(),
+        }
+    }
+
+    /// Reads the text into a tree that is kept.
+    pub(crate) fn parse(&mut self, limits: &Limits) -> Result<(), SyntaxError> {
+        let tree = match self.format {
+            Format::Toml => toml::read(&self.text, limits),
+            Format::Yaml => yaml::read(&self.text, limits),
+            Format::Json => jsonc::read(&self.text, limits),
+        }?;
+        self.tree = Some(tree);
+        Ok(())
+    }
+
+    pub(crate) fn tree(&self) -> Option<&Node> {
+        self.tree.as_ref()
+    }
+
+    /// Line and column of a byte offset, both from 1; the column counts characters.
+    pub(crate) fn place(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.text.len());
+        let line = self.line_starts.partition_point(|start| *start <= offset);
+        let start = self.line_start(line);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
+        self.line_starts
+            .partition_point(|start| *start <= offset.min(self.text.len()))
+    }
+
+    /// Where a line starts; the end of the text for a line that is not there.
+    pub(crate) fn line_start(&self, line: usize) -> usize {
+        self.line_starts
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or(self.text.len())
+    }
+
+    /// The line around an offset: escaped, shortened, and without anything that may be a secret.
+    pub(crate) fn shown_line(&self, offset: usize) -> ShownLine {
+        let (line, column) = self.place(offset);
+        let start = self.line_start(line);
+        let end = self.line_start(line + 1);
+        let raw = self
+            .text
+            .get(start..end)
+            .unwrap_or_default()
+            .trim_end_matches(['\r', '\n']);
+        let masked = match &self.tree {
+            Some(tree) => {
+                let spans = self.visible.get_or_init(|| VisibleSpans::of(tree));
+                spans.mask(raw, start, self.format)
+            }
+            None => mask_unparsed(raw, self.format),
+        };
+        // The mask keeps the number of characters, so columns still fit.
+        let skipped = column.saturating_sub(SHOWN_LINE_CHARACTERS * 2 / 3);
+        let skipped = if skipped <= 1 { 0 } else { skipped };
+        let before: String = masked
+            .chars()
+            .skip(skipped)
+            .take(column - 1 - skipped.min(column - 1))
+            .collect();
+        let after: String = masked.chars().skip(skipped.max(column - 1)).collect();
+        let lead = if skipped > 0 { "…" } else { "" };
+        let before = format!("{lead}{}", Foreign::new(&before));
+        let room = SHOWN_LINE_CHARACTERS
+            .saturating_sub(before.chars().count())
+            .max(20);
+        let mark = before.chars().count();
+        ShownLine {
+            text: format!("{before}{}", Foreign::new(&after).shortened(room)),
+            mark,
+        }
+    }
+}

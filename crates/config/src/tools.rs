@@ -1,0 +1,136 @@
+//! What a user says of single tools of a server.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::{Policy, Reason, ToolExample, ToolOverride};
+
+use crate::node::{Entry, Value};
+use crate::problem::Severity;
+use crate::typed::Typed;
+
+/// Longest summary; listings promise that no line is longer.
+const SUMMARY_CHARACTERS: usize = 80;
+
+const TOOL_KEYS: &[&str] = &[
+    "category",
+    "deprecated",
+    "description",
+    "enabled",
+    "examples",
+    "policy",
+    "related",
+    "summary",
+];
+
+/// Reads the table `tools`: overrides by tool name. A tool's `policy` goes to the policies.
+pub(crate) fn read_tools(
+    entry: &Entry,
+    tools: &mut BTreeMap<String, ToolOverride>,
+    policies: &mut BTreeMap<String, Policy>,
+    typed: &mut Typed<'_>,
+) {
+    if matches!(entry.node.value, Value::List(_)) {
+        // Another client's list of tools that its models may see.
+        typed.report(
+            Severity::Advice,
+            Reason::ConfigUnknownKey,
+            entry.key_start,
+            "a list of `tools` has no effect; all tools of the server are offered",
+            "hide tools with `policies`, for example `policies = { \"delete_*\" = \"disable\" }`",
+        );
+        return;
+    }
+    for tool in typed
+        .table(entry, "{ tool_name = { summary = \"…\" } }")
+        .unwrap_or_default()
+    {
+        let mut change = ToolOverride::default();
+        for entry in typed.table(tool, "{ summary = \"…\" }").unwrap_or_default() {
+            match entry.key.as_str() {
+                "summary" => change.summary = summary(entry, typed),
+                "description" => change.description = typed.text(entry),
+                "category" => change.category = typed.text(entry),
+                "examples" => change.examples = examples(entry, typed),
+                "related" => change.related = typed.texts(entry),
+                "enabled" => change.enabled = typed.boolean(entry),
+                "deprecated" => {
+                    change.deprecated = match &entry.node.value {
+                        Value::Bool(true) => Some(String::new()),
+                        Value::Bool(false) => None,
+                        _ => typed.text(entry),
+                    }
+                }
+                "policy" => {
+                    if let Some(policy) = typed.policy(entry) {
+                        policies.insert(tool.key.clone(), policy);
+                    }
+                }
+                _ => typed.unknown_key(entry, "a tool", TOOL_KEYS),
+            }
+        }
+        tools.insert(tool.key.clone(), change);
+    }
+}
+
+fn summary(entry: &Entry, typed: &mut Typed<'_>) -> Option<String> {
+    let text = typed.text(entry)?;
+    let length = text.chars().count();
+    if length <= SUMMARY_CHARACTERS && !text.contains(['\n', '\r']) {
+        return Some(text);
+    }
+    let message = if length > SUMMARY_CHARACTERS {
+        format!(
+            "the summary has {length} characters and is not used; {SUMMARY_CHARACTERS} are allowed"
+        )
+    } else {
+        "the summary has more than one line and is not used".to_owned()
+    };
+    let help = "shorten it, and put the rest into `description`";
+    typed.report(
+        Severity::Warning,
+        Reason::ConfigInvalid,
+        entry.node.start,
+        message,
+        help,
+    );
+    None
+}
+
+/// Examples: tables with `arguments` (and a `description`), or just the arguments.
+fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
+    let Value::List(items) = &entry.node.value else {
+        let help = "write a list of tables, for example `[{ arguments = { path = \"/\" } }]`";
+        typed.invalid(
+            entry.node.start,
+            format!("`examples` must be a list, but it is {}", entry.node.kind()),
+            help,
+        );
+        return Vec::new();
+    };
+    let mut examples = Vec::with_capacity(items.len());
+    for item in items {
+        let arguments = item.get("arguments");
+        let whole = arguments.map_or(item, |entry| &entry.node);
+        if !matches!(whole.value, Value::Map(_)) {
+            let message = format!(
+                "the arguments of an example must be a table, but they are {}",
+                whole.kind()
+            );
+            typed.invalid(
+                whole.start,
+                message,
+                "write for example `{ arguments = { path = \"/\" } }`",
+            );
+            continue;
+        }
+        let description = match (arguments, item.get("description")) {
+            (Some(_), Some(entry)) => typed.text(entry),
+            _ => None,
+        };
+        examples.push(ToolExample {
+            description,
+            arguments: whole.to_json(),
+        });
+    }
+    examples
+}

@@ -1,0 +1,349 @@
+//! Values of the kind a key wants, or a problem that says what to write.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use pegboard_model::{Foreign, Policy, Reason, Template};
+
+use crate::duration::parse_duration;
+use crate::node::{Entry, Node, Value};
+use crate::problem::{Problem, Severity};
+use crate::sensitive::shown_name;
+use crate::template::{TemplateFlaw, Values, resolve};
+use crate::text::SourceText;
+
+/// Reads the values of one table (a server or the settings) and collects what is wrong with them.
+pub(crate) struct Typed<'a> {
+    pub(crate) source: &'a SourceText,
+    pub(crate) values: &'a Values<'a>,
+    /// The folder relative paths start from.
+    pub(crate) folder: &'a Path,
+    /// The server's name as it was written, when it is one.
+    pub(crate) server: Option<&'a str>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl<'a> Typed<'a> {
+    pub(crate) fn failed(&self) -> bool {
+        self.problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+    }
+
+    pub(crate) fn report(
+        &mut self,
+        severity: Severity,
+        reason: Reason,
+        at: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let mut problem = Problem::new(severity, reason, message)
+            .help(help)
+            .at(self.source, at);
+        if let Some(server) = self.server {
+            problem = problem.of_server(server);
+        }
+        self.problems.push(problem);
+    }
+
+    pub(crate) fn invalid(
+        &mut self,
+        at: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(Severity::Error, Reason::ConfigInvalid, at, message, help);
+    }
+
+    /// How to write a key with a value in this file's format.
+    pub(crate) fn example(&self, key: &str, value: &str) -> String {
+        format!(
+            "write `{}`",
+            self.source
+                .format
+                .example(&Foreign::new(key).shortened(60).to_string(), value)
+        )
+    }
+
+    fn wrong_kind(&mut self, entry: &Entry, wanted: &str, example: &str) {
+        let key = Foreign::new(&entry.key).shortened(60).to_string();
+        let message = format!("`{key}` must be {wanted}, but it is {}", entry.node.kind());
+        let help = self.example(&entry.key, example);
+        self.invalid(entry.node.start, message, help);
+    }
+
+    pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.node.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => {
+                self.wrong_kind(entry, "a text", "\"…\"");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn boolean(&mut self, entry: &Entry) -> Option<bool> {
+        match entry.node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                self.wrong_kind(entry, "true or false, without quotes", "true");
+                None
+            }
+        }
+    }
+
+    /// A duration; `zero` tells whether it may be zero.
+    pub(crate) fn duration(&mut self, entry: &Entry, zero: bool) -> Option<Duration> {
+        let parsed = match &entry.node.value {
+            Value::Text(text) => parse_duration(text),
+            Value::Integer(seconds) => parse_duration(&seconds.to_string()),
+            _ => Err("write a duration as `30s`, `5m`, `24h`, `500ms` or `1h30m`".to_owned()),
+        };
+        let key = &entry.key;
+        match parsed {
+            Ok(duration) if duration.is_zero() && !zero => {
+                self.invalid(
+                    entry.node.start,
+                    format!("`{key}` must be longer than zero"),
+                    "write for example `30s`",
+                );
+                None
+            }
+            Ok(duration) => Some(duration),
+            Err(help) => {
+                self.invalid(entry.node.start, format!("`{key}` is not a duration"), help);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn count(&mut self, entry: &Entry, most: usize) -> Option<usize> {
+        match entry.node.value {
+            Value::Integer(number) => match usize::try_from(number) {
+                Ok(number) if (1..=most).contains(&number) => return Some(number),
+                _ => {
+                    let message = format!("`{}` must be between 1 and {most}", entry.key);
+                    self.invalid(
+                        entry.node.start,
+                        message,
+                        format!("write a number up to {most}"),
+                    );
+                }
+            },
+            _ => self.wrong_kind(entry, "a whole number", "8"),
+        }
+        None
+    }
+
+    pub(crate) fn texts(&mut self, entry: &Entry) -> Option<Vec<String>> {
+        let Value::List(items) = &entry.node.value else {
+            self.wrong_kind(entry, "a list of texts", "[\"…\", \"…\"]");
+            return None;
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.value {
+                Value::Text(text) => texts.push(text.clone()),
+                _ => {
+                    let message = format!(
+                        "`{}` must hold texts only, but here is {}",
+                        entry.key,
+                        item.kind()
+                    );
+                    self.invalid(item.start, message, "put the value in quotes");
+                    return None;
+                }
+            }
+        }
+        Some(texts)
+    }
+
+    /// One of a few words.
+    pub(crate) fn word<T: Copy>(&mut self, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
+        let found = match &entry.node.value {
+            Value::Text(text) => words.iter().find(|(word, _)| word == text),
+            _ => None,
+        };
+        if found.is_none() {
+            let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            let key = Foreign::new(&entry.key).shortened(60).to_string();
+            let example = words
+                .first()
+                .map_or(String::new(), |(word, _)| format!("\"{word}\""));
+            let help = self.example(&entry.key, &example);
+            self.invalid(
+                entry.node.start,
+                format!("`{key}` must be one of {}", list.join(", ")),
+                help,
+            );
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    pub(crate) fn policy(&mut self, entry: &Entry) -> Option<Policy> {
+        let all = [Policy::Allow, Policy::Ask, Policy::Deny, Policy::Disable];
+        self.word(entry, &all.map(|policy| (policy.as_str(), policy)))
+    }
+
+    /// The entries of a table; a problem for each key that stands twice.
+    pub(crate) fn table<'n>(&mut self, entry: &'n Entry, example: &str) -> Option<&'n [Entry]> {
+        match &entry.node.value {
+            Value::Map(entries) => {
+                self.duplicates(entries);
+                Some(entries)
+            }
+            _ => {
+                self.wrong_kind(entry, "a table", example);
+                None
+            }
+        }
+    }
+
+    /// Reports every key that stands more than once.
+    pub(crate) fn duplicates(&mut self, entries: &[Entry]) {
+        for (first, second) in duplicates(entries) {
+            let key = shown_name(second);
+            let (one, two) = (
+                self.source.line_of(first.key_start),
+                self.source.line_of(second.key_start),
+            );
+            let message =
+                format!("`{key}` stands twice, on line {one} and on line {two}; neither counts");
+            let help = format!("remove line {one} or line {two}");
+            self.report(
+                Severity::Error,
+                Reason::ConfigDuplicate,
+                second.key_start,
+                message,
+                help,
+            );
+        }
+    }
+
+    /// A value with `${…}` resolved. Numbers and truth values count as the text that was written.
+    pub(crate) fn template(&mut self, key: &str, node: &Node) -> Option<Template> {
+        let text = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Bool(value) => value.to_string(),
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                let message = format!("`{key}` must be a text, but it is {}", node.kind());
+                let help = self.example(key.rsplit('.').next().unwrap_or(key), "\"…\"");
+                self.invalid(node.start, message, help);
+                return None;
+            }
+        };
+        let flaw = match resolve(&text, self.values) {
+            Ok(template) => return Some(template),
+            Err(flaw) => flaw,
+        };
+        let (reason, message, help) = match flaw {
+            TemplateFlaw::VariableMissing(name) => (
+                Reason::ConfigSecretMissing,
+                format!("`{key}` needs the variable `{name}`, which is not set"),
+                format!("set `{name}`, or give a default as `${{{name}:-value}}`"),
+            ),
+            TemplateFlaw::SecretMissing(name) => (
+                Reason::ConfigSecretMissing,
+                format!("`{key}` needs the secret `{name}`, which is not kept"),
+                format!("run `pegboard secret set {name}`"),
+            ),
+            TemplateFlaw::Malformed(why) => (
+                Reason::ConfigInvalid,
+                format!("`{key}` cannot be read: {why}"),
+                "write `${NAME}`, `${NAME:-default}` or `${secret:NAME}`; a plain `${` is written `$${`".to_owned(),
+            ),
+            TemplateFlaw::TooLarge => (
+                Reason::ConfigTooLarge,
+                format!("`{key}` is larger than {} bytes", self.values.limits.value_bytes),
+                "shorten the value, or let the server read it from a file".to_owned(),
+            ),
+        };
+        self.report(Severity::Error, reason, node.start, message, help);
+        None
+    }
+
+    /// A table of values with `${…}` resolved.
+    pub(crate) fn templates(&mut self, entry: &Entry) -> BTreeMap<String, Template> {
+        let mut templates = BTreeMap::new();
+        for inner in self
+            .table(entry, "{ NAME = \"value\" }")
+            .unwrap_or_default()
+        {
+            let key = format!("{}.{}", entry.key, shown_name(inner));
+            if let Some(template) = self.template(&key, &inner.node) {
+                templates.insert(inner.key.clone(), template);
+            }
+        }
+        templates
+    }
+
+    /// Warns of a key that means nothing, with the key that was probably meant.
+    pub(crate) fn unknown_key(&mut self, entry: &Entry, place: &str, known: &[&str]) {
+        let key = Foreign::new(&entry.key).shortened(60).to_string();
+        let near = nearest(&entry.key, known.iter().copied());
+        let help = match near.first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "remove it; `pegboard config schema` lists every key".to_owned(),
+        };
+        let message = format!("`{key}` is not a key of {place}, and has no effect");
+        self.report(
+            Severity::Warning,
+            Reason::ConfigUnknownKey,
+            entry.key_start,
+            message,
+            help,
+        );
+    }
+}
+
+/// Pairs of the first and each further entry with the same key.
+pub(crate) fn duplicates(entries: &[Entry]) -> Vec<(&Entry, &Entry)> {
+    const SMALL_TABLE: usize = 24;
+    let mut pairs = Vec::new();
+    if entries.len() <= SMALL_TABLE {
+        for (at, entry) in entries.iter().enumerate() {
+            let earlier = entries.iter().take(at).find(|other| other.key == entry.key);
+            pairs.extend(earlier.map(|first| (first, entry)));
+        }
+        return pairs;
+    }
+    let mut seen: HashMap<&str, &Entry> = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        match seen.get(entry.key.as_str()) {
+            Some(first) => pairs.push((*first, entry)),
+            None => drop(seen.insert(&entry.key, entry)),
+        }
+    }
+    pairs
+}
+
+/// The names that look most like a wrong one, best first, at most three.
+pub(crate) fn nearest<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    const COMPARED_CHARACTERS: usize = 64;
+    const LIKE_ENOUGH: f64 = 0.75;
+    let wrong: String = wrong
+        .to_lowercase()
+        .chars()
+        .take(COMPARED_CHARACTERS)
+        .collect();
+    let mut scored: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| {
+            let prefix = wrong.len() >= 3 && name.to_lowercase().starts_with(&wrong);
+            let score = strsim::jaro_winkler(&wrong, &name.to_lowercase());
+            (if prefix { score.max(0.95) } else { score }, name)
+        })
+        .filter(|(score, _)| *score >= LIKE_ENOUGH)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}

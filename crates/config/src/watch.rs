@@ -1,0 +1,228 @@
+//! Tells when a config file really changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use notify::{RecursiveMode, Watcher as _};
+use pegboard_model::{Limits, Reason};
+
+use crate::problem::Problem;
+
+/// How long the folder must be quiet before the files are looked at: editors write in several steps.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long a folder that is never quiet can put the look off.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Watches files for changes until it is dropped.
+///
+/// The folders are watched, not the files: editors write a new file and rename it. A file that does not
+/// exist yet is watched through the nearest folder above it that does.
+#[derive(Debug)]
+pub struct Watcher {
+    signals: Sender<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Signal {
+    Stirred,
+    Stop,
+}
+
+impl Watcher {
+    /// Starts watching; `on_change` runs on the watcher's own thread each time the content of a file is
+    /// another than before.
+    pub fn start(
+        files: Vec<PathBuf>,
+        on_change: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Problem> {
+        let (signals, incoming) = channel();
+        let stirred = signals.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let only_read = event.is_ok_and(|event| event.kind.is_access());
+            if !only_read {
+                // The other end is gone only while the watcher is being dropped.
+                let _ = stirred.send(Signal::Stirred);
+            }
+        })
+        .map_err(|error| cannot_watch(&error.to_string()))?;
+        let mut folders = Folders {
+            watcher,
+            watched: BTreeSet::new(),
+        };
+        folders.follow(&files);
+        let seen = contents(&files);
+        let thread = std::thread::Builder::new()
+            .name("config-watch".to_owned())
+            .spawn(move || run(&files, &incoming, folders, seen, on_change))
+            .map_err(|error| cannot_watch(&error.to_string()))?;
+        Ok(Self {
+            signals,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.signals.send(Signal::Stop);
+        if let Some(thread) = self.thread.take() {
+            // `on_change` itself may drop the watcher; a thread cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn cannot_watch(why: &str) -> Problem {
+    Problem::error(
+        Reason::ConfigIo,
+        format!("config files cannot be watched for changes: {why}"),
+    )
+    .help("changes count after a restart; the system may limit the number of watches")
+}
+
+type Contents = BTreeMap<PathBuf, Option<blake3::Hash>>;
+
+fn run(
+    files: &[PathBuf],
+    incoming: &Receiver<Signal>,
+    mut folders: Folders,
+    mut seen: Contents,
+    on_change: impl Fn(),
+) {
+    while let Ok(Signal::Stirred) = incoming.recv() {
+        let first = Instant::now();
+        loop {
+            match incoming.recv_timeout(QUIET) {
+                Ok(Signal::Stirred) if first.elapsed() < LONGEST_WAIT => {}
+                Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => break,
+                Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        folders.follow(files);
+        let now = contents(files);
+        if now != seen {
+            seen = now;
+            on_change();
+        }
+    }
+}
+
+struct Folders {
+    watcher: notify::RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+}
+
+impl Folders {
+    /// Watches the folder of each file, the folder of what a link points to, and for a folder that is
+    /// not there the nearest one above it.
+    fn follow(&mut self, files: &[PathBuf]) {
+        let links = files.iter().filter_map(|file| file.canonicalize().ok());
+        let all = files.iter().cloned().chain(links);
+        let wanted: BTreeSet<PathBuf> = all
+            .filter_map(|file| {
+                file.ancestors()
+                    .skip(1)
+                    .find(|folder| folder.is_dir())
+                    .map(Path::to_path_buf)
+            })
+            .collect();
+        for gone in self.watched.difference(&wanted) {
+            let _ = self.watcher.unwatch(gone);
+        }
+        // A folder that was deleted and made again needs a new watch, so all are asked for each time;
+        // asking twice for the same one is harmless.
+        self.watched = wanted;
+        self.watched.retain(|folder| {
+            self.watcher
+                .watch(folder, RecursiveMode::NonRecursive)
+                .is_ok()
+        });
+    }
+}
+
+fn contents(files: &[PathBuf]) -> Contents {
+    files
+        .iter()
+        .map(|file| (file.clone(), content_hash(file)))
+        .collect()
+}
+
+fn content_hash(file: &Path) -> Option<blake3::Hash> {
+    use std::io::Read;
+    let file = std::fs::File::open(file)
+        .ok()
+        .filter(|file| file.metadata().is_ok_and(|m| m.is_file()))?;
+    let mut bytes = Vec::new();
+    file.take(Limits::default().config_bytes + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(blake3::hash(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::write_file_atomically;
+    use std::sync::mpsc::channel;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn watch(files: Vec<PathBuf>) -> (Watcher, std::sync::mpsc::Receiver<()>) {
+        let (sender, changes) = channel();
+        let sender = std::sync::Mutex::new(sender);
+        let watcher = Watcher::start(files, move || {
+            let _ = sender.lock().unwrap().send(());
+        })
+        .unwrap();
+        (watcher, changes)
+    }
+
+    #[test]
+    fn r_cfg_01_a_change_is_told_also_when_the_file_is_renamed_into_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "a = 1").unwrap();
+        let (_watcher, changes) = watch(vec![file.clone()]);
+        write_file_atomically(&file, b"a = 2", 0o600).unwrap();
+        changes.recv_timeout(PATIENCE).expect("a renamed file");
+        std::fs::write(&file, "a = 3").unwrap();
+        changes
+            .recv_timeout(PATIENCE)
+            .expect("a file written in place");
+        std::fs::remove_file(&file).unwrap();
+        changes.recv_timeout(PATIENCE).expect("a deleted file");
+    }
+
+    #[test]
+    fn r_cfg_01_a_file_in_a_folder_that_appears_later_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("deep/er/config.toml");
+        let (_watcher, changes) = watch(vec![file.clone()]);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "a = 1").unwrap();
+        changes.recv_timeout(PATIENCE).expect("a new file");
+    }
+
+    #[test]
+    fn the_same_content_written_again_is_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let (same, other) = (
+            folder.path().join("same.toml"),
+            folder.path().join("other.toml"),
+        );
+        std::fs::write(&same, "a = 1").unwrap();
+        let (watcher, changes) = watch(vec![same.clone(), other.clone()]);
+        std::fs::write(&same, "a = 1").unwrap();
+        std::fs::write(folder.path().join("unwatched"), "x").unwrap();
+        // The change after it is the first one that is told.
+        std::fs::write(&other, "b = 1").unwrap();
+        changes.recv_timeout(PATIENCE).expect("the other file");
+        drop(watcher);
+        assert!(changes.recv().is_err(), "told twice");
+    }
+}

@@ -1,0 +1,468 @@
+//! Files, projects and the environment laid over each other.
+
+use crate::world::{World, names, server, short};
+use pegboard_config::{Agreements, SecretKeeper, command_line};
+use pegboard_model::{Approval, Layer, NoSecrets, Secret, ServerName, Transport};
+
+#[test]
+fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
+    let loaded = World::with("config.toml", "[settings]\nttl = '1m'\nmax_age = '1h'\n[servers.a]\ncommand = 'user-a'\ndescription = 'x'\n[servers.b]\ncommand = 'user-b'\n")
+        .project(".mcp.json", r#"{"mcpServers":{"a":{"command":"mcp-a"},"c":{"command":"mcp-c"}},"other":1}"#)
+        .project(".pegboard/config.toml", "[settings]\nttl = '2m'\n[servers.c]\ncommand = 'own-c'\n")
+        .load();
+    assert!(loaded.problems.is_empty(), "{:#?}", loaded.problems);
+    let lines: Vec<_> = loaded
+        .servers
+        .values()
+        .map(|s| (command_line(&s.transport), s.origin.layer))
+        .collect();
+    let expected = [
+        ("mcp-a", Layer::Project),
+        ("user-b", Layer::User),
+        ("own-c", Layer::Project),
+    ];
+    assert_eq!(
+        lines,
+        expected.map(|(line, layer)| (line.to_owned(), layer))
+    );
+    assert_eq!(
+        server(&loaded, "a").description,
+        None,
+        "the whole definition is replaced"
+    );
+    assert_eq!(
+        (
+            loaded.settings.ttl.as_secs(),
+            loaded.settings.max_age.as_secs()
+        ),
+        (120, 3600)
+    );
+
+    let row = |key: &str| {
+        loaded
+            .values
+            .iter()
+            .find(|row| row.key == key)
+            .unwrap_or_else(|| panic!("{key}"))
+    };
+    assert_eq!(
+        (
+            row("settings.ttl").value.as_str(),
+            row("settings.ttl").layer
+        ),
+        ("2m", Layer::Project)
+    );
+    assert_eq!(
+        (row("settings.max_age").layer, row("settings.max_age").line),
+        (Layer::User, Some(3))
+    );
+    assert_eq!(row("settings.answer_deadline").layer, Layer::Builtin);
+    let replaced = row("servers.a.command");
+    assert_eq!(
+        (replaced.value.as_str(), replaced.layer),
+        ("mcp-a", Layer::Project)
+    );
+    assert!(
+        replaced
+            .note
+            .as_ref()
+            .is_some_and(|note| note.ends_with("config.toml:4")),
+        "{replaced:?}"
+    );
+    assert_eq!(row("servers.b.command").line, Some(8));
+}
+
+#[test]
+fn r_cfg_01_a_new_server_in_the_file_is_there_on_the_next_load() {
+    let world = World::with("config.toml", "[servers.a]\ncommand = 'a'\n");
+    assert_eq!(names(&world.load()), ["a"]);
+    let world = world.user(
+        "config.toml",
+        "[servers.a]\ncommand = 'a'\n[servers.b]\nurl = 'http://h/'\n",
+    );
+    assert_eq!(names(&world.load()), ["a", "b"]);
+}
+
+#[test]
+fn r_cfg_01_one_file_can_replace_all_layers() {
+    let mut world = World::with("config.toml", "[servers.user]\ncommand = 'a'\n")
+        .project(".mcp.json", r#"{"mcpServers":{"project":{"command":"b"}}}"#);
+    let file = world.path("other.yaml");
+    world = world.file(&file, "mcpServers:\n  only: { command: c }\n");
+    world.options.config_file = Some(file.clone());
+    let loaded = world.load();
+    assert_eq!(names(&loaded), ["only"]);
+    assert_eq!(server(&loaded, "only").approval, Approval::Granted);
+    assert_eq!((loaded.edit_target, loaded.project), (file, None));
+    world.options.config_file = Some("missing.toml".into());
+    assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
+}
+
+#[test]
+fn r_cfg_01_the_project_can_be_chosen() {
+    let mut world = World::new();
+    let folder = world.path("elsewhere");
+    world = world.file(
+        &folder.join(".mcp.json"),
+        r#"{"mcpServers":{"there":{"command":"b"}}}"#,
+    );
+    assert!(names(&world.load()).is_empty());
+    world.options.project = Some(folder.clone());
+    let loaded = world.load();
+    assert_eq!(
+        (names(&loaded), loaded.project.clone()),
+        (vec!["there"], Some(folder))
+    );
+    world.options.project = Some(world.path("nowhere"));
+    assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
+}
+
+#[test]
+fn r_cfg_01_two_user_files_are_an_error_that_names_both() {
+    let loaded = World::with("config.toml", "[servers.a]\ncommand = 'a'\n")
+        .user("config.json", "{}")
+        .load();
+    assert_eq!(short(&loaded), ["error CONFIG_DUPLICATE -:-"]);
+    let message = &loaded.problems[0].message;
+    assert!(
+        message.contains("config.toml") && message.contains("config.json"),
+        "{message}"
+    );
+    assert_eq!(names(&loaded), ["a"]);
+}
+
+#[test]
+fn files_that_would_count_later_are_in_the_watch_list() {
+    let world = World::with("config.toml", "").project(".mcp.json", "{}");
+    let list = world.load().watch_list();
+    let project = &world.env.working_dir;
+    for path in [
+        world.paths().config_dir.join("config.toml"),
+        world.paths().config_dir.join("config.yaml"),
+        project.join(".mcp.json"),
+        project.join(".pegboard/config.toml"),
+    ] {
+        assert!(list.contains(&path), "{path:?} in {list:?}");
+    }
+}
+
+#[test]
+fn servers_of_a_project_are_pending_until_exactly_they_are_agreed_to() {
+    let world = World::with("config.toml", "[servers.mine]\ncommand = 'a'\n").project(
+        ".mcp.json",
+        r#"{"mcpServers":{"theirs":{"command":"b","args":["1"]}}}"#,
+    );
+    let loaded = world.load();
+    assert_eq!(server(&loaded, "mine").approval, Approval::Granted);
+    let theirs = server(&loaded, "theirs");
+    assert_eq!(theirs.approval, Approval::Pending);
+    let mut agreements = Agreements::open(&world.paths().state_dir);
+    agreements
+        .grant(loaded.project.as_ref().unwrap(), &theirs.name, &theirs.hash)
+        .unwrap();
+    assert_eq!(server(&world.load(), "theirs").approval, Approval::Granted);
+    let world = world.project(
+        ".mcp.json",
+        r#"{"mcpServers":{"theirs":{"command":"b","args":["2"]}}}"#,
+    );
+    assert_eq!(server(&world.load(), "theirs").approval, Approval::Changed);
+}
+
+#[test]
+fn servers_of_a_project_run_in_its_folder() {
+    let world = World::new().project(".mcp.json", r#"{"mcpServers":{"a":{"command":"b"}}}"#);
+    let loaded = world.load();
+    let Transport::Stdio { cwd: Some(cwd), .. } = &server(&loaded, "a").transport else {
+        panic!()
+    };
+    assert_eq!(cwd.written(), world.env.working_dir.to_str().unwrap());
+}
+
+#[test]
+fn a_project_cannot_widen_what_servers_see() {
+    let world = World::with("config.toml", "[settings]\nenv_allow = ['MINE']\n").project(
+        ".pegboard/config.toml",
+        "[settings]\nenv_allow = ['AWS_SECRET_ACCESS_KEY']\n",
+    );
+    let loaded = world.load();
+    assert_eq!(loaded.settings.env_allow, ["MINE"]);
+    assert_eq!(short(&loaded), ["warning CONFIG_INVALID -:2"]);
+}
+
+#[track_caller]
+fn check_overlay(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
+    let text = "[servers.local]\ncommand = 'run'\nenv = { A = 'b' }\n[servers.far_away]\nurl = 'https://file/'\nheaders = { H = 'v' }\n";
+    let mut world = World::with("config.toml", text);
+    for (name, value) in vars {
+        world = world.var(name, value);
+    }
+    let loaded = world.load();
+    let show = |spec: &pegboard_model::ServerSpec| {
+        let known =
+            |t: &pegboard_model::Template| t.resolve(&NoSecrets).unwrap().reveal().to_owned();
+        let how = match &spec.transport {
+            Transport::Stdio { command, env, .. } => format!(
+                "{} {}",
+                known(command),
+                env.keys().cloned().collect::<Vec<_>>().join("+")
+            ),
+            Transport::Http {
+                url,
+                headers,
+                bearer,
+            } => {
+                format!(
+                    "{} {} {}",
+                    known(url),
+                    headers.len(),
+                    bearer.as_ref().map_or("-".to_owned(), known)
+                )
+            }
+        };
+        format!(
+            "{} {} {} {:?}",
+            spec.name, how, spec.enabled, spec.origin.layer
+        )
+    };
+    let got: Vec<String> = loaded.servers.values().map(show).collect();
+    assert_eq!(got, expected, "{vars:?}");
+    assert_eq!(short(&loaded), problems, "{vars:?}");
+}
+
+#[test]
+fn r_cfg_03_the_environment_overlays_servers_by_name() {
+    let far = "far_away https://file/ 1 - true User";
+    let local = "local run A true User";
+    check_overlay(&[], &[far, local], &[]);
+    check_overlay(
+        &[("LOCAL_MCP_URL", "https://env/")],
+        &[far, "local https://env/ 0 - true User"],
+        &[],
+    );
+    check_overlay(
+        &[("FAR_AWAY_MCP_URL", "https://env/")],
+        &["far_away https://env/ 1 - true User", local],
+        &[],
+    );
+    check_overlay(
+        &[("FAR_AWAY_API_KEY", "k")],
+        &["far_away https://file/ 1 k true User", local],
+        &[],
+    );
+    check_overlay(
+        &[("LOCAL_API_KEY", "k")],
+        &[far, "local run A+LOCAL_API_KEY true User"],
+        &[],
+    );
+    for off in ["false", "0", "no", "off", "FALSE"] {
+        check_overlay(
+            &[("LOCAL_MCP_ENABLED", off)],
+            &[far, "local run A false User"],
+            &[],
+        );
+    }
+    for on in ["true", "1", "yes", "on"] {
+        check_overlay(&[("LOCAL_MCP_ENABLED", on)], &[far, local], &[]);
+    }
+    check_overlay(
+        &[("LOCAL_MCP_ENABLED", "maybe")],
+        &[far, local],
+        &["warning CONFIG_INVALID local:-"],
+    );
+    check_overlay(
+        &[("LOCAL_MCP_URL", "nonsense")],
+        &[far, local],
+        &["warning CONFIG_INVALID local:-"],
+    );
+    check_overlay(&[("LOCAL_MCP_URL", "")], &[far, local], &[]);
+    check_overlay(
+        &[
+            ("NEW_MCP_URL", "https://env/"),
+            ("NEW_API_KEY", "k"),
+            ("NEW_MCP_ENABLED", "no"),
+        ],
+        &[far, local, "new https://env/ 0 k false Environment"],
+        &[],
+    );
+    check_overlay(
+        &[("GATEWAY_MCP_URL", "https://env/")],
+        &[far, local],
+        &["warning CONFIG_NAME_RESERVED -:-"],
+    );
+    check_overlay(
+        &[("A__B_MCP_URL", "https://env/")],
+        &[far, local],
+        &["warning CONFIG_NAME -:-"],
+    );
+    check_overlay(
+        &[("_MCP_URL", "https://env/")],
+        &[far, local],
+        &["warning CONFIG_NAME -:-"],
+    );
+    check_overlay(
+        &[
+            ("PEGBOARD_MCP_URL", "https://env/"),
+            ("PEGBOARD_X_MCP_URL", "https://env/"),
+        ],
+        &[far, local],
+        &[],
+    );
+}
+
+#[test]
+fn r_cfg_03_explain_shows_the_variable_and_not_its_value() {
+    let world = World::with("config.toml", "[servers.a]\nurl = 'https://file/'\n")
+        .var("A_MCP_URL", "https://canary.example/")
+        .var("A_API_KEY", "canary");
+    let loaded = world.load();
+    let rows: Vec<_> = loaded
+        .values
+        .iter()
+        .filter(|row| row.key.starts_with("servers.a."))
+        .collect();
+    let shown: Vec<_> = rows
+        .iter()
+        .map(|row| (row.key.as_str(), row.value.as_str(), row.layer))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("servers.a.url", "${A_MCP_URL}", Layer::Environment),
+            ("servers.a.bearer", "${A_API_KEY}", Layer::Environment),
+        ]
+    );
+}
+
+#[test]
+fn r_cfg_08_a_missing_variable_names_server_key_file_and_line() {
+    let text = "[servers.a]\ncommand = 'a'\nenv = { TOKEN = 'x${NOPE}' }\n[servers.b]\ncommand = 'b'\nargs = ['${secret:gone}']\n[servers.c]\ncommand = 'c'\n";
+    let loaded = World::with("config.toml", text).load();
+    assert_eq!(names(&loaded), ["c"]);
+    assert_eq!(loaded.broken.keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(
+        short(&loaded),
+        [
+            "error CONFIG_SECRET_MISSING a:3",
+            "error CONFIG_SECRET_MISSING b:6"
+        ]
+    );
+    let [first, second] = loaded.problems.as_slice() else {
+        panic!()
+    };
+    assert!(
+        first.message.contains("`env.TOKEN`") && first.message.contains("`NOPE`"),
+        "{first}"
+    );
+    assert!(
+        first
+            .file
+            .as_ref()
+            .is_some_and(|file| file.ends_with("config.toml"))
+    );
+    assert_eq!(second.help, "run `pegboard secret set gone`");
+}
+
+#[test]
+fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
+    let world = World::with(
+        "config.toml",
+        "[servers.a]\nurl = 'https://h/'\nbearer = 'x-${secret:key}'\n",
+    );
+    let keeper = SecretKeeper::open(&world.paths().state_dir);
+    keeper.set("key", Secret::new("canary-one")).unwrap();
+    let first = world.load();
+    let Transport::Http {
+        bearer: Some(bearer),
+        ..
+    } = &server(&first, "a").transport
+    else {
+        panic!()
+    };
+    assert_eq!(
+        bearer.resolve(&NoSecrets),
+        Err("key".to_owned()),
+        "not read at load"
+    );
+    assert_eq!(bearer.resolve(&keeper).unwrap().reveal(), "x-canary-one");
+    assert!(!format!("{first:?}").contains("canary"));
+    keeper.set("key", Secret::new("canary-two")).unwrap();
+    assert_ne!(
+        server(&first, "a").hash,
+        server(&world.load(), "a").hash,
+        "a new value is a new hash"
+    );
+}
+
+#[test]
+fn r_disc_05_the_hash_covers_what_runs_and_nothing_else() {
+    let hash = |text: &str, var: &str| {
+        server(&World::with("config.toml", text).var("V", var).load(), "a").hash
+    };
+    let base = "[servers.a]\ncommand = 'x'\nargs = ['1', '2']\nenv = { K = '${V}' }\ncwd = '/c'\n";
+    let same = hash(base, "v");
+    for other in [
+        "[servers.a]\nenv = { K = '${V}' }\ncwd = '/c'\nargs = ['1', '2']\ncommand = 'x'\nttl = '1s'\nenabled = false\n# note\n",
+        "[servers.a]\ncommand = 'x'\nargs = ['1', '2']\nenv.K = '${V}'\ncwd = '${NONE:-/c}'\npolicy = 'deny'\n",
+    ] {
+        assert_eq!(hash(other, "v"), same, "{other}");
+    }
+    assert_ne!(hash(base, "w"), same, "the value of a variable counts");
+    for (from, to) in [
+        ("'x'", "'y'"),
+        ("['1', '2']", "['12']"),
+        ("['1', '2']", "['2', '1']"),
+        ("K =", "L ="),
+        ("/c", "/d"),
+    ] {
+        assert_ne!(hash(&base.replace(from, to), "v"), same, "{from} -> {to}");
+    }
+    let remote = "[servers.a]\nurl = 'https://h/'\nheaders = { H = 'v' }\nbearer = 'b'\n";
+    let same = hash(remote, "v");
+    for (from, to) in [
+        ("//h", "//i"),
+        ("H =", "I ="),
+        ("'v'", "'w'"),
+        ("'b'", "'c'"),
+    ] {
+        assert_ne!(hash(&remote.replace(from, to), "v"), same, "{from} -> {to}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_can_write_is_a_warning_and_strictly_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::with("config.toml", "[servers.a]\ncommand = 'a'\n");
+    let file = world.paths().config_dir.join("config.toml");
+    for (mode, strict, expected, servers) in [
+        (0o600, true, None, 1),
+        (0o644, true, None, 1),
+        (0o664, false, Some("warning CONFIG_PERMISSION -:-"), 1),
+        (0o602, false, Some("warning CONFIG_PERMISSION -:-"), 1),
+        (0o666, true, Some("error CONFIG_PERMISSION -:-"), 0),
+    ] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        world.options.strict = strict;
+        let loaded = world.load();
+        assert_eq!(
+            short(&loaded).first().map(String::as_str),
+            expected,
+            "{mode:o}"
+        );
+        assert_eq!(loaded.servers.len(), servers, "{mode:o}");
+        assert_eq!(loaded.broken.len(), 1 - servers, "{mode:o}");
+    }
+}
+
+#[test]
+fn r_cfg_05_near_names_are_offered() {
+    let loaded = World::with(
+        "config.toml",
+        "[servers.github]\ncommand = 'a'\n[servers.filesystem]\ncommand = 'b'\n",
+    )
+    .load();
+    assert_eq!(loaded.near_server_names("gihtub"), ["github"]);
+    assert_eq!(loaded.near_server_names("File"), ["filesystem"]);
+    assert!(loaded.near_server_names("zzz").is_empty());
+    assert!(ServerName::parse("github").is_ok());
+}

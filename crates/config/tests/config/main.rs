@@ -1,0 +1,17 @@
+//! The rules of configuration, each as rows of a table.
+
+// Helpers of tests may fail like the tests themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod duplicates;
+mod edits;
+mod layers;
+mod meaning;
+mod robust;
+mod secrecy;
+mod world;

@@ -1,0 +1,130 @@
+//! A secret's value is in no problem, no explanation and no debug text.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use crate::world::World;
+
+const CANARY: &str = "cAnArY-7f3e9d21";
+
+/// Files with a canary at every place where a secret may stand.
+fn files() -> [(&'static str, String); 3] {
+    let toml = format!(
+        "[servers.a]\ncommand = 'run'\nargs = ['--token', '{CANARY}', '--api-key={CANARY}', 'https://u:{CANARY}@h/']\n\
+         env = {{ KEY = '{CANARY}', OTHER = '${{NONE:-{CANARY}}}' }}\n[servers.b]\nurl = 'https://u:{CANARY}@h/?k={CANARY}'\n\
+         headers = {{ Authorization = 'Bearer {CANARY}' }}\nbearer = '{CANARY}'\n[servers.c]\nurl = 'https://h/${{FROM_ENV}}'\n"
+    );
+    let json = format!(
+        "{{\"servers\":{{\"a\":{{\"command\":\"run\",\"args\":[\"--token\",\"{CANARY}\"],\n\"env\":{{\"KEY\":\"{CANARY}\"}}}},\n\
+         \"b\":{{\"url\":\"https://u:{CANARY}@h/\",\"headers\":{{\"X\":\"{CANARY}\"}},\"bearer\":\"{CANARY}\",\"apiKey\":\"{CANARY}\"}}}}}}"
+    );
+    let yaml = format!(
+        "servers:\n  a:\n    command: run\n    args: [--token, {CANARY}]\n    env:\n      KEY: {CANARY}\n      LONG: |\n        {CANARY}\n\
+         \x20 b:\n    url: https://u:{CANARY}@h/\n    headers: {{ X: {CANARY} }}\n    bearer: {CANARY}\n"
+    );
+    [
+        ("config.toml", toml),
+        ("config.json", json),
+        ("config.yaml", yaml),
+    ]
+}
+
+/// Arguments and addresses are shown but for what looks like a secret, so no slip may change their look.
+fn files_without_arguments() -> [(&'static str, String); 3] {
+    files().map(|(file, text)| {
+        let text = text
+            .replace(
+                &format!("'--token', '{CANARY}', '--api-key={CANARY}', 'https://u:{CANARY}@h/'"),
+                "'x'",
+            )
+            .replace(&format!("\"--token\",\"{CANARY}\""), "\"x\"")
+            .replace(&format!("--token, {CANARY}"), "x")
+            .replace(&format!("u:{CANARY}@"), "")
+            .replace(&format!("?k={CANARY}"), "");
+        (file, text)
+    })
+}
+
+/// Everything of a configuration that can be printed.
+fn printed(world: &World) -> String {
+    let loaded = world.load();
+    let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+    let as_json = serde_json::to_string(&(&loaded.problems, &loaded.values)).unwrap();
+    format!(
+        "{loaded:?}\n{}\n{as_json}\n{:?}",
+        problems.join("\n"),
+        world.env
+    )
+}
+
+#[test]
+fn r_cfg_08_no_secret_is_printed_of_a_sound_configuration() {
+    for (file, text) in files() {
+        let world = World::with(file, &text)
+            .var("FROM_ENV", CANARY)
+            .var("A_API_KEY", CANARY)
+            .var("NEW_MCP_URL", &format!("https://{CANARY}/"));
+        assert!(
+            world.load().servers.len() >= 3,
+            "{file}: {:#?}",
+            world.load().problems
+        );
+        let printed = printed(&world);
+        assert!(!printed.contains(CANARY), "{file}: {printed}");
+    }
+}
+
+#[test]
+fn r_cfg_08_no_secret_is_printed_when_its_line_is_wrong() {
+    for body in [
+        format!("command = 1\nenv = '{CANARY}'"),
+        format!("command = 1\nenv = ['{CANARY}']"),
+        format!("command = 1\nenv = {{ A = ['{CANARY}'] }}"),
+        format!("command = 1\nbearer = ['{CANARY}']"),
+        format!("url = '{CANARY}'\nheaders = '{CANARY}'"),
+        format!("url = 'ftp://u:{CANARY}@h'"),
+        format!("command = 'x'\napi_key = '{CANARY}'\nttl = 'x'"),
+        format!("env = {{ A = '{CANARY}' }}\nenv = {{ A = '{CANARY}' }}"),
+        format!("env = {{ A = '${{{CANARY}' }}"),
+        format!("env = {{ A = '${{secret:{CANARY} x}}' }}"),
+        format!("env = {{ A = '${{x:-${{{CANARY}}}}}' }}"),
+        format!("url = 'https://h/'\nbearer = \"\"\"\n{CANARY}\n\"\"\""),
+        format!("env = {{ A = '{CANARY}"),
+        format!("args = [\n'--token',\n'{CANARY}\n]"),
+        format!("env = {{ A = '{CANARY}' }} x = 1"),
+        format!("bearer = {CANARY}"),
+    ] {
+        let printed = printed(&World::with(
+            "config.toml",
+            &format!("[servers.a]\n{body}\n"),
+        ));
+        assert!(!printed.contains(CANARY), "{body}:\n{printed}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() })]
+
+    /// Whatever a slip of the pen does to a file, a value of `env`, `headers` or `bearer` is not printed.
+    #[test]
+    fn r_cfg_08_no_secret_is_printed_of_a_mutilated_file(
+        which in 0usize..3,
+        cuts in prop::collection::vec((0.0f64..1.0, 0usize..4, "[\\[\\]{}\"':=,#\n \\\\-]{0,3}"), 1..4),
+    ) {
+        let (file, mut text) = files_without_arguments().into_iter().nth(which).unwrap();
+        for (at, length, instead) in cuts {
+            // The canary itself stays whole, else its parts would not be looked for.
+            let at = (at * text.len() as f64) as usize;
+            let end = (at + length).min(text.len());
+            let touches = text.match_indices(CANARY).any(|(start, found)| at < start + found.len() && end > start);
+            if !touches {
+                text.replace_range(at..end, &instead);
+            }
+        }
+        let world = World::with(file, &text);
+        // What became the name of a server is shown: the person has to find it.
+        prop_assume!(!world.load().broken.keys().any(|name| name.contains(CANARY)));
+        let printed = printed(&world);
+        prop_assert!(!printed.contains(CANARY), "{}\n---\n{}", text, printed);
+    }
+}

@@ -1,0 +1,200 @@
+//! How much work a validation would be, so that none is begun that a server made endless.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    references::percent_decoded,
+    walk::{Reach, walk},
+};
+
+/// Steps that a validation may need: about 50 ms of work. The largest real schemas need a few thousand.
+const STEPS: usize = 100_000;
+/// Schemas that may apply within each other; a reference that leads back to itself without going into
+/// the arguments ends here.
+const DEPTH: usize = 200;
+
+const SAME_VALUE_LISTS: &[&str] = &["allOf", "anyOf", "oneOf"];
+const SAME_VALUE: &[&str] = &["not", "if", "then", "else"];
+const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
+const EACH_ITEM: &[&str] = &["items", "additionalItems", "contains", "unevaluatedItems"];
+const EACH_PROPERTY: &[&str] = &[
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+];
+
+/// Whether a validation of these arguments ends within the steps, however the schema is built. The walk
+/// goes where the validator would go if it never stopped early, and counts.
+pub(crate) fn is_bounded(root: &Value, arguments: &Value) -> bool {
+    // Inside a part with an identifier of its own, references start from that part. No real tool has
+    // one, so such schemas are simply left to the server.
+    if has_embedded_document(root) {
+        return false;
+    }
+    let mut walk = Walk {
+        root,
+        anchors: anchors(root),
+        steps: STEPS,
+    };
+    walk.apply(root, arguments, DEPTH).is_some()
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    anchors: HashMap<&'a str, &'a Value>,
+    steps: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn apply(&mut self, schema: &'a Value, value: &Value, depth: usize) -> Option<()> {
+        self.steps = self.steps.checked_sub(1)?;
+        let depth = depth.checked_sub(1)?;
+        let Value::Object(map) = schema else {
+            return Some(());
+        };
+        // Comparing with an enumeration and checking keys takes time for each of them.
+        let listed = map
+            .get("enum")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        self.steps = self.steps.checked_sub(map.len() + listed)?;
+        for (keyword, inner) in map {
+            let keyword = keyword.as_str();
+            if REFERENCES.contains(&keyword) {
+                // A reference that is not understood here could lead anywhere.
+                let target = self.target(inner.as_str()?)?;
+                self.apply(target, value, depth)?;
+            } else if SAME_VALUE.contains(&keyword) {
+                self.apply(inner, value, depth)?;
+            } else if SAME_VALUE_LISTS.contains(&keyword) {
+                for branch in inner.as_array().into_iter().flatten() {
+                    self.apply(branch, value, depth)?;
+                }
+            } else if matches!(keyword, "dependentSchemas" | "dependencies") {
+                for branch in inner.as_object().into_iter().flat_map(Map::values) {
+                    self.apply(branch, value, depth)?;
+                }
+            } else {
+                self.descend(keyword, inner, value, depth)?;
+            }
+        }
+        Some(())
+    }
+
+    fn descend(
+        &mut self,
+        keyword: &str,
+        inner: &'a Value,
+        value: &Value,
+        depth: usize,
+    ) -> Option<()> {
+        match value {
+            Value::Object(fields) if keyword == "properties" => {
+                for (name, schema) in inner.as_object().into_iter().flatten() {
+                    if let Some(field) = fields.get(name) {
+                        self.apply(schema, field, depth)?;
+                    }
+                }
+            }
+            Value::Object(fields) if keyword == "patternProperties" => {
+                for schema in inner.as_object().into_iter().flat_map(Map::values) {
+                    for field in fields.values() {
+                        self.apply(schema, field, depth)?;
+                    }
+                }
+            }
+            Value::Object(fields) if EACH_PROPERTY.contains(&keyword) => {
+                for field in fields.values() {
+                    self.apply(inner, field, depth)?;
+                }
+            }
+            Value::Array(items)
+                if keyword == "prefixItems" || inner.is_array() && keyword == "items" =>
+            {
+                for (schema, item) in inner.as_array().into_iter().flatten().zip(items) {
+                    self.apply(schema, item, depth)?;
+                }
+            }
+            Value::Array(items) if EACH_ITEM.contains(&keyword) => {
+                for item in items {
+                    self.apply(inner, item, depth)?;
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn target(&self, written: &str) -> Option<&'a Value> {
+        let (document, fragment) = written.split_once('#').unwrap_or((written, ""));
+        if !document.is_empty() && self.root.get("$id").and_then(Value::as_str) != Some(document) {
+            return None;
+        }
+        let fragment = percent_decoded(fragment);
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return self.root.pointer(&fragment);
+        }
+        self.anchors.get(fragment.as_ref()).copied()
+    }
+}
+
+fn has_embedded_document(root: &Value) -> bool {
+    let mut embedded = false;
+    walk(root, &mut |map, reach| {
+        let identifier = map.get("$id").and_then(Value::as_str);
+        embedded |= reach != Reach::Root && identifier.is_some_and(|id| !id.starts_with('#'));
+    });
+    embedded
+}
+
+fn anchors(root: &Value) -> HashMap<&str, &Value> {
+    fn collect<'a>(value: &'a Value, found: &mut HashMap<&'a str, &'a Value>) {
+        match value {
+            Value::Object(map) => {
+                let names = ["$anchor", "$dynamicAnchor", "$id"];
+                for name in names.iter().filter_map(|key| map.get(*key)?.as_str()) {
+                    found.insert(name.trim_start_matches('#'), value);
+                }
+                map.values().for_each(|inner| collect(inner, found));
+            }
+            Value::Array(items) => items.iter().for_each(|inner| collect(inner, found)),
+            _ => {}
+        }
+    }
+    let mut found = HashMap::new();
+    collect(root, &mut found);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ordinary_and_recursive_schemas_are_bounded() {
+        let tree = json!({"type": "object", "properties": {"child": {"$ref": "#"}, "name": {"type": "string"}}});
+        assert!(is_bounded(
+            &tree,
+            &json!({"child": {"child": {"name": "x"}}})
+        ));
+    }
+
+    #[test]
+    fn r_sec_01_endless_and_exploding_schemas_are_seen() {
+        assert!(!is_bounded(&json!({"allOf": [{"$ref": "#"}]}), &json!({})));
+        assert!(!is_bounded(
+            &json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+            "$ref": "#/$defs/a"}),
+            &json!({})
+        ));
+        let mut doubling = json!({"$defs": {"a30": {}}, "$ref": "#/$defs/a0"});
+        for level in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+            doubling["$defs"][format!("a{level}")] = json!({"allOf": [next, next]});
+        }
+        assert!(!is_bounded(&doubling, &json!({})));
+    }
+}

@@ -1,0 +1,38 @@
+//! What a server sent, checked: admitted tools, the reasons for the others, and the decisions that
+//! every call passes.
+//!
+//! Invariant: no async, no files, no network, no processes, no threads, no clock.
+//! Invariant: each tool is judged by itself; a bad one costs only itself.
+//! Invariant: a definition is kept byte for byte; what is read out of it stands beside it.
+//! Invariant: a schema never makes anything be fetched, and never costs more than a fixed effort.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by people; boxing each would help nobody"
+)]
+
+mod admission;
+mod arguments;
+mod effort;
+mod fields;
+mod fingerprint;
+mod glob;
+mod headers;
+mod linear;
+mod nesting;
+mod policy;
+mod references;
+mod schema;
+mod sentence;
+mod signature;
+mod summary;
+mod tokens;
+mod walk;
+
+pub use admission::{Admission, admit};
+pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentCheck, Fault, check_arguments};
+pub use fingerprint::fingerprint;
+pub use policy::{PolicyDecision, decide, policy_of};
+pub use signature::{signature, signature_of, type_words};
+pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
+pub use tokens::estimate_tokens;

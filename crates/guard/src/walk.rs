@@ -1,0 +1,106 @@
+//! A walk over the subschemas of a schema, which tells keywords from names and from plain data.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose values are data: whatever stands in them is no schema.
+const DATA: &[&str] = &[
+    "const", "default", "enum", "example", "examples", "required",
+];
+
+/// Keywords whose values map names to schemas: the keys in them are no keywords.
+const NAMED: &[&str] = &[
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// How a subschema is reached from the root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It is the root.
+    Root,
+    /// Through `properties` alone, so that it describes one fixed argument.
+    Property,
+    /// In any other way.
+    Elsewhere,
+}
+
+/// Visits the root and every subschema that is an object. Keywords that no standard knows are walked
+/// too, because a `$ref` can point into them. The caller has checked the nesting.
+pub(crate) fn walk<'a>(root: &'a Value, visit: &mut impl FnMut(&'a Map<String, Value>, Reach)) {
+    schema(root, Reach::Root, visit);
+}
+
+fn schema<'a>(
+    value: &'a Value,
+    reach: Reach,
+    visit: &mut impl FnMut(&'a Map<String, Value>, Reach),
+) {
+    match value {
+        Value::Object(map) => {
+            visit(map, reach);
+            for (keyword, inner) in map {
+                if DATA.contains(&keyword.as_str()) {
+                    continue;
+                }
+                match inner {
+                    Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
+                        let direct = keyword == "properties" && reach != Reach::Elsewhere;
+                        let reach = if direct {
+                            Reach::Property
+                        } else {
+                            Reach::Elsewhere
+                        };
+                        named.values().for_each(|child| schema(child, reach, visit));
+                    }
+                    _ => schema(inner, Reach::Elsewhere, visit),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| schema(item, Reach::Elsewhere, visit)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_data_are_not_taken_for_keywords() {
+        let root = serde_json::json!({
+            "properties": {"$ref": {"type": "string"}, "default": {"type": "integer"}},
+            "default": {"$ref": "data"},
+            "allOf": [{"type": "boolean"}],
+            "$defs": {"a": {"type": "null"}},
+        });
+        let mut seen = Vec::new();
+        walk(&root, &mut |map, reach| {
+            if let Some(kind) = map.get("type") {
+                seen.push(format!(
+                    "{kind}{}",
+                    if reach == Reach::Property {
+                        " property"
+                    } else {
+                        ""
+                    }
+                ));
+            }
+            assert!(!map.get("$ref").is_some_and(Value::is_string));
+        });
+        assert_eq!(
+            seen,
+            [
+                "\"string\" property",
+                "\"integer\" property",
+                "\"boolean\"",
+                "\"null\""
+            ]
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Arguments are checked before a server is touched.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::result_large_err,
+    reason = "a broken fixture must fail its test"
+)]
+
+use pegboard_guard::{ARGUMENTS_BYTES_MAX, ArgumentCheck, admit, check_arguments, signature};
+use pegboard_model::{Limits, Reason, ServerName, Tool};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+fn tool(schema: &Value) -> Tool {
+    let definition = json!({"name": "close_issue", "inputSchema": schema}).to_string();
+    let list = [RawValue::from_string(definition).unwrap()];
+    let server = ServerName::parse("github").unwrap();
+    admit(&server, false, &list, &Limits::default())
+        .tools
+        .remove(0)
+}
+
+fn issue_tool() -> Tool {
+    tool(&json!({
+        "type": "object", "additionalProperties": false, "required": ["owner", "number"],
+        "properties": {
+            "owner": {"type": "string"},
+            "number": {"type": "integer", "minimum": 1},
+            "state": {"enum": ["open", "closed"]},
+            "labels": {"type": "array", "items": {"type": "string"}},
+            "parent": {"anyOf": [{"$ref": "#/$defs/ref"}, {"type": "null"}]},
+        },
+        "$defs": {"ref": {"type": "object"}},
+    }))
+}
+
+#[track_caller]
+fn check(tool: &Tool, arguments: Value, field: Option<&str>) {
+    let got = check_arguments(tool, &arguments);
+    assert_eq!(
+        got.as_ref().err().and_then(|e| e.field.as_deref()),
+        field,
+        "{arguments}: {got:?}"
+    );
+    if let Err(error) = got {
+        assert_eq!(error.reason, Reason::ArgsInvalid);
+        assert_eq!(error.tool.as_deref(), Some("github__close_issue"));
+    }
+}
+
+#[test]
+fn r_reg_05_wrong_arguments_name_the_field() {
+    let tool = issue_tool();
+    check(&tool, json!({"owner": "o", "number": 1}), None);
+    check(
+        &tool,
+        json!({"owner": "o", "number": 1, "parent": null, "labels": ["a"]}),
+        None,
+    );
+    check(&tool, json!({"owner": "o"}), Some("/number"));
+    check(&tool, json!({"owner": 7, "number": 1}), Some("/owner"));
+    check(&tool, json!({"owner": "o", "number": 0}), Some("/number"));
+    check(
+        &tool,
+        json!({"owner": "o", "number": 1, "state": ["open"]}),
+        Some("/state"),
+    );
+    check(
+        &tool,
+        json!({"owner": "o", "number": 1, "labels": ["a", 2]}),
+        Some("/labels/1"),
+    );
+    check(
+        &tool,
+        json!({"owner": "o", "number": 1, "a/b": 1}),
+        Some("/a~1b"),
+    );
+    for not_an_object in [json!(null), json!([1]), json!("x"), json!(7)] {
+        check(&tool, not_an_object, Some(""));
+    }
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_with_the_signature() {
+    let error = check_arguments(
+        &issue_tool(),
+        &json!({"owner": 7, "state": "secret-value", "x": 1}),
+    )
+    .unwrap_err();
+    for part in [
+        "`/owner` must be string, not integer",
+        "`/number` is missing",
+        "`/x` is not known",
+        "`/state` must be one of",
+        "`close_issue(owner: string, number: integer, state?: string, labels?: string[], parent?: object)`",
+    ] {
+        assert!(error.message.contains(part), "{part} in {}", error.message);
+    }
+    assert!(
+        !error.message.contains("secret-value"),
+        "values are not repeated: {}",
+        error.message
+    );
+    let many: Vec<String> = (0..50).map(|n| format!("f{n}")).collect();
+    let error = check_arguments(
+        &tool(&json!({"type": "object", "required": many})),
+        &json!({}),
+    )
+    .unwrap_err();
+    assert_eq!(error.message.matches("is missing").count(), 5);
+}
+
+#[test]
+fn both_dialects_are_read_by_their_own_rules() {
+    let tuple = |dialect: &str| {
+        tool(&json!({"$schema": dialect, "type": "object",
+            "properties": {"pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}}}))
+    };
+    let wrong = json!({"pair": [1, "x"]});
+    check(
+        &tuple("http://json-schema.org/draft-07/schema#"),
+        wrong.clone(),
+        Some("/pair/0"),
+    );
+    // In 2020-12 a list under `items` is no schema, so nothing is checked.
+    check(
+        &tuple("https://json-schema.org/draft/2020-12/schema"),
+        wrong,
+        None,
+    );
+    let prefix = tool(
+        &json!({"type": "object", "properties": {"pair": {"prefixItems": [{"type": "string"}]}}}),
+    );
+    check(&prefix, json!({"pair": [1]}), Some("/pair/0"));
+    let unknown =
+        tool(&json!({"$schema": "https://example.com/mine", "type": "object", "required": ["a"]}));
+    check(&unknown, json!({}), Some("/a"));
+}
+
+#[test]
+fn r_sec_01_a_schema_that_cannot_be_used_blocks_no_call() {
+    check(
+        &tool(&json!({"type": "object", "properties": 7})),
+        json!({"a": 1}),
+        None,
+    );
+    check(
+        &tool(&json!({"type": "object", "properties": {"a": {"pattern": "("}}})),
+        json!({"a": "x"}),
+        None,
+    );
+    check(
+        &tool(&json!({"allOf": [{"$ref": "#"}]})),
+        json!({"a": "x"}),
+        None,
+    );
+}
+
+#[test]
+fn r_sec_01_references_out_of_the_schema_are_never_followed() {
+    for target in ["http://127.0.0.1:1/x", "file:///etc/hostname", "other.json"] {
+        assert!(
+            ArgumentCheck::of(&json!({"$ref": target}).to_string()).is_none(),
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn r_sec_01_hostile_schemas_cost_little() {
+    let mut schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": {"a20": {}}});
+    for level in 0..20 {
+        let next = json!({"$ref": format!("#/%24defs/a{}", level + 1)});
+        schema["$defs"][format!("a{level}")] =
+            json!({"allOf": [next, next], "anyOf": [next, next]});
+    }
+    check(&tool(&schema), json!({"x": 1}), None);
+    let branches: Vec<Value> = (0..3_000).map(|n| json!({"const": n})).collect();
+    check(
+        &tool(&json!({"type": "object", "properties": {"x": {"anyOf": branches}}})),
+        json!({"x": "y"}),
+        Some("/x"),
+    );
+    let text = "a".repeat(50_000) + "!";
+    for pattern in ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "(?=a)(a+)+$"] {
+        let tool = tool(&json!({"type": "object", "properties": {"x": {"pattern": pattern}}}));
+        let _verdict = check_arguments(&tool, &json!({"x": text}));
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_be_used_takes_only_itself_away() {
+    let tool = tool(
+        &json!({"type": "object", "required": ["b"], "properties": {"a": {"type": "string", "pattern": "^(?!x)"}},
+        "patternProperties": {"^(?=y)": {}}, "additionalProperties": false}),
+    );
+    check(&tool, json!({"a": "x", "b": 1, "yes": 1}), None);
+    check(&tool, json!({"a": 7, "b": 1}), Some("/a"));
+    check(&tool, json!({"a": "x"}), Some("/b"));
+    assert!(ArgumentCheck::with_formats(tool.input_schema()).is_none());
+}
+
+#[test]
+fn r_sec_01_arguments_have_a_size() {
+    let tool = tool(&json!({"type": "object"}));
+    check(
+        &tool,
+        json!({"x": "y".repeat(ARGUMENTS_BYTES_MAX)}),
+        Some(""),
+    );
+    check(
+        &tool,
+        json!({"x": "y".repeat(ARGUMENTS_BYTES_MAX / 2)}),
+        None,
+    );
+}
+
+#[test]
+fn signatures_show_every_argument_once() {
+    assert_eq!(
+        signature(&tool(&json!({"type": "object"}))),
+        "close_issue()"
+    );
+    let cyclic = json!({"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}, "u": {"type": ["string", "null"]},
+        "v": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}},
+        "$defs": {"t": {"anyOf": [{"$ref": "#/$defs/t"}]}}});
+    assert_eq!(
+        signature(&tool(&cyclic)),
+        "close_issue(t?: any, u?: string, v?: string|integer[])"
+    );
+}

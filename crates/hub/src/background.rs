@@ -1,0 +1,157 @@
+//! What happens without anybody waiting: idle servers stop, changed lists are fetched, old ones renewed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_model::{ServerSpec, TraceId, Transport};
+use tokio::time::Instant;
+
+use crate::discover::Insistence;
+use crate::events::new_trace;
+use crate::freshness::Freshness;
+use crate::hub::{Hub, Inner};
+use crate::refresh::may_start;
+use crate::seat::{Running, Seat, lock};
+use crate::{RefreshOnStart, StaleRefresh};
+
+/// A server that ended sooner than this after its start counts as failing to start.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
+
+impl Hub {
+    /// A session begins: asks, in the background, the servers that the settings name.
+    pub fn session_started(&self) {
+        let trace = new_trace();
+        let setting = self.inner.settings.refresh_on_start;
+        for entry in self.catalog().servers() {
+            let wanted = match self.inner.freshness(entry) {
+                Freshness::Unknown => true,
+                Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
+                Freshness::Fresh => setting == RefreshOnStart::All,
+            };
+            if wanted {
+                self.inner.refresh_soon(entry.spec.clone(), &trace);
+            }
+        }
+    }
+
+    /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
+    /// Never blocks, never starts a known server that is not yet older than `max_age`.
+    pub fn touch(&self) {
+        let trace = new_trace();
+        for entry in self.catalog().servers() {
+            let by_http = matches!(entry.spec.transport, Transport::Http { .. });
+            let running = || {
+                let seat = self.inner.existing_seat(&entry.spec.name);
+                seat.is_some_and(|seat| seat.running().is_some())
+            };
+            let strict = self.inner.settings.stale_refresh == StaleRefresh::Always;
+            let wanted = match self.inner.freshness(entry) {
+                Freshness::Unknown | Freshness::Fresh => false,
+                Freshness::Stale => strict || by_http || running(),
+                Freshness::Expired => true,
+            };
+            if wanted {
+                self.inner.refresh_soon(entry.spec.clone(), &trace);
+            }
+        }
+    }
+
+    /// Renews the stale marks as time passes; returns how many entries changed their mark.
+    pub fn mark_stale(&self) -> usize {
+        let mut changed = 0;
+        for entry in self.catalog().servers() {
+            let stale = self.inner.freshness(entry).is_stale();
+            if stale != entry.stale {
+                changed += 1;
+                let renewed = self
+                    .inner
+                    .entry(entry.spec.clone(), Some(entry.record.clone()));
+                self.inner
+                    .publish(&new_trace(), renewed.with_discovering(entry.discovering));
+            }
+        }
+        changed
+    }
+}
+
+impl Inner {
+    /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
+    pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &TraceId) {
+        if may_start(&spec).is_err() || self.seat(&spec.name).check_pause().is_err() {
+            return;
+        }
+        let (inner, trace) = (self.clone(), trace.clone());
+        self.tasks.spawn(async move {
+            inner.fly(spec, &trace, Insistence::Patient).await;
+        });
+    }
+
+    /// Stays with a connection until it ends by itself, is idle, or was taken away.
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        seat: Arc<Seat>,
+        running: Arc<Running>,
+        spec: Arc<ServerSpec>,
+    ) {
+        let inner = self.clone();
+        // Taken before anybody else runs, so that no notice is missed.
+        let mut changes = running.upstream.list_changed();
+        self.tasks.spawn(async move {
+            let idle = spec.timeouts.idle;
+            loop {
+                let present = seat.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
+                if !present {
+                    return;
+                }
+                tokio::select! {
+                    error = running.upstream.ended() => {
+                        if seat.remove(&running) {
+                            if running.since.elapsed() < SHORT_LIFE {
+                                seat.note_failure(&error);
+                            }
+                            running.upstream.close().await;
+                            inner.tell_stopped(&new_trace(), &spec.name, "crashed");
+                        }
+                        return;
+                    }
+                    () = tokio::time::sleep_until(running.idle_at(idle)) => {
+                        if seat.retire_if_idle(&running, idle) {
+                            running.upstream.close().await;
+                            inner.tell_stopped(&new_trace(), &spec.name, "idle");
+                            return;
+                        }
+                    }
+                    changed = changes.changed() => match changed {
+                        Ok(()) => inner.follow_change(&seat, &spec),
+                        // The connection is going away; `ended` or idleness tells how.
+                        Err(_) => std::future::pending().await,
+                    },
+                }
+            }
+        });
+    }
+
+    /// Fetches the list again because the server said it changed: at once the first time, then at most
+    /// once per pause, however many notices come.
+    fn follow_change(self: &Arc<Self>, seat: &Arc<Seat>, spec: &Arc<ServerSpec>) {
+        let at = {
+            let mut change = lock(&seat.change);
+            if change.scheduled {
+                return;
+            }
+            change.scheduled = true;
+            let pause = self.limits.list_changed_pause;
+            change.last.map_or_else(Instant::now, |last| last + pause)
+        };
+        let (inner, seat, spec) = (self.clone(), seat.clone(), spec.clone());
+        self.tasks.spawn(async move {
+            tokio::time::sleep_until(at).await;
+            {
+                let mut change = lock(&seat.change);
+                change.scheduled = false;
+                change.last = Some(Instant::now());
+            }
+            inner.fly(spec, &new_trace(), Insistence::Patient).await;
+        });
+    }
+}

@@ -1,0 +1,78 @@
+//! How each server is doing.
+
+use pegboard_catalog::CacheStatistics;
+use pegboard_model::{DiscoveryStatus, ErrorNote, ServerName, Timestamp};
+use pegboard_upstream::Health;
+use serde::Serialize;
+
+use crate::hub::Hub;
+
+/// How far a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Its definition is known, its tools are not.
+    Configured,
+    /// Its tools are known.
+    Known,
+    /// It runs.
+    Running,
+    /// It works on calls.
+    Busy,
+}
+
+/// How one server is doing.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerHealth {
+    /// Which.
+    pub server: ServerName,
+    /// How far it is.
+    pub state: RunState,
+    /// How its last discovery ended.
+    pub status: DiscoveryStatus,
+    /// Whether its list is past its time or could not be renewed.
+    pub stale: bool,
+    /// When its tools were last received.
+    pub last_discovered: Option<Timestamp>,
+    /// Why the last try failed.
+    pub last_error: Option<ErrorNote>,
+    /// How often in a row it failed.
+    pub failures: u32,
+    /// Its connection, when there is one.
+    pub connection: Option<Health>,
+}
+
+impl Hub {
+    /// The health of every configured server, sorted by name. Nothing is started or asked.
+    pub fn health(&self) -> Vec<ServerHealth> {
+        let catalog = self.catalog();
+        let health = catalog.servers().map(|entry| {
+            let seat = self.inner.existing_seat(&entry.spec.name);
+            let running = seat.as_ref().and_then(|seat| seat.running());
+            let state = match &running {
+                Some(running) if running.users() > 0 => RunState::Busy,
+                Some(_) => RunState::Running,
+                None if entry.record.is_known() => RunState::Known,
+                None => RunState::Configured,
+            };
+            ServerHealth {
+                server: entry.spec.name.clone(),
+                state,
+                status: entry.status(),
+                stale: entry.stale,
+                last_discovered: entry.record.discovered_at,
+                last_error: entry.record.last_error.clone(),
+                failures: seat.map_or(0, |seat| seat.failures()),
+                connection: running.map(|running| running.upstream.health()),
+            }
+        });
+        health.collect()
+    }
+
+    /// What the catalog holds and how often it sufficed.
+    pub fn stats(&self) -> CacheStatistics {
+        let (hits, misses) = self.inner.counters.read();
+        self.catalog()
+            .cache_statistics(self.inner.clock.now(), hits, misses)
+    }
+}

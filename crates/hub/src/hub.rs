@@ -1,0 +1,253 @@
+//! The hub itself: what it owns, and how it is opened and closed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
+use pegboard_model::{
+    Clock, ConfigHash, Event, EventKind, ExposedName, Limits, ServerName, ServerRecord, ServerSpec,
+    ToolError, ToolResult, TraceId,
+};
+use pegboard_store::Store;
+use pegboard_upstream::Connect;
+use tokio::sync::{Semaphore, broadcast};
+
+use crate::call::Approver;
+use crate::events::{Events, new_trace};
+use crate::flight::Flights;
+use crate::freshness::freshness;
+use crate::refresh::RefreshOutcome;
+use crate::seat::{Seat, lock};
+use crate::stats::Counters;
+use crate::tasks::Tasks;
+use crate::{HubSettings, ToolHandler};
+
+/// What a hub is made of; every part can be replaced in tests.
+pub struct Parts {
+    /// What lasts.
+    pub store: Arc<dyn Store>,
+    /// What opens conversations with servers.
+    pub connector: Arc<dyn Connect>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Who is asked when a policy says `ask`.
+    pub approver: Arc<dyn Approver>,
+    /// What the user set.
+    pub settings: HubSettings,
+    /// The limits in force.
+    pub limits: Limits,
+}
+
+/// The living centre. Cloning gives another handle to the same hub.
+#[derive(Clone)]
+pub struct Hub {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) catalog: ArcSwap<Catalog>,
+    /// Held for the moment in which one snapshot is made from another.
+    writing: Mutex<()>,
+    seats: Mutex<HashMap<ServerName, Arc<Seat>>>,
+    pub(crate) handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) connector: Arc<dyn Connect>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) settings: HubSettings,
+    pub(crate) limits: Limits,
+    pub(crate) events: Events,
+    pub(crate) flights: Flights<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
+    pub(crate) discoveries: Arc<Semaphore>,
+    pub(crate) counters: Counters,
+    pub(crate) tasks: Tasks,
+}
+
+impl Hub {
+    /// Opens a hub over what the store knows of the configured servers. Nothing is started. The second
+    /// value tells what of the store could not be used.
+    pub async fn open(
+        parts: Parts,
+        servers: impl IntoIterator<Item = ServerSpec>,
+    ) -> ToolResult<(Self, Vec<ToolError>)> {
+        let loaded = parts.store.load().await?;
+        let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = loaded
+            .records
+            .into_iter()
+            .map(|r| ((r.server.clone(), r.config), r))
+            .collect();
+        let discoveries = parts.settings.concurrent_discoveries.max(1);
+        let inner = Arc::new(Inner {
+            catalog: ArcSwap::default(),
+            writing: Mutex::new(()),
+            seats: Mutex::default(),
+            handlers: Mutex::default(),
+            store: parts.store,
+            connector: parts.connector,
+            events: Events::new(parts.clock.clone()),
+            clock: parts.clock,
+            approver: parts.approver,
+            settings: parts.settings,
+            limits: parts.limits,
+            flights: Flights::new(),
+            discoveries: Arc::new(Semaphore::new(discoveries)),
+            counters: Counters::default(),
+            tasks: Tasks::new(),
+        });
+        let entries = servers.into_iter().map(|spec| {
+            let record = known.remove(&(spec.name.clone(), spec.hash));
+            inner.entry(Arc::new(spec), record.map(Arc::new))
+        });
+        let catalog: Catalog = entries.collect();
+        inner.catalog.store(Arc::new(catalog));
+        Ok((Self { inner }, loaded.notices))
+    }
+
+    /// The present snapshot; it never changes.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.inner.catalog.load_full()
+    }
+
+    /// What happens from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.inner.events.subscribe()
+    }
+
+    /// Registers a tool of the host program.
+    pub fn register(&self, tool: StaticTool, handler: Arc<dyn ToolHandler>) -> ToolResult<()> {
+        let name = tool.name.clone();
+        {
+            let _writing = lock(&self.inner.writing);
+            let next = self.inner.catalog.load().with_static(tool)?;
+            self.inner.catalog.store(Arc::new(next));
+        }
+        lock(&self.inner.handlers).insert(name, handler);
+        self.inner.tell_registry(&new_trace());
+        Ok(())
+    }
+
+    /// Forgets what is known of a server; its tools are asked for again when they are needed.
+    pub async fn invalidate(&self, server: &ServerName) -> ToolResult<bool> {
+        let Some(entry) = self.catalog().server(server).cloned() else {
+            return Ok(false);
+        };
+        let forgotten = self.inner.store.forget(server).await?;
+        self.inner
+            .publish(&new_trace(), self.inner.entry(entry.spec.clone(), None));
+        Ok(forgotten)
+    }
+
+    /// Forgets what is known of every server.
+    pub async fn clear(&self) -> ToolResult<usize> {
+        let forgotten = self.inner.store.clear().await?;
+        let trace = new_trace();
+        for entry in self.catalog().servers() {
+            self.inner
+                .publish(&trace, self.inner.entry(entry.spec.clone(), None));
+        }
+        Ok(forgotten)
+    }
+
+    /// Stops every server and all background work; no process is left when it returns.
+    pub async fn shutdown(&self) {
+        let trace = new_trace();
+        self.inner.tasks.close().await;
+        let seats: Vec<_> = lock(&self.inner.seats).values().cloned().collect();
+        let closing = seats
+            .iter()
+            .map(|seat| self.inner.stop(seat, &trace, "shutdown"));
+        futures_util::future::join_all(closing).await;
+    }
+}
+
+impl Inner {
+    pub(crate) fn seat(&self, server: &ServerName) -> Arc<Seat> {
+        let mut seats = lock(&self.seats);
+        let seat = seats
+            .entry(server.clone())
+            .or_insert_with(|| Arc::new(Seat::new(server.clone(), &self.limits)));
+        seat.clone()
+    }
+
+    pub(crate) fn existing_seat(&self, server: &ServerName) -> Option<Arc<Seat>> {
+        lock(&self.seats).get(server).cloned()
+    }
+
+    /// An entry with its stale mark as of now.
+    pub(crate) fn entry(
+        &self,
+        spec: Arc<ServerSpec>,
+        record: Option<Arc<ServerRecord>>,
+    ) -> ServerEntry {
+        let record =
+            record.unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)));
+        let stale = freshness(&spec, &record, self.clock.now(), &self.limits).is_stale();
+        ServerEntry::new(spec, record).with_stale(stale)
+    }
+
+    /// Makes the next snapshot. An entry of a server that was removed or redefined meanwhile is dropped:
+    /// a late discovery must not bring it back.
+    pub(crate) fn publish(&self, trace: &TraceId, entry: ServerEntry) -> Delta {
+        let delta = {
+            let _writing = lock(&self.writing);
+            let present = self.catalog.load();
+            let still_wanted = present
+                .server(&entry.spec.name)
+                .is_some_and(|e| e.spec.hash == entry.spec.hash);
+            if !still_wanted {
+                return Delta::default();
+            }
+            let (next, delta) = present.with_server(entry);
+            self.catalog.store(Arc::new(next));
+            delta
+        };
+        if !delta.is_empty() {
+            self.tell_registry(trace);
+        }
+        delta
+    }
+
+    /// Puts a server in or replaces its definition.
+    pub(crate) fn place(&self, entry: ServerEntry) {
+        let _writing = lock(&self.writing);
+        let (next, _) = self.catalog.load().with_server(entry);
+        self.catalog.store(Arc::new(next));
+    }
+
+    pub(crate) fn unplace(&self, server: &ServerName) -> usize {
+        let _writing = lock(&self.writing);
+        let (next, removed) = self.catalog.load().without_server(server);
+        self.catalog.store(Arc::new(next));
+        removed
+    }
+
+    pub(crate) fn tell_registry(&self, trace: &TraceId) {
+        let catalog = self.catalog.load();
+        let static_tools = catalog.static_tools().count();
+        let offered = catalog.servers().filter(|entry| entry.is_offered());
+        let mcp_tools = offered.map(|entry| entry.record.tools.len()).sum();
+        self.events.tell(
+            trace,
+            EventKind::RegistryUpdated {
+                static_tools,
+                mcp_tools,
+            },
+        );
+    }
+
+    pub(crate) async fn stop(&self, seat: &Seat, trace: &TraceId, why: &str) {
+        if let Some(running) = seat.take() {
+            running.upstream.close().await;
+            self.tell_stopped(trace, seat.server(), why);
+        }
+    }
+
+    pub(crate) fn tell_stopped(&self, trace: &TraceId, server: &ServerName, why: &str) {
+        let kind = EventKind::ServerStopped {
+            server: server.clone(),
+            why: why.to_owned(),
+        };
+        self.events.tell(trace, kind);
+    }
+}

@@ -1,0 +1,286 @@
+//! Asking servers for their tools: on demand, on first need, all side by side.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use pegboard_catalog::{Delta, ServerEntry};
+use pegboard_model::{
+    Approval, Era, EventKind, Reason, Rejection, ServerName, ServerSpec, ToolError, ToolResult,
+    TraceId,
+};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::StaleRefresh;
+use crate::discover::{Insistence, discover};
+use crate::events::new_trace;
+use crate::freshness::{Freshness, freshness};
+use crate::hub::{Hub, Inner};
+
+/// Which servers a refresh is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Every enabled server.
+    All,
+    /// One server.
+    One(ServerName),
+}
+
+/// How a refresh of one server ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct RefreshOutcome {
+    /// Which server.
+    pub server: ServerName,
+    /// What it has now, or why that is not known.
+    #[serde(flatten, serialize_with = "crate::refresh::flat")]
+    pub result: ToolResult<Refreshed>,
+    /// Where the answer comes from.
+    pub source: Source,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// What a server has now.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refreshed {
+    /// How many tools.
+    pub tools: usize,
+    /// What is different from before.
+    pub delta: Delta,
+    /// The era it speaks.
+    pub era: Option<Era>,
+    /// What it sent and was not accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejection>,
+}
+
+/// Where the answer of a refresh comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The server was asked.
+    Asked,
+    /// Another process asked it at the same time.
+    Shared,
+    /// The list was fresh; nobody was asked.
+    Fresh,
+}
+
+/// Servers whose tools are not known yet although they were asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pending {
+    /// Still being discovered when the deadline passed.
+    pub discovering: Vec<ServerName>,
+}
+
+pub(crate) fn flat<S: serde::Serializer>(
+    result: &ToolResult<Refreshed>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Failed<'a> {
+        status: &'static str,
+        error: &'a ToolError,
+    }
+    #[derive(Serialize)]
+    struct Done<'a> {
+        status: &'static str,
+        #[serde(flatten)]
+        refreshed: &'a Refreshed,
+    }
+    match result {
+        Ok(refreshed) => Done {
+            status: "success",
+            refreshed,
+        }
+        .serialize(serializer),
+        Err(error) => Failed {
+            status: "failed",
+            error,
+        }
+        .serialize(serializer),
+    }
+}
+
+impl Hub {
+    /// Asks servers for their tools and answers what is different. Fresh lists are left alone unless
+    /// `force` is given. All servers are asked side by side; one that fails disturbs no other.
+    pub async fn refresh(&self, which: Which, force: bool) -> ToolResult<Vec<RefreshOutcome>> {
+        let catalog = self.catalog();
+        let entries: Vec<_> = match &which {
+            Which::All => catalog
+                .servers()
+                .filter(|entry| entry.spec.enabled)
+                .cloned()
+                .collect(),
+            Which::One(name) => vec![self.inner.configured(name)?],
+        };
+        let trace = new_trace();
+        let asked = entries
+            .iter()
+            .filter(|entry| force || !self.inner.is_fresh(entry))
+            .count();
+        if asked > 0 {
+            self.inner
+                .events
+                .tell(&trace, EventKind::DiscoveryStarted { servers: asked });
+        }
+        let work = entries
+            .iter()
+            .map(|entry| self.inner.refresh_one(entry, force, &trace));
+        Ok(join_all(work).await)
+    }
+
+    /// The first need: discovers the servers never seen, side by side, and waits for them no longer than
+    /// the answer's deadline. What is still under way then goes on by itself.
+    pub async fn ensure_known(&self) -> Pending {
+        let wanted = self.inner.needed_now();
+        let known = self
+            .catalog()
+            .servers()
+            .count()
+            .saturating_sub(wanted.len());
+        self.inner.counters.count(known, wanted.len());
+        if wanted.is_empty() {
+            return Pending::default();
+        }
+        let trace = new_trace();
+        self.inner.events.tell(
+            &trace,
+            EventKind::DiscoveryStarted {
+                servers: wanted.len(),
+            },
+        );
+        let names: Vec<_> = wanted.iter().map(|spec| spec.name.clone()).collect();
+        let work = wanted.into_iter().map(|spec| {
+            let (inner, trace) = (self.inner.clone(), trace.clone());
+            async move { inner.fly(spec, &trace, Insistence::Patient).await }
+        });
+        let _ = timeout(self.inner.settings.answer_deadline, join_all(work)).await;
+        let catalog = self.catalog();
+        let discovering = |name: &ServerName| catalog.server(name).is_some_and(|e| e.discovering);
+        Pending {
+            discovering: names.into_iter().filter(discovering).collect(),
+        }
+    }
+}
+
+impl Inner {
+    /// The entry of a server that may be asked.
+    pub(crate) fn configured(&self, name: &ServerName) -> ToolResult<Arc<ServerEntry>> {
+        let catalog = self.catalog.load();
+        let Some(entry) = catalog.server(name) else {
+            let message = format!("no server `{name}` is configured");
+            return Err(ToolError::new(Reason::ServerUnknown, message).at_server(name));
+        };
+        Ok(entry.clone())
+    }
+
+    pub(crate) fn is_fresh(&self, entry: &ServerEntry) -> bool {
+        self.freshness(entry) == Freshness::Fresh
+    }
+
+    pub(crate) fn freshness(&self, entry: &ServerEntry) -> Freshness {
+        freshness(&entry.spec, &entry.record, self.clock.now(), &self.limits)
+    }
+
+    async fn refresh_one(
+        self: &Arc<Self>,
+        entry: &Arc<ServerEntry>,
+        force: bool,
+        trace: &TraceId,
+    ) -> RefreshOutcome {
+        let spec = &entry.spec;
+        if let Err(error) = may_start(spec) {
+            return refused(spec, error);
+        }
+        if !force && self.is_fresh(entry) {
+            let refreshed = Refreshed {
+                tools: entry.record.tools.len(),
+                delta: Delta {
+                    unchanged: entry.record.tools.len(),
+                    ..Delta::default()
+                },
+                era: entry.record.era,
+                rejected: entry.record.rejections.to_vec(),
+            };
+            let server = spec.name.clone();
+            return RefreshOutcome {
+                server,
+                result: Ok(refreshed),
+                source: Source::Fresh,
+                duration_ms: 0,
+            };
+        }
+        match self.fly(spec.clone(), trace, Insistence::AtOnce).await {
+            Some(outcome) => RefreshOutcome::clone(&outcome),
+            None => refused(
+                spec,
+                ToolError::new(Reason::Cancelled, "Pegboard is shutting down"),
+            ),
+        }
+    }
+
+    /// Joins the discovery of this server that is under way, or starts one.
+    pub(crate) async fn fly(
+        self: &Arc<Self>,
+        spec: Arc<ServerSpec>,
+        trace: &TraceId,
+        insistence: Insistence,
+    ) -> Option<Arc<RefreshOutcome>> {
+        let key = (spec.name.clone(), spec.hash);
+        let (inner, trace) = (self.clone(), trace.clone());
+        let work = || discover(inner, spec, trace, insistence);
+        self.flights.join(&self.tasks, key, work).await
+    }
+
+    /// Servers that the next answer should wait for: those never seen, and under the strict rule those
+    /// whose time is over.
+    fn needed_now(&self) -> Vec<Arc<ServerSpec>> {
+        let strict = self.settings.stale_refresh == StaleRefresh::Always;
+        let catalog = self.catalog.load();
+        let entries = catalog
+            .servers()
+            .filter(|entry| may_start(&entry.spec).is_ok());
+        let wanted = entries.filter(|entry| match self.freshness(entry) {
+            Freshness::Unknown => !self.is_resting(entry),
+            Freshness::Fresh => false,
+            Freshness::Stale | Freshness::Expired => strict,
+        });
+        wanted.map(|entry| entry.spec.clone()).collect()
+    }
+
+    /// A server that was never seen and failed lately is not tried again by every listing.
+    fn is_resting(&self, entry: &ServerEntry) -> bool {
+        let failed_at = entry
+            .record
+            .last_error
+            .as_ref()
+            .and(entry.record.attempted_at);
+        failed_at.is_some_and(|at| self.clock.now().since(at) < entry.spec.ttl)
+    }
+}
+
+/// Whether a server may be started at all.
+pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
+    let (reason, message) = match (spec.enabled, spec.approval) {
+        (false, _) => (Reason::ServerDisabled, "is disabled"),
+        (true, Approval::Pending) => (
+            Reason::ServerPending,
+            "comes from a project file and was not agreed to",
+        ),
+        (true, Approval::Changed) => (Reason::ConfigChanged, "has changed since it was agreed to"),
+        (true, Approval::Granted) => return Ok(()),
+    };
+    Err(ToolError::new(reason, format!("server `{}` {message}", spec.name)).at_server(&spec.name))
+}
+
+fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
+    let server = spec.name.clone();
+    RefreshOutcome {
+        server,
+        result: Err(error),
+        source: Source::Asked,
+        duration_ms: 0,
+    }
+}

@@ -1,0 +1,294 @@
+//! One server's place in the hub: its running connection, who holds it, and its recent trouble.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pegboard_model::{ConfigHash, Limits, Reason, ServerName, ToolError, ToolResult};
+use pegboard_upstream::Upstream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// The second failure in a row costs this wait, each further one twice as much.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// No wait between two starts is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Seat {
+    server: ServerName,
+    /// Held while the server is being started, so that many first calls start one process.
+    pub(crate) starting: tokio::sync::Mutex<()>,
+    running: Mutex<Option<Arc<Running>>>,
+    trouble: Mutex<Trouble>,
+    room: Arc<Semaphore>,
+    queued: AtomicUsize,
+    queue_limit: usize,
+    /// When the list was last fetched because the server said it changed.
+    pub(crate) change: Mutex<ChangeState>,
+}
+
+/// How far a server's `list_changed` was followed.
+#[derive(Default)]
+pub(crate) struct ChangeState {
+    pub(crate) last: Option<Instant>,
+    pub(crate) scheduled: bool,
+}
+
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+    not_before: Option<Instant>,
+    last: Option<String>,
+}
+
+/// A connection in use.
+pub(crate) struct Running {
+    pub(crate) upstream: Arc<dyn Upstream>,
+    pub(crate) config: ConfigHash,
+    pub(crate) since: Instant,
+    users: AtomicUsize,
+    called: AtomicBool,
+    last_used: Mutex<Instant>,
+}
+
+impl Running {
+    pub(crate) fn new(upstream: Arc<dyn Upstream>, config: ConfigHash) -> Self {
+        let now = Instant::now();
+        Self {
+            upstream,
+            config,
+            since: now,
+            users: AtomicUsize::new(0),
+            called: AtomicBool::new(false),
+            last_used: Mutex::new(now),
+        }
+    }
+
+    pub(crate) fn users(&self) -> usize {
+        self.users.load(Ordering::Acquire)
+    }
+
+    /// When it may be stopped if nobody uses it until then.
+    pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
+        if self.users() > 0 {
+            Instant::now() + idle
+        } else {
+            *lock(&self.last_used) + idle
+        }
+    }
+}
+
+/// Keeps a connection from being stopped as idle.
+pub(crate) struct Hold {
+    running: Arc<Running>,
+}
+
+impl Hold {
+    pub(crate) fn upstream(&self) -> &Arc<dyn Upstream> {
+        &self.running.upstream
+    }
+
+    pub(crate) fn running(&self) -> &Arc<Running> {
+        &self.running
+    }
+
+    /// Remembers that a call used it: then it stays until it is idle, however it was started.
+    pub(crate) fn mark_called(&self) {
+        self.running.called.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        *lock(&self.running.last_used) = Instant::now();
+        self.running.users.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Seat {
+    pub(crate) fn new(server: ServerName, limits: &Limits) -> Self {
+        Self {
+            server,
+            starting: tokio::sync::Mutex::new(()),
+            running: Mutex::new(None),
+            trouble: Mutex::default(),
+            room: Arc::new(Semaphore::new(limits.calls_per_server)),
+            queued: AtomicUsize::new(0),
+            queue_limit: limits.queued_calls_per_server,
+            change: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Holds the running connection, if it is alive and still the configured one.
+    pub(crate) fn hold(&self, config: &ConfigHash) -> Option<Hold> {
+        let running = lock(&self.running);
+        let running = running
+            .as_ref()
+            .filter(|r| r.config == *config && r.upstream.is_alive())?;
+        running.users.fetch_add(1, Ordering::AcqRel);
+        Some(Hold {
+            running: running.clone(),
+        })
+    }
+
+    /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
+    pub(crate) fn install(&self, running: Arc<Running>) -> (Hold, Option<Arc<Running>>) {
+        running.users.fetch_add(1, Ordering::AcqRel);
+        let replaced = lock(&self.running).replace(running.clone());
+        (Hold { running }, replaced)
+    }
+
+    pub(crate) fn running(&self) -> Option<Arc<Running>> {
+        lock(&self.running).clone()
+    }
+
+    /// Takes the connection out if it is this one and `condition` holds; nobody can hold it from then on.
+    fn take_if(&self, this: &Arc<Running>, condition: impl FnOnce(&Running) -> bool) -> bool {
+        let mut running = lock(&self.running);
+        let is_this = running.as_ref().is_some_and(|r| Arc::ptr_eq(r, this));
+        if is_this && condition(this) {
+            *running = None;
+            return true;
+        }
+        false
+    }
+
+    pub(crate) fn remove(&self, this: &Arc<Running>) -> bool {
+        self.take_if(this, |_| true)
+    }
+
+    pub(crate) fn retire_if_idle(&self, this: &Arc<Running>, idle: Duration) -> bool {
+        self.take_if(this, |r| {
+            r.users() == 0 && Instant::now() >= r.idle_at(idle)
+        })
+    }
+
+    /// Takes out a connection that was opened for a discovery and served nothing else.
+    pub(crate) fn retire_if_uncalled(&self, this: &Arc<Running>) -> bool {
+        self.take_if(this, |r| {
+            r.users() == 0 && !r.called.load(Ordering::Acquire)
+        })
+    }
+
+    pub(crate) fn take(&self) -> Option<Arc<Running>> {
+        lock(&self.running).take()
+    }
+
+    /// Waits for one of the server's places for calls; refuses when too many wait already.
+    pub(crate) async fn enter(&self) -> ToolResult<OwnedSemaphorePermit> {
+        if let Ok(permit) = self.room.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        if self.queued.fetch_add(1, Ordering::AcqRel) >= self.queue_limit {
+            self.queued.fetch_sub(1, Ordering::AcqRel);
+            let message = format!("server `{}` has too many calls waiting", self.server);
+            return Err(ToolError::new(Reason::Overloaded, message).at_server(&self.server));
+        }
+        let _queued = Queued(&self.queued);
+        self.room.clone().acquire_owned().await.map_err(|_| {
+            ToolError::new(Reason::Cancelled, "Pegboard is shutting down").at_server(&self.server)
+        })
+    }
+
+    /// Refuses a start while the server is being left alone.
+    pub(crate) fn check_pause(&self) -> ToolResult<()> {
+        let trouble = lock(&self.trouble);
+        let Some(wait) = trouble
+            .not_before
+            .and_then(|t| t.checked_duration_since(Instant::now()))
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "server `{}` failed {} times in a row and is tried again in {:.1} s; last: {}",
+            self.server,
+            trouble.failures,
+            wait.as_secs_f32(),
+            trouble.last.as_deref().unwrap_or("unknown"),
+        );
+        Err(ToolError::new(Reason::ServerBackoff, message).at_server(&self.server))
+    }
+
+    pub(crate) fn note_success(&self) {
+        *lock(&self.trouble) = Trouble::default();
+    }
+
+    pub(crate) fn note_failure(&self, error: &ToolError) {
+        let mut trouble = lock(&self.trouble);
+        trouble.failures = trouble.failures.saturating_add(1);
+        trouble.last = Some(error.message.clone());
+        let pause = pause_after(trouble.failures);
+        trouble.not_before = (!pause.is_zero()).then(|| Instant::now() + jittered(pause));
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        lock(&self.trouble).failures
+    }
+}
+
+struct Queued<'a>(&'a AtomicUsize);
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// One failure may be chance; from the second on the wait doubles.
+fn pause_after(failures: u32) -> Duration {
+    match failures {
+        0 | 1 => Duration::ZERO,
+        n => FIRST_PAUSE
+            .saturating_mul(1 << (n - 2).min(16))
+            .min(LONGEST_PAUSE),
+    }
+}
+
+/// Up to a fifth longer, so that servers that failed together are not retried together.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [0];
+    let _ = getrandom::fill(&mut byte);
+    pause + pause.mul_f32(f32::from(byte[0]) / 255.0 / 5.0)
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pegboard_testkit::wait_until;
+
+    #[test]
+    fn pauses_double_up_to_a_minute() {
+        let pauses: Vec<_> = (0..12).map(|n| pause_after(n).as_millis()).collect();
+        assert_eq!(
+            pauses,
+            [
+                0, 0, 500, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000
+            ]
+        );
+        assert_eq!(pause_after(u32::MAX), LONGEST_PAUSE);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
+        let seat = Seat::new(pegboard_testkit::server("bad"), &Limits::default());
+        let error = ToolError::new(Reason::ServerExited, "it ended");
+        seat.note_failure(&error);
+        assert!(seat.check_pause().is_ok(), "one failure may be chance");
+        seat.note_failure(&error);
+        let refused = seat.check_pause().unwrap_err();
+        assert_eq!(refused.reason, Reason::ServerBackoff);
+        assert!(refused.message.contains("2 times"), "{}", refused.message);
+        let over = || seat.check_pause().is_ok();
+        wait_until("the pause is over", Duration::from_secs(10), over).await;
+        seat.note_success();
+        assert_eq!(seat.failures(), 0);
+    }
+}

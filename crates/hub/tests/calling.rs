@@ -1,0 +1,319 @@
+//! Where calls go, and what stops them.
+
+mod fake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fake::{Behaviour, Bench, spec, wait_for};
+use pegboard_catalog::StaticTool;
+use pegboard_hub::{CallRequest, HubSettings, RunState, SessionId, ToolHandler};
+use pegboard_model::{Approval, ErrorClass, EventKind, Policy, Reason, ToolError, ToolResult};
+use pegboard_testkit::wait_until;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+const LONG: Duration = Duration::from_secs(20);
+
+async fn call(bench: &Bench, tool: &str, arguments: &str) -> Result<Value, ToolError> {
+    let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+    let session = SessionId("test".into());
+    let outcome = bench
+        .hub
+        .call(CallRequest {
+            session,
+            tool: tool.to_owned(),
+            arguments,
+        })
+        .await?;
+    Ok(serde_json::from_str(outcome.result.get()).unwrap())
+}
+
+async fn text(bench: &Bench, tool: &str, arguments: &str) -> String {
+    let result = call(bench, tool, arguments).await.unwrap();
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn r_reg_06_a_call_reaches_its_server_under_the_original_name() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.tools("a", &["dotted.name", "same"]);
+    bench.servers.tools("b", &["same", "only"]);
+    bench.hub.ensure_known().await;
+    assert_eq!(text(&bench, "b__same", "{}").await, "b:same:{}");
+    assert_eq!(text(&bench, "a/same", "{}").await, "a:same:{}");
+    assert_eq!(text(&bench, "only", "{}").await, "b:only:{}");
+    let alias = bench
+        .tools()
+        .into_iter()
+        .find(|name| name.contains("dotted"))
+        .unwrap();
+    assert_ne!(alias, "a__dotted.name");
+    assert_eq!(text(&bench, &alias, "{}").await, "a:dotted.name:{}");
+    assert_eq!(
+        text(&bench, "a/dotted.name", "{}").await,
+        "a:dotted.name:{}"
+    );
+    let error = call(&bench, "same", "{}").await.unwrap_err();
+    assert_eq!(error.reason, Reason::ToolAmbiguous);
+}
+
+#[tokio::test]
+async fn a_call_starts_exactly_its_server_and_keeps_it() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.servers.tools("b", &["two"]);
+    bench.hub.ensure_known().await;
+    bench.servers.starts.lock().unwrap().clear();
+    for _ in 0..10 {
+        text(&bench, "a__one", "{}").await;
+    }
+    assert_eq!(*bench.servers.starts.lock().unwrap(), ["a"]);
+}
+
+#[tokio::test]
+async fn r_reg_05_failures_are_values_with_their_class() {
+    let bench = Bench::new(&["a", "broken"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.servers.tools("broken", &["two"]);
+    bench.hub.ensure_known().await;
+    let fail_connect = Some(Reason::SpawnNotFound);
+    bench.servers.set(
+        "broken",
+        Behaviour {
+            fail_connect,
+            ..Behaviour::default()
+        },
+    );
+    for (tool, arguments, class, reason) in [
+        (
+            "a__nope",
+            "{}",
+            ErrorClass::InvalidInput,
+            Reason::ToolUnknown,
+        ),
+        (
+            "__tool",
+            "{}",
+            ErrorClass::InvalidInput,
+            Reason::ToolNameInvalid,
+        ),
+        (
+            "a__one",
+            "[1]",
+            ErrorClass::InvalidInput,
+            Reason::ArgsInvalid,
+        ),
+        (
+            "a__one",
+            r#"{"text": 5}"#,
+            ErrorClass::InvalidInput,
+            Reason::ArgsInvalid,
+        ),
+        (
+            "broken__two",
+            "{}",
+            ErrorClass::Unavailable,
+            Reason::SpawnNotFound,
+        ),
+    ] {
+        let error = call(&bench, tool, arguments).await.unwrap_err();
+        assert_eq!(
+            (error.code, error.reason),
+            (class, reason),
+            "{tool} {arguments}"
+        );
+        assert!(!error.remedy.is_empty());
+    }
+    assert!(
+        bench.servers.calls.lock().unwrap().is_empty(),
+        "no server saw a bad call"
+    );
+}
+
+#[tokio::test]
+async fn a_call_of_a_server_never_seen_discovers_it_first() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    assert_eq!(text(&bench, "a__one", "{}").await, "a:one:{}");
+}
+
+#[tokio::test]
+async fn a_dead_server_is_started_again_by_the_next_call() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    text(&bench, "a__one", "{}").await;
+    let starts = bench.servers.started("a");
+    bench.servers.crash("a");
+    assert_eq!(text(&bench, "a__one", "{}").await, "a:one:{}");
+    assert_eq!(bench.servers.started("a"), starts + 1);
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_failing_is_left_alone() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    let fail_connect = Some(Reason::ServerExited);
+    bench.servers.set(
+        "a",
+        Behaviour {
+            fail_connect,
+            ..Behaviour::default()
+        },
+    );
+    let mut reasons = Vec::new();
+    for _ in 0..10 {
+        reasons.push(call(&bench, "a__one", "{}").await.unwrap_err().reason);
+    }
+    assert_eq!(reasons.last(), Some(&Reason::ServerBackoff), "{reasons:?}");
+    assert!(
+        bench.servers.started("a") <= 4,
+        "{} starts",
+        bench.servers.started("a")
+    );
+}
+
+#[tokio::test]
+async fn an_idle_server_stops_and_the_next_call_starts_it_again() {
+    let mut brief = spec("a");
+    brief.timeouts.idle = Duration::from_millis(50);
+    let bench = Bench::with(vec![brief], HubSettings::default()).await;
+    bench.servers.tools("a", &["one"]);
+    let mut events = bench.hub.subscribe();
+    text(&bench, "a__one", "{}").await;
+    let is_idle =
+        |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "idle");
+    wait_for(&mut events, is_idle).await;
+    assert!(!bench.servers.is_running("a"));
+    text(&bench, "a__one", "{}").await;
+}
+
+#[tokio::test]
+async fn a_call_renews_a_stale_list_while_its_server_runs() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench.clock.advance(Duration::from_secs(3600));
+    bench.servers.tools("a", &["one", "two"]);
+    text(&bench, "a__one", "{}").await;
+    wait_until("the list is renewed", LONG, || bench.tools().len() == 2).await;
+}
+
+#[tokio::test]
+async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
+    let mut pending = spec("pending");
+    pending.approval = Approval::Pending;
+    let mut disabled = spec("disabled");
+    disabled.enabled = false;
+    let mut guarded = spec("guarded");
+    guarded.policies.insert("no_*".into(), Policy::Deny);
+    guarded.policies.insert("hidden".into(), Policy::Disable);
+    guarded.policies.insert("asks".into(), Policy::Ask);
+    let bench = Bench::with(vec![pending, disabled, guarded], HubSettings::default()).await;
+    bench
+        .servers
+        .tools("guarded", &["no_way", "hidden", "asks", "yes"]);
+    bench.hub.ensure_known().await;
+    assert_eq!(*bench.servers.starts.lock().unwrap(), ["guarded"]);
+    for (tool, reason) in [
+        ("pending__x", Reason::ServerPending),
+        ("disabled__x", Reason::ServerDisabled),
+        ("guarded__no_way", Reason::PolicyDenied),
+        ("guarded__hidden", Reason::ToolDisabled),
+        ("guarded__asks", Reason::PolicyDenied),
+    ] {
+        let error = call(&bench, tool, "{}").await.unwrap_err();
+        assert_eq!(
+            (error.reason, error.code),
+            (reason, ErrorClass::Denied),
+            "{tool}"
+        );
+    }
+    assert!(!bench.tools().contains(&"guarded__hidden".to_owned()));
+    assert_eq!(text(&bench, "guarded__yes", "{}").await, "guarded:yes:{}");
+}
+
+struct Greeter;
+
+#[async_trait]
+impl ToolHandler for Greeter {
+    async fn call(&self, arguments: Value) -> ToolResult<Value> {
+        Ok(json!({ "hello": arguments["name"] }))
+    }
+}
+
+#[tokio::test]
+async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["greet", "other"]);
+    bench.hub.ensure_known().await;
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let tool = StaticTool::new("a__greet", "Greets somebody.", schema).unwrap();
+    bench.hub.register(tool, Arc::new(Greeter)).unwrap();
+    assert_eq!(bench.tools(), ["a__greet", "a__other"]);
+    let result = call(&bench, "a__greet", r#"{"name": "Ada"}"#)
+        .await
+        .unwrap();
+    assert_eq!(result["structuredContent"], json!({"hello": "Ada"}));
+    assert!(bench.servers.calls.lock().unwrap().is_empty());
+    assert_eq!(
+        bench.hub.catalog().conflicts().len(),
+        1,
+        "the catalog says what was left out"
+    );
+}
+
+#[tokio::test]
+async fn r_obs_04_health_tells_each_servers_state() {
+    let bench = Bench::new(&["a", "b", "c"]).await;
+    bench.servers.tools("a", &["one"]);
+    let fail_connect = Some(Reason::SpawnDenied);
+    bench.servers.set(
+        "b",
+        Behaviour {
+            fail_connect,
+            ..Behaviour::default()
+        },
+    );
+    bench.hub.ensure_known().await;
+    text(&bench, "a__one", "{}").await;
+    let health = bench.hub.health();
+    let states: Vec<_> = health
+        .iter()
+        .map(|h| (h.server.as_str(), h.state))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("a", RunState::Running),
+            ("b", RunState::Configured),
+            ("c", RunState::Known)
+        ]
+    );
+    assert_eq!(health[0].connection.as_ref().unwrap().pid, Some(7));
+    assert_eq!(health[1].failures, 1);
+    assert_eq!(
+        health[1].last_error.as_ref().unwrap().reason,
+        Reason::SpawnDenied
+    );
+}
+
+#[tokio::test]
+async fn r_sec_04_shutdown_stops_everything() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.servers.set(
+        "b",
+        Behaviour {
+            hang: true,
+            ..Behaviour::default()
+        },
+    );
+    text(&bench, "a__one", "{}").await;
+    bench.hub.session_started();
+    bench.hub.shutdown().await;
+    assert!(!bench.servers.is_running("a") && !bench.servers.is_running("b"));
+}

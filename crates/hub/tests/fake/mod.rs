@@ -1,0 +1,363 @@
+//! Servers made of values, so that the hub's own rules can be tested without processes.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts};
+use pegboard_model::{
+    Clock, Era, Event, EventKind, Limits, Reason, ServerName, ServerSpec, ToolError, ToolResult,
+};
+use pegboard_store::{MemoryStore, Store};
+use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
+use pegboard_upstream::{
+    CallOptions, CallOutcome, Connect, ConnectHint, Handshake, Health, ToolListing, Upstream,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+/// What one server does.
+#[derive(Clone, Default)]
+pub(crate) struct Behaviour {
+    pub(crate) tools: Vec<Value>,
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) fail_connect: Option<Reason>,
+    pub(crate) fail_list: Option<Reason>,
+    pub(crate) hang: bool,
+}
+
+/// All the servers of a test, and what happened to them.
+#[derive(Default)]
+pub(crate) struct Servers {
+    behaviours: Mutex<BTreeMap<String, Behaviour>>,
+    hung: watch::Sender<u64>,
+    pub(crate) starts: Mutex<Vec<String>>,
+    pub(crate) hints: Mutex<Vec<Option<Era>>>,
+    pub(crate) lists: Mutex<Vec<String>>,
+    pub(crate) calls: Mutex<Vec<(String, String)>>,
+    running: Mutex<BTreeMap<String, Arc<Running>>>,
+}
+
+struct Running {
+    server: String,
+    all: Arc<Servers>,
+    handshake: Handshake,
+    ended: watch::Sender<Option<Reason>>,
+    changed: watch::Sender<u64>,
+}
+
+impl Servers {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    pub(crate) fn set(&self, server: &str, behaviour: Behaviour) {
+        self.behaviours
+            .lock()
+            .unwrap()
+            .insert(server.to_owned(), behaviour);
+        self.hung.send_modify(|count| *count += 1);
+    }
+
+    /// The server has these tools from now on.
+    pub(crate) fn tools(&self, server: &str, tools: &[&str]) {
+        let tools = tools.iter().map(|name| tool_json(name)).collect();
+        self.set(
+            server,
+            Behaviour {
+                tools,
+                ..Behaviour::default()
+            },
+        );
+    }
+
+    pub(crate) fn started(&self, server: &str) -> usize {
+        self.starts
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|name| *name == server)
+            .count()
+    }
+
+    pub(crate) fn listed(&self, server: &str) -> usize {
+        self.lists
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|name| *name == server)
+            .count()
+    }
+
+    pub(crate) fn is_running(&self, server: &str) -> bool {
+        self.running.lock().unwrap().contains_key(server)
+    }
+
+    pub(crate) fn crash(&self, server: &str) {
+        let running = self.running.lock().unwrap().remove(server).unwrap();
+        running.ended.send_replace(Some(Reason::ServerExited));
+    }
+
+    pub(crate) fn announce_change(&self, server: &str) {
+        self.running.lock().unwrap()[server]
+            .changed
+            .send_modify(|count| *count += 1);
+    }
+
+    fn behaviour(&self, server: &str) -> Behaviour {
+        self.behaviours
+            .lock()
+            .unwrap()
+            .get(server)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Waits as long as the server is told to hang.
+    async fn while_hanging(&self, server: &str) {
+        let mut changes = self.hung.subscribe();
+        while self.behaviour(server).hang {
+            changes.changed().await.unwrap();
+        }
+    }
+}
+
+pub(crate) struct FakeConnector(pub(crate) Arc<Servers>);
+
+#[async_trait]
+impl Connect for FakeConnector {
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        hint: &ConnectHint,
+        budget: Duration,
+    ) -> ToolResult<Arc<dyn Upstream>> {
+        let server = spec.name.to_string();
+        self.0.starts.lock().unwrap().push(server.clone());
+        self.0.hints.lock().unwrap().push(hint.era);
+        if tokio::time::timeout(budget, self.0.while_hanging(&server))
+            .await
+            .is_err()
+        {
+            return Err(ToolError::new(Reason::DiscoveryTimeout, "it hangs").at_server(&spec.name));
+        }
+        if let Some(reason) = self.0.behaviour(&server).fail_connect {
+            return Err(ToolError::new(reason, "it does not start").at_server(&spec.name));
+        }
+        let running = Arc::new(Running {
+            server: server.clone(),
+            all: self.0.clone(),
+            handshake: Handshake {
+                era: Era::Modern,
+                protocol_version: "2026-07-28".into(),
+                info: None,
+                instructions: None,
+                list_changed: true,
+                declares_tools: None,
+                noise: 0,
+            },
+            ended: watch::Sender::new(None),
+            changed: watch::Sender::new(0),
+        });
+        self.0
+            .running
+            .lock()
+            .unwrap()
+            .insert(server, running.clone());
+        Ok(running)
+    }
+}
+
+#[async_trait]
+impl Upstream for Running {
+    fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    async fn list_tools(&self) -> ToolResult<ToolListing> {
+        self.all.lists.lock().unwrap().push(self.server.clone());
+        let behaviour = self.all.behaviour(&self.server);
+        if let Some(reason) = behaviour.fail_list {
+            return Err(ToolError::new(reason, "it does not list"));
+        }
+        let raw = |tool: &Value| RawValue::from_string(tool.to_string()).unwrap();
+        let tools = behaviour.tools.iter().map(raw).collect();
+        Ok(ToolListing {
+            tools,
+            ttl_ms: behaviour.ttl_ms,
+            private: false,
+            pages: 1,
+        })
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        _options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
+        let call = (self.server.clone(), tool.to_owned());
+        self.all.calls.lock().unwrap().push(call);
+        let text = format!("{}:{tool}:{}", self.server, arguments.get());
+        let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
+        let result = RawValue::from_string(result.to_string()).unwrap();
+        Ok(CallOutcome {
+            result,
+            is_error: false,
+        })
+    }
+
+    fn list_changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.ended.borrow().is_none()
+    }
+
+    async fn ended(&self) -> ToolError {
+        let mut ended = self.ended.subscribe();
+        let reason = ended.wait_for(Option::is_some).await.unwrap().unwrap();
+        ToolError::new(reason, "it ended")
+    }
+
+    fn health(&self) -> Health {
+        Health {
+            pid: Some(7),
+            ..Health::default()
+        }
+    }
+
+    fn recent_stderr(&self) -> String {
+        String::new()
+    }
+
+    async fn close(&self) {
+        self.ended.send_replace(Some(Reason::Cancelled));
+        let mut running = self.all.running.lock().unwrap();
+        if running
+            .get(&self.server)
+            .is_some_and(|r| std::ptr::eq(&raw const **r, self))
+        {
+            running.remove(&self.server);
+        }
+    }
+}
+
+/// A hub over fake servers.
+pub(crate) struct Bench {
+    pub(crate) hub: Hub,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<FakeClock>,
+}
+
+pub(crate) fn spec(name: &str) -> ServerSpec {
+    stdio_spec(name, "fake", [name])
+}
+
+impl Bench {
+    pub(crate) async fn with(specs: Vec<ServerSpec>, settings: HubSettings) -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let clock = Arc::new(FakeClock::at(1_000_000_000));
+        Self::over(specs, settings, Servers::new(), store, clock).await
+    }
+
+    pub(crate) async fn new(names: &[&str]) -> Self {
+        Self::with(
+            names.iter().map(|name| spec(name)).collect(),
+            HubSettings::default(),
+        )
+        .await
+    }
+
+    pub(crate) async fn over(
+        specs: Vec<ServerSpec>,
+        settings: HubSettings,
+        servers: Arc<Servers>,
+        store: Arc<dyn Store>,
+        clock: Arc<FakeClock>,
+    ) -> Self {
+        let parts = Parts {
+            store: store.clone(),
+            connector: Arc::new(FakeConnector(servers.clone())),
+            clock: clock.clone() as Arc<dyn Clock>,
+            approver: Arc::new(NobodyToAsk),
+            settings,
+            limits: Limits {
+                list_changed_pause: Duration::from_millis(300),
+                ..Limits::default()
+            },
+        };
+        let (hub, notices) = Hub::open(parts, specs).await.unwrap();
+        assert!(notices.is_empty(), "{notices:?}");
+        Self {
+            hub,
+            servers,
+            store,
+            clock,
+        }
+    }
+
+    /// The same store opened again, as after a restart.
+    pub(crate) async fn reopened(&self, specs: Vec<ServerSpec>) -> Self {
+        let (servers, store) = (Servers::new(), self.store.clone());
+        Self::over(
+            specs,
+            HubSettings::default(),
+            servers,
+            store,
+            self.clock.clone(),
+        )
+        .await
+    }
+
+    /// The exposed names that a listing shows now.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        self.hub
+            .catalog()
+            .tools()
+            .map(|tool| tool.exposed().to_string())
+            .collect()
+    }
+
+    pub(crate) fn entry(&self, server: &str) -> Arc<pegboard_catalog::ServerEntry> {
+        let name = ServerName::parse(server).unwrap();
+        self.hub.catalog().server(&name).unwrap().clone()
+    }
+}
+
+/// The names of all events so far.
+pub(crate) fn event_names(
+    events: &mut tokio::sync::broadcast::Receiver<Event>,
+) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    while let Ok(event) = events.try_recv() {
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(event.trace.as_str().len(), 32);
+        names.insert(json["event"].as_str().unwrap().to_owned());
+    }
+    names
+}
+
+/// Waits for an event of a kind.
+pub(crate) async fn wait_for(
+    events: &mut tokio::sync::broadcast::Receiver<Event>,
+    matches: impl Fn(&EventKind) -> bool,
+) -> Event {
+    let search = async {
+        loop {
+            let event = events.recv().await.unwrap();
+            if matches(&event.kind) {
+                return event;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), search)
+        .await
+        .expect("the event never came")
+}

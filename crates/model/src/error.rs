@@ -1,0 +1,141 @@
+//! Failures as values: class, reason, message, remedy.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Reason, ServerName};
+
+/// What anything in the tool layer answers.
+pub type ToolResult<T> = Result<T, ToolError>;
+
+/// The classes that programs act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ErrorClass {
+    /// Nothing is there to run the tool.
+    #[serde(rename = "TOOL_NOT_IMPLEMENTED")]
+    NotImplemented,
+    /// A bad name, bad configuration or bad arguments.
+    #[serde(rename = "TOOL_INVALID_INPUT")]
+    InvalidInput,
+    /// Trouble reaching the server.
+    #[serde(rename = "TOOL_UNAVAILABLE")]
+    Unavailable,
+    /// The tool ran and failed, or the unexpected happened.
+    #[serde(rename = "TOOL_EXECUTION_FAILED")]
+    ExecutionFailed,
+    /// A person or a policy does not allow it.
+    #[serde(rename = "TOOL_DENIED")]
+    Denied,
+}
+
+impl ErrorClass {
+    /// The stable code, in capitals.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotImplemented => "TOOL_NOT_IMPLEMENTED",
+            Self::InvalidInput => "TOOL_INVALID_INPUT",
+            Self::Unavailable => "TOOL_UNAVAILABLE",
+            Self::ExecutionFailed => "TOOL_EXECUTION_FAILED",
+            Self::Denied => "TOOL_DENIED",
+        }
+    }
+}
+
+/// Why something did not work: names the thing, the reason and the next step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// The class that programs act on.
+    pub code: ErrorClass,
+    /// The finer reason.
+    pub reason: Reason,
+    /// What happened, for a person; free of secrets.
+    pub message: String,
+    /// Whether the same request may succeed later without any change.
+    pub retryable: bool,
+    /// The next step.
+    pub remedy: String,
+    /// The server it is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<ServerName>,
+    /// The tool it is about, by exposed name.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<String>,
+    /// The field of the input it is about, as a JSON pointer or key.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub field: Option<String>,
+    /// Names that may have been meant.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub nearest: Vec<String>,
+}
+
+impl ToolError {
+    /// An error with the reason's own class, retry rule and remedy.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            code: reason.class(),
+            reason,
+            message: message.into(),
+            retryable: reason.retryable(),
+            remedy: reason.remedy().to_owned(),
+            server: None,
+            tool: None,
+            field: None,
+            nearest: Vec::new(),
+        }
+    }
+
+    /// Names the server, also in the remedy.
+    #[must_use]
+    pub fn at_server(mut self, server: &ServerName) -> Self {
+        self.remedy = self.remedy.replace("SERVER", server.as_str());
+        self.server = Some(server.clone());
+        self
+    }
+
+    /// Names the tool, also in the remedy.
+    #[must_use]
+    pub fn at_tool(mut self, tool: impl Into<String>) -> Self {
+        let tool = tool.into();
+        self.remedy = self.remedy.replace("TOOL", &tool);
+        self.tool = Some(tool);
+        self
+    }
+
+    /// Names the field.
+    #[must_use]
+    pub fn at_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// Gives a better next step than the table's.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
+
+    /// Adds names that may have been meant.
+    #[must_use]
+    pub fn with_nearest(mut self, nearest: Vec<String>) -> Self {
+        self.nearest = nearest;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_reg_05_an_error_carries_code_reason_retryable_and_remedy() {
+        let server = ServerName::parse("github").unwrap();
+        let error = ToolError::new(Reason::ServerExited, "gone").at_server(&server);
+        let json = serde_json::to_value(&error).unwrap();
+        assert_eq!(json["code"], "TOOL_UNAVAILABLE");
+        assert_eq!(json["reason"], "SERVER_EXITED");
+        assert_eq!(json["retryable"], true);
+        assert_eq!(json["remedy"], "See why with `pegboard logs github`.");
+        assert_eq!(serde_json::from_value::<ToolError>(json).unwrap(), error);
+    }
+}

@@ -1,0 +1,118 @@
+//! What happened, as values: ids and counts, never contents.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ServerName, Timestamp};
+
+/// Joins everything that one request set in motion: 32 hex digits, as W3C trace context has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TraceId(String);
+
+impl TraceId {
+    /// A trace id from random bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(format!("{:032x}", u128::from_be_bytes(bytes)))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for TraceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// In the course of what.
+    pub trace: TraceId,
+    /// What.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// The kinds of events, under the names by which logs and traces know them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event")]
+pub enum EventKind {
+    /// A discovery of some servers begins.
+    #[serde(rename = "tools.discovery.started")]
+    DiscoveryStarted {
+        /// How many servers are asked.
+        servers: usize,
+    },
+    /// One server answered.
+    #[serde(rename = "tools.discovery.server.success")]
+    ServerDiscovered {
+        /// Which.
+        server: ServerName,
+        /// How many tools it has.
+        tools: usize,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// One server did not answer as it should.
+    #[serde(rename = "tools.discovery.server.failed")]
+    ServerFailed {
+        /// Which.
+        server: ServerName,
+        /// The finer reason's code.
+        reason: String,
+        /// What happened, without secrets.
+        error: String,
+    },
+    /// The registry holds other tools than before.
+    #[serde(rename = "tools.registry.updated")]
+    RegistryUpdated {
+        /// Tools that the host program registered.
+        static_tools: usize,
+        /// Tools of servers.
+        mcp_tools: usize,
+    },
+    /// A server's tools left the registry.
+    #[serde(rename = "tools.registry.server.removed")]
+    ServerRemoved {
+        /// Which.
+        server: ServerName,
+        /// How many tools left.
+        removed: usize,
+    },
+    /// A server was started or connected.
+    #[serde(rename = "server.started")]
+    ServerStarted {
+        /// Which.
+        server: ServerName,
+    },
+    /// A server was stopped, or stopped by itself.
+    #[serde(rename = "server.stopped")]
+    ServerStopped {
+        /// Which.
+        server: ServerName,
+        /// Why: `idle`, `shutdown`, `crashed`, `changed`, `discovered`.
+        why: String,
+    },
+    /// The configuration was read again.
+    #[serde(rename = "config.reloaded")]
+    ConfigReloaded {
+        /// Servers that are there now.
+        servers: usize,
+    },
+    /// A tool was called.
+    #[serde(rename = "tools.call.finished")]
+    CallFinished {
+        /// The exposed name.
+        tool: String,
+        /// `ok`, or the reason's code.
+        outcome: String,
+        /// How long it took.
+        duration_ms: u64,
+    },
+}

@@ -1,0 +1,36 @@
+//! The shared words of Pegboard: names, tools, servers, results, limits, secrets and foreign text.
+//!
+//! Invariant: no async, no files, no network, no processes, no clock: time comes in as a value.
+//! Invariant: a value of a type here has been checked; a `ServerName` is always a legal server name.
+//! Invariant: nothing here panics on any input.
+
+mod clock;
+mod error;
+mod event;
+mod fingerprint;
+mod limits;
+mod names;
+mod reason;
+mod record;
+mod secret;
+mod server;
+mod text;
+mod tool;
+
+pub use clock::{Clock, Timestamp};
+pub use error::{ErrorClass, ToolError, ToolResult};
+pub use event::{Event, EventKind, TraceId};
+pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
+pub use limits::Limits;
+pub use names::{
+    BadServerName, EXPOSED_NAME_MAX, ExposedName, RESERVED_SERVER_NAMES, SEPARATOR,
+    SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
+};
+pub use reason::Reason;
+pub use record::{DiscoveryStatus, Era, ErrorNote, Rejection, ServerInfo, ServerRecord};
+pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
+pub use server::{
+    Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
+};
+pub use text::Foreign;
+pub use tool::{Annotations, DefinitionParts, Tool};

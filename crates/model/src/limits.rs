@@ -1,0 +1,90 @@
+//! Every limit on what a server or a client can fill, with the reason for its value.
+
+use std::time::Duration;
+
+/// The limits in force. Sizes come from measurements over 15,000 public tools, with room to spare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// One line on stdout, one SSE event or one HTTP body that carries a list or a handshake.
+    pub frame_bytes: usize,
+    /// The same for the result of a call, which may hold an image or a file.
+    pub result_bytes: usize,
+    /// Nesting of any JSON that is looked into; the parser's own stack stays small.
+    pub json_depth: usize,
+    /// Nesting of a tool's schema; the deepest real one has 18 levels.
+    pub schema_depth: usize,
+    /// Bytes of one schema; the largest real one has 53 kB.
+    pub schema_bytes: usize,
+    /// Values in one schema; the largest real one has 2,210.
+    pub schema_nodes: usize,
+    /// Bytes of one whole tool definition, schema and description together.
+    pub tool_bytes: usize,
+    /// Bytes of a description that are kept; the longest real one has 19 kB.
+    pub description_bytes: usize,
+    /// Tools of one server; the largest real list has 253.
+    pub tools_per_server: usize,
+    /// Pages of one list.
+    pub pages_per_list: usize,
+    /// Bytes of one cursor.
+    pub cursor_bytes: usize,
+    /// All pages of one list together.
+    pub list_bytes: usize,
+    /// What is kept of a server's stderr.
+    pub stderr_bytes: usize,
+    /// Lines on stdout that are not protocol, before the server is given up.
+    pub stdout_noise_lines: u64,
+    /// Calls in flight to one server.
+    pub calls_per_server: usize,
+    /// Calls waiting for one server.
+    pub queued_calls_per_server: usize,
+    /// Discoveries side by side.
+    pub concurrent_discoveries: usize,
+    /// Shortest time between two refreshes that a server asks for by `list_changed`.
+    pub list_changed_pause: Duration,
+    /// Longest time that a server's own cache hint is honoured.
+    pub longest_ttl: Duration,
+    /// Longest text of a server's error that is kept.
+    pub error_text_bytes: usize,
+    /// Longest instructions of a server that are kept.
+    pub instructions_bytes: usize,
+    /// A config file.
+    pub config_bytes: u64,
+    /// Servers in all config files together.
+    pub servers: usize,
+    /// One value after `${…}` was resolved.
+    pub value_bytes: usize,
+}
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_bytes: 16 * MIB,
+            result_bytes: 32 * MIB,
+            json_depth: 128,
+            schema_depth: 32,
+            schema_bytes: 128 * KIB,
+            schema_nodes: 10_000,
+            tool_bytes: 256 * KIB,
+            description_bytes: 32 * KIB,
+            tools_per_server: 2_000,
+            pages_per_list: 200,
+            cursor_bytes: 64 * KIB,
+            list_bytes: 64 * MIB,
+            stderr_bytes: 64 * KIB,
+            stdout_noise_lines: 10_000,
+            calls_per_server: 64,
+            queued_calls_per_server: 256,
+            concurrent_discoveries: 64,
+            list_changed_pause: Duration::from_secs(5),
+            longest_ttl: Duration::from_secs(24 * 3600),
+            error_text_bytes: 2 * KIB,
+            instructions_bytes: 32 * KIB,
+            config_bytes: 8 * MIB as u64,
+            servers: 5_000,
+            value_bytes: 128 * KIB,
+        }
+    }
+}

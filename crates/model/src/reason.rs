@@ -1,0 +1,286 @@
+//! The one table of error codes. Each has a page under `docs/errors/`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ErrorClass;
+
+macro_rules! reasons {
+    ($($variant:ident $code:literal $class:ident $retry:ident exit $exit:literal
+        $title:literal, $remedy:literal;)*) => {
+        /// Why something did not work, finer than its [`ErrorClass`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Reason {
+            $(#[doc = $title] #[serde(rename = $code)] $variant,)*
+        }
+
+        impl Reason {
+            /// Every reason there is.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable code, in capitals.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The class that programs act on.
+            pub fn class(self) -> ErrorClass {
+                match self { $(Self::$variant => ErrorClass::$class,)* }
+            }
+
+            /// Whether the same request may succeed later without any change.
+            pub fn retryable(self) -> bool {
+                match self { $(Self::$variant => reasons!(@ $retry),)* }
+            }
+
+            /// The exit code of a command that ends with this reason.
+            pub fn exit_code(self) -> u8 {
+                match self { $(Self::$variant => $exit,)* }
+            }
+
+            /// What the code means, in a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+
+            /// What to do about it when nothing more specific is known.
+            pub fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
+        }
+    };
+    (@ retry) => { true };
+    (@ final) => { false };
+}
+
+reasons! {
+    ConfigParse "CONFIG_PARSE" InvalidInput final exit 2
+        "A config file is not valid TOML, YAML or JSON.",
+        "Mend the marked line; `pegboard config check` reads the file again.";
+    ConfigInvalid "CONFIG_INVALID" InvalidInput final exit 2
+        "A value in a config file does not fit its key.",
+        "Write the value as the message shows; `pegboard config schema` lists every key.";
+    ConfigUnknownKey "CONFIG_UNKNOWN_KEY" InvalidInput final exit 2
+        "A key in a config file is not known.",
+        "Correct or remove the key; `pegboard config schema` lists every key.";
+    ConfigName "CONFIG_NAME" InvalidInput final exit 2
+        "A server's name is not snake_case, too long, or clashes with another.",
+        "Rename the server as the message shows.";
+    ConfigNameReserved "CONFIG_NAME_RESERVED" InvalidInput final exit 2
+        "A server has a name that Pegboard keeps for itself.",
+        "Rename the server as the message shows.";
+    ConfigDuplicate "CONFIG_DUPLICATE" InvalidInput final exit 2
+        "The same server or key stands twice in one file.",
+        "Remove one of the two places that the message names.";
+    ConfigSecretMissing "CONFIG_SECRET_MISSING" InvalidInput final exit 2
+        "A variable or secret that the config names is not there.",
+        "Set the variable, give a default as `${NAME:-value}`, or run `pegboard secret set NAME`.";
+    ConfigPermission "CONFIG_PERMISSION" InvalidInput final exit 2
+        "A config file can be changed by other users.",
+        "Run `chmod go-w` on the file, or take it over with `chown`.";
+    ConfigChanged "CONFIG_CHANGED" Denied final exit 6
+        "A server that was agreed to has another definition now.",
+        "Look at the new command with `pegboard trust` and agree to it again.";
+    ConfigIo "CONFIG_IO" InvalidInput final exit 2
+        "A config file could not be read or written.",
+        "Check that the file is there and that you may read and write it.";
+    ConfigTooLarge "CONFIG_TOO_LARGE" InvalidInput final exit 2
+        "A config file or value is larger than allowed.",
+        "Split the file, or move large values out of it.";
+    SupplyUnpinned "SUPPLY_UNPINNED" InvalidInput final exit 0
+        "A server is launched by a package runner without a fixed version.",
+        "Name the version, for example `npx -y some-server@1.2.3`.";
+    ServerUnknown "SERVER_UNKNOWN" InvalidInput final exit 7
+        "No server of this name is configured.",
+        "See the names with `pegboard list`.";
+    ServerDisabled "SERVER_DISABLED" Denied final exit 6
+        "The server is disabled.",
+        "Enable it with `pegboard enable SERVER`.";
+    ServerPending "SERVER_PENDING" Denied final exit 6
+        "A project file brings this server and nobody has agreed to it yet.",
+        "Look at its command and agree with `pegboard trust SERVER`.";
+    ToolUnknown "TOOL_UNKNOWN" InvalidInput final exit 7
+        "No tool of this name is known.",
+        "Find it with `pegboard search WORDS`, or refresh its server.";
+    ToolAmbiguous "TOOL_AMBIGUOUS" InvalidInput final exit 2
+        "Several servers have a tool of this name.",
+        "Write the name as `server/tool`.";
+    ToolNameInvalid "TOOL_NAME_INVALID" InvalidInput final exit 2
+        "This is not a tool's name.",
+        "Write `server/tool`, `server__tool` or a bare tool name.";
+    ToolDisabled "TOOL_DISABLED" Denied final exit 6
+        "The tool is disabled by configuration.",
+        "Remove the `disable` policy of the tool.";
+    PolicyDenied "POLICY_DENIED" Denied final exit 6
+        "A policy forbids this call.",
+        "Change the policy that the message names, if the call is right.";
+    ArgsInvalid "ARGS_INVALID" InvalidInput final exit 2
+        "The arguments do not fit the tool's schema.",
+        "Correct the named field; `pegboard describe TOOL` shows what the tool takes.";
+    SpawnNotFound "SPAWN_NOT_FOUND" Unavailable final exit 3
+        "The server's command was not found.",
+        "Install the program, or correct `command`; the message lists where it was looked for.";
+    SpawnDenied "SPAWN_DENIED" Unavailable final exit 3
+        "The server's command may not be executed.",
+        "Make the file executable, or correct `command`.";
+    SpawnResource "SPAWN_RESOURCE" Unavailable retry exit 3
+        "The system could not start another process now.",
+        "Close other programs or raise the limits on processes and open files, then try again.";
+    SpawnFailed "SPAWN_FAILED" Unavailable final exit 3
+        "The server's process could not be started.",
+        "Check `command`, `args` and `cwd` of the server.";
+    ConnectFailed "CONNECT_FAILED" Unavailable retry exit 3
+        "No connection to the server's address.",
+        "Check the url and the network, then try again.";
+    ConnectTimeout "CONNECT_TIMEOUT" Unavailable retry exit 3
+        "The server did not accept a connection in time.",
+        "Check the url, or raise `connect_timeout`.";
+    TlsFailed "TLS_FAILED" Unavailable final exit 3
+        "The server's certificate was not accepted.",
+        "Correct the certificate of the server, or the host name in the url.";
+    LoginNeeded "LOGIN_NEEDED" Unavailable final exit 4
+        "The server wants a login.",
+        "Set a valid `bearer` or header, for example with `pegboard secret set`.";
+    HttpStatus "HTTP_STATUS" Unavailable retry exit 3
+        "The server answered with an HTTP error.",
+        "Check the url; `pegboard doctor SERVER` shows the answer.";
+    HttpProtocol "HTTP_PROTOCOL" Unavailable final exit 3
+        "The address answers, but not as an MCP server.",
+        "Check that the url is the server's MCP endpoint.";
+    HttpBodyTooLarge "HTTP_BODY_TOO_LARGE" Unavailable final exit 3
+        "The server's answer is larger than allowed.",
+        "Ask the server for less, or report it to its maker.";
+    HttpRedirectRefused "HTTP_REDIRECT_REFUSED" Unavailable final exit 3
+        "The server redirects to another place.",
+        "Write the final address as `url`, if you trust it.";
+    VersionUnsupported "VERSION_UNSUPPORTED" Unavailable final exit 3
+        "The server speaks no protocol revision that Pegboard knows.",
+        "Update the server, or Pegboard.";
+    HandshakeFailed "HANDSHAKE_FAILED" Unavailable final exit 3
+        "The server refused the opening of the conversation.",
+        "See `pegboard logs SERVER`, and check its keys and arguments.";
+    DiscoveryTimeout "DISCOVERY_TIMEOUT" Unavailable retry exit 3
+        "The server did not give its tools in time.",
+        "Raise `discovery_timeout`, or look at `pegboard doctor SERVER`.";
+    DiscoveryFailed "DISCOVERY_FAILED" Unavailable retry exit 3
+        "The server did not give a usable list of tools.",
+        "Look at `pegboard doctor SERVER` and `pegboard logs SERVER`.";
+    PaginationLoop "PAGINATION_LOOP" Unavailable final exit 3
+        "The server's pages of tools never end.",
+        "Report it to the server's maker.";
+    ListTooLarge "LIST_TOO_LARGE" Unavailable final exit 3
+        "The server's list of tools is larger than allowed.",
+        "Let the server expose fewer tools.";
+    FrameTooLarge "FRAME_TOO_LARGE" Unavailable final exit 3
+        "The server wrote a message larger than allowed.",
+        "Ask the server for less, or report it to its maker.";
+    FrameInvalid "FRAME_INVALID" Unavailable final exit 3
+        "The server wrote a message that is not valid JSON-RPC.",
+        "Report it to the server's maker.";
+    StdoutPollution "STDOUT_POLLUTION" Unavailable final exit 3
+        "The server writes text that is not protocol to its standard output.",
+        "Make the server log to standard error.";
+    ServerExited "SERVER_EXITED" Unavailable retry exit 3
+        "The server's process ended.",
+        "See why with `pegboard logs SERVER`.";
+    ServerBackoff "SERVER_BACKOFF" Unavailable retry exit 3
+        "The server failed several times in a row and is left alone for a while.",
+        "Wait, or see why with `pegboard logs SERVER`; `pegboard refresh SERVER --force` tries at once.";
+    Overloaded "OVERLOADED" Unavailable retry exit 3
+        "Too many calls wait for this server.",
+        "Try again when some of them have ended.";
+    CallTimeout "CALL_TIMEOUT" Unavailable retry exit 3
+        "The tool did not answer in time.",
+        "Raise `call_timeout` of the server, or ask for less.";
+    Cancelled "CANCELLED" ExecutionFailed retry exit 1
+        "The work was cancelled before it ended.",
+        "Start it again if it is still wanted.";
+    ServerError "SERVER_ERROR" ExecutionFailed final exit 5
+        "The server answered the call with a protocol error.",
+        "Read the server's message; `pegboard logs SERVER` may tell more.";
+    ToolFailed "TOOL_FAILED" ExecutionFailed final exit 5
+        "The tool ran and said that it failed.",
+        "Read the tool's message and correct the call.";
+    HandlerMissing "HANDLER_MISSING" NotImplemented final exit 1
+        "The tool is described but nothing is there to run it.",
+        "Register a handler for the tool in the host program.";
+    ToolRejectedName "TOOL_REJECTED_NAME" InvalidInput final exit 1
+        "A server offers a tool whose name is missing or too long.",
+        "Report it to the server's maker; its other tools work.";
+    ToolDuplicate "TOOL_DUPLICATE" InvalidInput final exit 1
+        "A server offers two tools of the same name; the first one is kept.",
+        "Report it to the server's maker; its other tools work.";
+    ToolMalformed "TOOL_MALFORMED" InvalidInput final exit 1
+        "A server offers a tool whose definition has fields of the wrong kind.",
+        "Report it to the server's maker; its other tools work.";
+    ToolTooLarge "TOOL_TOO_LARGE" InvalidInput final exit 1
+        "A server offers a tool whose definition is larger than allowed.",
+        "Report it to the server's maker; its other tools work.";
+    NameReserved "NAME_RESERVED" InvalidInput final exit 1
+        "A tool of the host program has the same name, and wins.",
+        "Rename the server or the host program's tool.";
+    SchemaInvalid "SCHEMA_INVALID" InvalidInput final exit 1
+        "A tool's schema is not a JSON Schema of an object.",
+        "Report it to the server's maker; its other tools work.";
+    SchemaTooDeep "SCHEMA_TOO_DEEP" InvalidInput final exit 1
+        "A tool's schema is nested deeper than allowed.",
+        "Report it to the server's maker; its other tools work.";
+    SchemaTooLarge "SCHEMA_TOO_LARGE" InvalidInput final exit 1
+        "A tool's schema is larger than allowed.",
+        "Report it to the server's maker; its other tools work.";
+    SchemaExternalRef "SCHEMA_EXTERNAL_REF" InvalidInput final exit 1
+        "A tool's schema refers to another document, which is never fetched.",
+        "Report it to the server's maker; its other tools work.";
+    SchemaHeader "SCHEMA_HEADER" InvalidInput final exit 1
+        "A tool asks for an illegal HTTP header by `x-mcp-header`.",
+        "Report it to the server's maker; its other tools work.";
+    CacheCorrupt "CACHE_CORRUPT" ExecutionFailed final exit 1
+        "The store was damaged; it was set aside and is built again.",
+        "Run `pegboard refresh --all`; the old file can be deleted.";
+    CacheUntrusted "CACHE_UNTRUSTED" ExecutionFailed final exit 1
+        "An entry of the store was changed by somebody else and is ignored.",
+        "Run `pegboard refresh SERVER`.";
+    StoreTooNew "STORE_TOO_NEW" ExecutionFailed final exit 1
+        "The store was written by a newer Pegboard.",
+        "Update Pegboard, or point `PEGBOARD_STATE_DIR` elsewhere.";
+    StoreIo "STORE_IO" ExecutionFailed retry exit 1
+        "The store could not be read or written.",
+        "Check space and permissions of the state folder (`pegboard config path`).";
+    Internal "INTERNAL" ExecutionFailed final exit 1
+        "Something happened that should not.",
+        "Report it with the command and the message.";
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_reg_05_every_code_is_unique_and_has_a_page() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+        let mut seen = std::collections::BTreeSet::new();
+        for reason in Reason::ALL {
+            assert!(seen.insert(reason.code()), "{reason} stands twice");
+            let page = format!("{folder}/{reason}.md");
+            let text =
+                std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{page} is missing"));
+            assert!(
+                text.starts_with(&format!("# {reason}\n")),
+                "{page} has another title"
+            );
+        }
+        for page in std::fs::read_dir(folder).unwrap() {
+            let name = page.unwrap().file_name().into_string().unwrap();
+            let code = name.trim_end_matches(".md");
+            assert!(
+                code == "README" || seen.contains(code),
+                "{name} belongs to no code"
+            );
+        }
+    }
+}

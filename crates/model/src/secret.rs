@@ -1,0 +1,152 @@
+//! Values that must never be shown, and texts that name them.
+
+use std::fmt;
+
+/// A value that prints as `***` wherever it is printed and is not serialisable.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself: for spawning, sending and hashing, never for showing.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Where the value of a `${secret:NAME}` comes from.
+pub trait SecretLookup: Send + Sync {
+    /// The value kept under a name, if there is one.
+    fn secret(&self, name: &str) -> Option<Secret>;
+}
+
+/// A lookup that knows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSecrets;
+
+impl SecretLookup for NoSecrets {
+    fn secret(&self, _name: &str) -> Option<Secret> {
+        None
+    }
+}
+
+/// A configured value: how it was written, and the parts it resolves to.
+///
+/// Variables are resolved when the config is read; kept secrets only when the value is used, so that
+/// listing tools never opens a keychain.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Template {
+    written: String,
+    parts: Vec<TemplatePart>,
+}
+
+/// One part of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TemplatePart {
+    /// Text that is already known (literal, or from a variable).
+    Known(Secret),
+    /// The name of a kept secret, and the version of its value (changes whenever the value does).
+    Kept {
+        /// The name in `${secret:NAME}`.
+        name: String,
+        /// Stands for the value in hashes.
+        version: String,
+    },
+}
+
+impl Template {
+    /// A value that stands for itself.
+    pub fn literal(text: impl Into<String>) -> Self {
+        let written = text.into();
+        Self {
+            parts: vec![TemplatePart::Known(Secret::new(written.clone()))],
+            written,
+        }
+    }
+
+    /// A value with its parts.
+    pub fn new(written: impl Into<String>, parts: Vec<TemplatePart>) -> Self {
+        Self {
+            written: written.into(),
+            parts,
+        }
+    }
+
+    /// The value as it stands in the file, with `${…}` unresolved.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// The parts, for hashing.
+    pub fn parts(&self) -> &[TemplatePart] {
+        &self.parts
+    }
+
+    /// The value itself; the error is the name of the secret that is not there.
+    pub fn resolve(&self, lookup: &dyn SecretLookup) -> Result<Secret, String> {
+        let mut value = String::new();
+        for part in &self.parts {
+            match part {
+                TemplatePart::Known(text) => value.push_str(text.reveal()),
+                TemplatePart::Kept { name, .. } => {
+                    let secret = lookup.secret(name).ok_or_else(|| name.clone())?;
+                    value.push_str(secret.reveal());
+                }
+            }
+        }
+        Ok(Secret(value))
+    }
+}
+
+/// Shows neither the written form nor the value: a literal may be a key that was pasted into the file.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_cfg_08_secrets_print_as_stars() {
+        let template = Template::new("${TOKEN}", vec![TemplatePart::Known(Secret::new("canary"))]);
+        let shown = format!(
+            "{:?} {} {:?}",
+            Secret::new("canary"),
+            Secret::new("canary"),
+            template
+        );
+        assert!(!shown.contains("canary"), "{shown}");
+        assert_eq!(template.resolve(&NoSecrets).unwrap().reveal(), "canary");
+    }
+
+    #[test]
+    fn a_secret_that_is_not_kept_is_named() {
+        let part = TemplatePart::Kept {
+            name: "github".into(),
+            version: "1".into(),
+        };
+        assert_eq!(
+            Template::new("${secret:github}", vec![part]).resolve(&NoSecrets),
+            Err("github".into())
+        );
+    }
+}

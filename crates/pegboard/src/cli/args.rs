@@ -1,0 +1,342 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage or config, 3 unavailable, \
+4 login needed, 5 the tool said it failed, 6 denied, 7 not found.";
+
+/// Every tool of every MCP server, known without starting any.
+#[derive(Parser)]
+#[command(name = "pegboard", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Args, Clone)]
+pub(crate) struct Global {
+    /// Read this file (TOML, YAML or JSON) in place of the user's and the project's
+    #[arg(long, short = 'c', global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The project whose configuration counts [default: found upwards from here]
+    #[arg(long, short = 'p', global = true, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing but the answer
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Colours::Auto, value_name = "WHEN")]
+    pub(crate) color: Colours,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colours {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Start the main job: keep the catalog of all servers fresh
+    #[command(after_help = "Examples:\n  pegboard up\n  pegboard up --example")]
+    Up(UpArgs),
+    /// Add a server and discover its tools at once
+    #[command(
+        override_usage = "pegboard add [OPTIONS] <NAME> -- <COMMAND>...\n       \
+            pegboard add [OPTIONS] <NAME> <URL>",
+        after_help = "Examples:\n  \
+        pegboard add time -- uvx mcp-server-time@2026.10.19\n  \
+        pegboard add github -e GITHUB_TOKEN='${secret:github}' -- npx -y @modelcontextprotocol/server-github\n  \
+        pegboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'"
+    )]
+    Add(AddArgs),
+    /// Remove a server from the config file
+    #[command(after_help = "Example:\n  pegboard remove github")]
+    Remove(ServerArgs),
+    /// Let a server's tools be found and called again
+    #[command(after_help = "Example:\n  pegboard enable github")]
+    Enable(ServerArgs),
+    /// Hide a server's tools; what is known of them is kept
+    #[command(after_help = "Example:\n  pegboard disable github")]
+    Disable(ServerArgs),
+    /// Change one key of a server in the config file
+    #[command(
+        after_help = "Examples:\n  pegboard edit github discovery_timeout 2m\n  \
+        pegboard edit github description 'Issues and pull requests'"
+    )]
+    Edit(EditArgs),
+    /// List the configured servers
+    #[command(
+        after_help = "Examples:\n  pegboard list\n  pegboard list --json | jq '.servers[].name'"
+    )]
+    List,
+    /// Show all that is known of a server
+    #[command(after_help = "Example:\n  pegboard show github")]
+    Show(ServerArgs),
+    /// List tools; nothing known is started
+    #[command(
+        after_help = "Examples:\n  pegboard tools\n  pegboard tools github\n  \
+        pegboard tools --category github/issue\n  pegboard tools --json | jq '.tools[].name'"
+    )]
+    Tools(ToolsArgs),
+    /// Show a tool: what it does, what it takes, an example
+    #[command(after_help = "Examples:\n  pegboard describe github/create_issue\n  \
+        pegboard describe github__create_issue --json")]
+    Describe(ToolArgs),
+    /// Find tools by words
+    #[command(
+        after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file"
+    )]
+    Search(SearchArgs),
+    /// Call a tool; starts exactly its server
+    #[command(
+        after_help = "Examples:\n  pegboard call time/get_current_time timezone=Europe/Paris\n  \
+        pegboard call example/add_numbers --args '{\"a\": 1, \"b\": 2}'\n  \
+        echo '{\"a\": 1, \"b\": 2}' | pegboard call example/add_numbers -\n\n\
+        In k=v the value is read as JSON where the tool's schema wants a number, boolean, list or \
+        object, and as text otherwise; k:=v is always JSON."
+    )]
+    Call(CallArgs),
+    /// Ask servers for their tools again and show what is different
+    #[command(
+        after_help = "Examples:\n  pegboard refresh github\n  pegboard refresh --all\n  \
+        pegboard refresh --all --force"
+    )]
+    Refresh(RefreshArgs),
+    /// Look at the servers that a project brings, and agree to run them
+    #[command(
+        after_help = "Examples:\n  pegboard trust\n  pegboard trust github\n  \
+        pegboard trust github --yes\n  pegboard trust github --revoke"
+    )]
+    Trust(TrustArgs),
+    /// Keep secret values out of config files: name them there as ${secret:NAME}
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  pegboard secret set github\n  \
+        pass show github | pegboard secret set github\n  pegboard secret list"
+    )]
+    Secret(SecretCommand),
+    /// Show what a server wrote to its standard error
+    #[command(after_help = "Examples:\n  pegboard logs github\n  pegboard logs github --tail 20")]
+    Logs(LogsArgs),
+    /// Check the set-up, and really start and ask a server
+    #[command(after_help = "Examples:\n  pegboard doctor\n  pegboard doctor github")]
+    Doctor(DoctorArgs),
+    /// Look at the configuration
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  pegboard config path\n  \
+        pegboard config explain github\n  pegboard config check --strict"
+    )]
+    Config(ConfigCommand),
+    /// Run the built-in MCP server over stdio: a dozen little tools to try things with
+    #[command(after_help = "Example:\n  pegboard add example -- pegboard example-server")]
+    ExampleServer,
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  pegboard completions bash > ~/.local/share/bash-completion/completions/pegboard"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct UpArgs {
+    /// Add the built-in example server to the config file if no server is configured
+    #[arg(long)]
+    pub(crate) example: bool,
+    /// Leave when every server was discovered once
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerArgs {
+    /// The server's name
+    pub(crate) server: String,
+}
+
+#[derive(Args)]
+pub(crate) struct EditArgs {
+    /// The server's name
+    pub(crate) server: String,
+    /// The key, as in the config file
+    pub(crate) key: String,
+    /// The new value; true, false and numbers are written as such
+    pub(crate) value: String,
+}
+
+#[derive(Args)]
+pub(crate) struct AddArgs {
+    /// The server's name: a-z, 0-9 and _
+    pub(crate) name: String,
+    /// The address of a server reached by HTTP
+    #[arg(conflicts_with = "command", required_unless_present = "command")]
+    pub(crate) url: Option<String>,
+    /// A variable for the server's process; may be given several times
+    #[arg(
+        short,
+        long,
+        value_name = "KEY=VALUE",
+        num_args = 1,
+        conflicts_with = "url"
+    )]
+    pub(crate) env: Vec<String>,
+    /// A header for the server's requests; may be given several times
+    #[arg(
+        short = 'H',
+        long,
+        value_name = "NAME: VALUE",
+        num_args = 1,
+        conflicts_with = "command"
+    )]
+    pub(crate) header: Vec<String>,
+    /// The folder the server runs in
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) cwd: Option<String>,
+    /// What the server is for
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// The category of its tools
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// Replace a server of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Only write the config file; do not start the server
+    #[arg(long)]
+    pub(crate) no_discover: bool,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct ToolsArgs {
+    /// Only this server's tools
+    pub(crate) server: Option<String>,
+    /// Only tools of this category, or of those below it
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// Show disabled tools too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ToolArgs {
+    /// The tool: server/tool, server__tool, or its bare name when only one server has it
+    pub(crate) tool: String,
+}
+
+#[derive(Args)]
+pub(crate) struct SearchArgs {
+    /// What the tool should do
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    /// How many tools at the most
+    #[arg(long, default_value_t = 10)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct CallArgs {
+    /// The tool: server/tool, server__tool, or its bare name when only one server has it
+    pub(crate) tool: String,
+    /// Arguments as key=value or key:=json; `-` reads a JSON object from standard input
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    /// All arguments as one JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
+    pub(crate) args: Option<String>,
+    /// Agree at once when a policy asks
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RefreshArgs {
+    /// The server [default: all]
+    #[arg(conflicts_with = "all")]
+    pub(crate) server: Option<String>,
+    /// Every enabled server
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Ask also where the list is still fresh
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TrustArgs {
+    /// The server [default: all that wait]
+    pub(crate) server: Option<String>,
+    /// Agree without being asked
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Take the agreement back
+    #[arg(long, conflicts_with = "yes", requires = "server")]
+    pub(crate) revoke: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Keep a value: typed at a prompt, or read from standard input
+    Set {
+        /// The name to use in ${secret:NAME}
+        name: String,
+    },
+    /// List the names; values are never shown
+    List,
+    /// Forget a value
+    Rm {
+        /// The name
+        name: String,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct LogsArgs {
+    /// The server's name
+    pub(crate) server: String,
+    /// Only the last lines
+    #[arg(long, short = 'n', value_name = "LINES")]
+    pub(crate) tail: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Only this server
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print where the files are
+    Path,
+    /// Show every value and where it comes from
+    Explain {
+        /// Only this server
+        server: Option<String>,
+    },
+    /// Read the configuration and report every problem
+    Check {
+        /// Treat warnings as errors
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Print the JSON Schema of the config file
+    Schema,
+}

@@ -1,0 +1,98 @@
+//! `pegboard add`: write a server into the config file and discover it at once.
+
+use pegboard_config::Problem;
+use pegboard_config::edit::{NewServer, NewTransport, add_server};
+use pegboard_hub::Which;
+use pegboard_model::{Reason, ServerName, ToolError};
+
+use super::refresh::{progress, tell_outcome};
+use super::{Done, Global, Output, configured, open, options, with_servers, working};
+use crate::Configured;
+use crate::cli::args::AddArgs;
+use crate::cli::failure::Failure;
+
+pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
+    let name = ServerName::parse(&args.name)
+        .map_err(|bad| ToolError::new(Reason::ConfigName, bad.to_string()))?;
+    let before = Configured::read(&options(global))?;
+    let file = before.loaded.edit_target.clone();
+    let server = NewServer {
+        env: pairs(&args.env, '=', "-e KEY=VALUE")?,
+        headers: pairs(&args.header, ':', "-H 'Name: value'")?,
+        cwd: args.cwd.clone(),
+        description: args.description.clone(),
+        category: args.category.clone(),
+        ..NewServer::new(name.clone(), transport(&args))
+    };
+    add_server(&file, &server, args.replace).map_err(|problem| not_written(&name, problem))?;
+    output.note(&format!("wrote server `{name}` to {}", file.display()));
+    if args.no_discover {
+        return Ok(());
+    }
+    discover(&name, global, output)
+}
+
+fn not_written(name: &ServerName, problem: Problem) -> Failure {
+    if problem.reason != Reason::ConfigDuplicate {
+        return problem.into();
+    }
+    let message = format!("there is a server `{name}` already");
+    let error = ToolError::new(problem.reason, message).at_server(name);
+    error
+        .with_remedy("Choose another name, or write it anew with `--replace`.")
+        .into()
+}
+
+fn transport(args: &AddArgs) -> NewTransport {
+    match &args.url {
+        Some(url) => NewTransport::Http { url: url.clone() },
+        None => {
+            let mut words = args.command.iter().cloned();
+            NewTransport::Stdio {
+                command: words.next().unwrap_or_default(),
+                args: words.collect(),
+            }
+        }
+    }
+}
+
+fn pairs(texts: &[String], separator: char, form: &str) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for text in texts {
+        let Some((key, value)) = text.split_once(separator) else {
+            // The text may hold a secret, so only its place is told.
+            let message = format!("an option has no `{separator}` in it");
+            return Err(Failure::usage(message, format!("Write it as {form}.")));
+        };
+        pairs.push((key.trim().to_owned(), value.trim_start().to_owned()));
+    }
+    Ok(pairs)
+}
+
+/// Asks the new server for its tools and tells what it found; the server stays configured when that
+/// fails, and its status says so.
+fn discover(name: &ServerName, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    super::server_name(name.as_str(), &configured)?;
+    working(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let bar = progress(&hub, 1, output);
+            let outcomes = hub.refresh(Which::One(name.clone()), true).await?;
+            drop(bar);
+            let Some(outcome) = outcomes.into_iter().next() else {
+                return Ok(());
+            };
+            if output.json {
+                output.document(&outcome)?;
+            } else {
+                tell_outcome(&outcome, output)?;
+            }
+            outcome
+                .result
+                .map(drop)
+                .map_err(|error| Failure::shown(error.reason.exit_code()))
+        })
+        .await
+    })
+}

@@ -1,0 +1,281 @@
+//! `pegboard call`: one tool, one server started.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pegboard_catalog::Catalog;
+use pegboard_hub::{Approver, Ask, CallRequest, SessionId, Verdict};
+use pegboard_model::{Foreign, Reason, ToolError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::named::{catalog_with, refuse_broken};
+use super::{Done, Global, Output, configured, open, options, with_servers, working};
+use crate::cli::args::CallArgs;
+use crate::cli::failure::Failure;
+use crate::cli::people::{can_ask, confirm};
+
+pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    refuse_broken(&args.tool, &configured)?;
+    let mut options = options(global);
+    options.approver = Some(Arc::new(Terminal { yes: args.yes }));
+    working(async {
+        let pegboard = open(configured, options, output).await?;
+        with_servers(pegboard, |hub| async move {
+            let catalog = catalog_with(&args.tool, &hub).await?;
+            let arguments = arguments(args, &catalog)?;
+            let text = Value::Object(arguments).to_string();
+            let arguments = RawValue::from_string(text).map_err(not_json)?;
+            let session = SessionId("cli".to_owned());
+            let outcome = hub
+                .call(CallRequest {
+                    session,
+                    tool: args.tool.clone(),
+                    arguments,
+                })
+                .await?;
+            show(&outcome.result, output)?;
+            if outcome.is_error {
+                Err(Failure::shown(Reason::ToolFailed.exit_code()))
+            } else {
+                Ok(())
+            }
+        })
+        .await
+    })
+}
+
+fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, Failure> {
+    if let Some(text) = &args.args {
+        return object(text);
+    }
+    match args.arguments.as_slice() {
+        [only] if only == "-" => return object(&standard_input()?),
+        several if several.iter().any(|argument| argument == "-") => {
+            return Err(bad(
+                "`-` stands beside other arguments",
+                "Write `-` alone, or leave it out.",
+            ));
+        }
+        _ => {}
+    }
+    let wanted = argument_types(&args.tool, catalog);
+    let mut map = Map::new();
+    for argument in &args.arguments {
+        let (key, value) = pair(argument, &wanted)?;
+        map.insert(key, value);
+    }
+    Ok(map)
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().read_to_string(&mut text);
+    read.map_err(|error| bad(format!("standard input: {error}"), "Pipe a JSON object in."))?;
+    Ok(text)
+}
+
+fn bad(message: impl Into<String>, remedy: &str) -> Failure {
+    ToolError::new(Reason::ArgsInvalid, message)
+        .with_remedy(remedy)
+        .into()
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(bad(
+            "the arguments are not a JSON object",
+            r#"Write {"key": value}."#,
+        )),
+        Err(error) => Err(not_json(error)),
+    }
+}
+
+fn not_json(error: serde_json::Error) -> Failure {
+    let remedy = r#"Write a JSON object such as {"key": "value"}."#;
+    bad(format!("the arguments are not JSON: {error}"), remedy)
+}
+
+/// The types of the tool's parameters by name, as its schema has them.
+fn argument_types(tool: &str, catalog: &Catalog) -> Map<String, Value> {
+    let schema = catalog
+        .find(tool)
+        .ok()
+        .and_then(|view| view.tool().map(|t| t.input_schema().to_owned()));
+    let schema: Option<Value> = schema.and_then(|text| serde_json::from_str(&text).ok());
+    match schema.as_ref().and_then(|schema| schema.get("properties")) {
+        Some(Value::Object(properties)) => properties.clone(),
+        _ => Map::new(),
+    }
+}
+
+fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), Failure> {
+    let Some((key, text)) = argument.split_once('=') else {
+        let message = format!("`{}` is not key=value", Foreign::new(argument));
+        return Err(bad(message, "Write key=value, key:=json, or --args JSON."));
+    };
+    if let Some(key) = key.strip_suffix(':') {
+        let value = serde_json::from_str(text).map_err(|error| {
+            let message = format!("`{}` is not JSON: {error}", Foreign::new(key));
+            bad(message, "Quote texts: key:='\"text\"'.")
+        })?;
+        return Ok((key.to_owned(), value));
+    }
+    let value = match serde_json::from_str::<Value>(text) {
+        Ok(value) if takes(wanted.get(key), &value) => value,
+        _ => Value::String(text.to_owned()),
+    };
+    Ok((key.to_owned(), value))
+}
+
+/// Whether a parameter wants this JSON value rather than the text it was written as.
+fn takes(schema: Option<&Value>, value: &Value) -> bool {
+    let kind = match value {
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::Null => "null",
+        Value::String(_) => return false,
+    };
+    let Some(schema) = schema else {
+        return false;
+    };
+    let named = |word: &Value| {
+        word.as_str()
+            .is_some_and(|word| word == kind || (word == "integer" && kind == "number"))
+    };
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => {
+            kinds.iter().any(named) && !kinds.iter().any(|k| k == "string")
+        }
+        Some(word) => named(word),
+        None => ["anyOf", "oneOf"].iter().any(|key| {
+            let branches = schema.get(*key).and_then(Value::as_array);
+            branches.is_some_and(|all| all.iter().any(|branch| takes(Some(branch), value)))
+        }),
+    }
+}
+
+#[derive(Deserialize)]
+struct ResultView<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime: Option<String>,
+    uri: Option<String>,
+    data: Option<String>,
+}
+
+/// Texts as they are; other content by what it is. With `--json` the server's own bytes.
+fn show(result: &RawValue, output: &Output) -> Done {
+    if output.json {
+        return output.line(result.get());
+    }
+    let Ok(view) = serde_json::from_str::<ResultView<'_>>(result.get()) else {
+        return output.line(result.get());
+    };
+    if view.content.is_empty()
+        && let Some(structured) = view.structured
+    {
+        return output.line(structured.get());
+    }
+    for part in view.content {
+        match serde_json::from_str::<Content>(part.get()) {
+            Ok(Content {
+                text: Some(text), ..
+            }) => output.line(&Foreign::block(&text).to_string())?,
+            Ok(content) => {
+                let mime = content.mime.unwrap_or_default();
+                let place = content.uri.unwrap_or_default();
+                let size = content.data.map_or(String::new(), |data| {
+                    format!("{} bytes of base64", data.len())
+                });
+                let words = format!("[{} {mime} {place} {size}]", content.kind);
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                output.line(&Foreign::new(&words).to_string())?;
+            }
+            Err(_) => output.line(part.get())?,
+        }
+    }
+    Ok(())
+}
+
+/// Asks the person at the terminal.
+struct Terminal {
+    yes: bool,
+}
+
+#[async_trait]
+impl Approver for Terminal {
+    async fn ask(&self, question: Ask) -> Verdict {
+        if self.yes {
+            return Verdict::Allow;
+        }
+        if !can_ask() {
+            return Verdict::Nobody;
+        }
+        let text = format!(
+            "{} asks for your consent ({}).\nArguments: {}\nCall {}?",
+            question.tool,
+            question.rule,
+            Foreign::new(&question.arguments),
+            question.tool
+        );
+        let answer = tokio::task::spawn_blocking(move || confirm(&text, false)).await;
+        if answer.unwrap_or(false) {
+            Verdict::Allow
+        } else {
+            Verdict::Refuse
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(argument: &str, schema: Value, expected: Value) {
+        let Value::Object(schema) = schema else {
+            panic!()
+        };
+        assert_eq!(pair(argument, &schema).unwrap().1, expected, "{argument}");
+    }
+
+    #[test]
+    fn values_are_read_as_the_schema_wants_them() {
+        check("n=3", json!({"n": {"type": "integer"}}), json!(3));
+        check("n=3", json!({"n": {"type": "string"}}), json!("3"));
+        check("n=3", json!({}), json!("3"));
+        check(
+            "n=true",
+            json!({"n": {"type": ["boolean", "null"]}}),
+            json!(true),
+        );
+        check(
+            "n=true",
+            json!({"n": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}),
+            json!(true),
+        );
+        check("n=[1,2]", json!({"n": {"type": "array"}}), json!([1, 2]));
+        check("n=a=b", json!({"n": {"type": "string"}}), json!("a=b"));
+        check("n:={\"a\":1}", json!({}), json!({"a": 1}));
+        assert!(pair("no", &Map::new()).is_err());
+        assert!(pair("n:=no", &Map::new()).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! `pegboard config`: where values come from, and what is wrong with them.
+
+use pegboard_config::{Explained, Problem, Severity, SourceFile};
+use serde::Serialize;
+
+use super::{Done, Global, Output, options, server_name};
+use crate::Configured;
+use crate::cli::args::ConfigCommand;
+use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::cli::people::count;
+
+#[derive(Serialize)]
+struct PathDocument<'a> {
+    config: std::path::PathBuf,
+    state: &'a std::path::Path,
+    project: Option<&'a std::path::Path>,
+    files: &'a [SourceFile],
+}
+
+#[derive(Serialize)]
+struct CheckDocument<'a> {
+    servers: usize,
+    problems: &'a [Problem],
+}
+
+#[derive(Serialize)]
+struct ExplainDocument<'a> {
+    values: Vec<&'a Explained>,
+}
+
+pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> Done {
+    if let ConfigCommand::Schema = command {
+        return output.document(&pegboard_config::schema());
+    }
+    let mut options = options(global);
+    options.strict = matches!(command, ConfigCommand::Check { strict: true });
+    let configured = Configured::read(&options)?;
+    match command {
+        ConfigCommand::Path => path(&configured, output),
+        ConfigCommand::Explain { server } => explain(&configured, server.as_deref(), output),
+        ConfigCommand::Check { strict } => check(&configured, *strict, output),
+        ConfigCommand::Schema => Ok(()),
+    }
+}
+
+fn path(configured: &Configured, output: &Output) -> Done {
+    let loaded = &configured.loaded;
+    if output.json {
+        return output.document(&PathDocument {
+            config: configured.paths.user_file(),
+            state: &configured.paths.state_dir,
+            project: loaded.project.as_deref(),
+            files: &loaded.files,
+        });
+    }
+    for file in &loaded.files {
+        let there = if file.exists { "" } else { "  (not there)" };
+        let layer = format!("{:?}", file.layer).to_lowercase();
+        output.line(&format!("{layer:<8} {}{there}", file.path.display()))?;
+    }
+    output.line(&format!(
+        "{:<8} {}",
+        "state",
+        configured.paths.state_dir.display()
+    ))
+}
+
+fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Done {
+    let prefix = server.map(|server| format!("servers.{server}."));
+    let wanted = |value: &&Explained| {
+        prefix
+            .as_ref()
+            .is_none_or(|p| value.key.starts_with(p.as_str()))
+    };
+    let values: Vec<_> = configured.loaded.values.iter().filter(wanted).collect();
+    if let Some(server) = server.filter(|_| values.is_empty()) {
+        server_name(server, configured)?;
+    }
+    if output.json {
+        return output.document(&ExplainDocument { values });
+    }
+    let rows = values.into_iter().map(|value| {
+        let place = match (&value.file, value.line) {
+            (Some(file), Some(line)) => format!("{}:{line}", file.display()),
+            (Some(file), None) => file.display().to_string(),
+            _ => String::new(),
+        };
+        let layer = format!("{:?}", value.layer).to_lowercase();
+        vec![value.key.clone(), value.value.clone(), layer, place]
+    });
+    output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), 1))
+}
+
+fn check(configured: &Configured, strict: bool, output: &Output) -> Done {
+    let loaded = &configured.loaded;
+    if output.json {
+        output.document(&CheckDocument {
+            servers: loaded.servers.len(),
+            problems: &loaded.problems,
+        })?;
+    } else {
+        for problem in &loaded.problems {
+            let paint = match problem.severity {
+                Severity::Error => Paint::Bad,
+                Severity::Warning => Paint::Warn,
+                Severity::Advice => Paint::Dim,
+            };
+            output.line(&output.paint(paint, &problem.to_string()))?;
+        }
+        let servers = count(loaded.servers.len(), "server");
+        output.note(&format!(
+            "{servers} usable, {}",
+            count(loaded.problems.len(), "problem")
+        ));
+    }
+    let warned = loaded
+        .problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Warning);
+    if loaded.has_errors() || (strict && warned) {
+        Err(Failure::shown(2))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! `pegboard describe`: one tool in full.
+
+use pegboard_catalog::{Description, describe};
+use pegboard_model::Foreign;
+
+use super::named::{catalog_with, refuse_broken};
+use super::{Done, Global, Output, configured, open, options, reading, with_servers};
+use crate::cli::output::Paint;
+
+pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    refuse_broken(tool, &configured)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let catalog = catalog_with(tool, &hub).await?;
+            let description = describe(&catalog.find(tool)?);
+            if output.json {
+                return output.document(&description);
+            }
+            output.line(text(&description, output).trim_end())
+        })
+        .await
+    })
+}
+
+fn text(tool: &Description, output: &Output) -> String {
+    let mut text = format!("{}\n", output.paint(Paint::Strong, &tool.signature));
+    if let Some(deprecated) = &tool.deprecated {
+        text += &format!(
+            "{} {}\n",
+            output.paint(Paint::Warn, "deprecated:"),
+            Foreign::new(deprecated)
+        );
+    }
+    text += &format!("\n{}\n", Foreign::block(tool.description.trim()));
+    if !tool.parameters.is_empty() {
+        text += &format!("\n{}\n", output.paint(Paint::Dim, "PARAMETERS"));
+        for parameter in &tool.parameters {
+            let required = if parameter.required { "" } else { "?" };
+            let name = format!("{}{required}", Foreign::new(&parameter.name));
+            let kind = Foreign::new(&parameter.kind).to_string();
+            text += &format!(
+                "  {} {}",
+                output.paint(Paint::Strong, &name),
+                output.paint(Paint::Dim, &kind)
+            );
+            if let Some(default) = &parameter.default {
+                text += &format!(" = {}", Foreign::new(&default.to_string()).shortened(60));
+            }
+            text.push('\n');
+            if let Some(description) = &parameter.description {
+                text += &format!("      {}\n", Foreign::new(description).shortened(400));
+            }
+            if let Some(choices) = &parameter.choices {
+                let choices: Vec<_> = choices.iter().map(|v| v.to_string()).collect();
+                text += &format!(
+                    "      one of {}\n",
+                    Foreign::new(&choices.join(", ")).shortened(400)
+                );
+            }
+        }
+    }
+    if let Some(example) = tool.examples.first() {
+        text += &format!("\n{}\n", output.paint(Paint::Dim, "EXAMPLE"));
+        let arguments = example.arguments.to_string();
+        text += &format!(
+            "  pegboard call {} --args '{}'\n",
+            tool.name,
+            Foreign::new(&arguments)
+        );
+    }
+    if !tool.related.is_empty() {
+        text += &format!(
+            "\n{}\n  {}\n",
+            output.paint(Paint::Dim, "RELATED"),
+            tool.related.join(", ")
+        );
+    }
+    text
+}

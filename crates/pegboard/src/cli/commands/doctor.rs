@@ -1,0 +1,205 @@
+//! `pegboard doctor`: check the set-up, and really start and ask servers.
+
+use std::time::Instant;
+
+use pegboard_hub::{Hub, RefreshOutcome, Which};
+use pegboard_model::{Foreign, ToolError};
+use serde::Serialize;
+
+use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
+use crate::Configured;
+use crate::cli::args::DoctorArgs;
+use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::cli::people::count;
+
+#[derive(Serialize)]
+struct Check {
+    check: String,
+    ok: bool,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    #[serde(skip)]
+    exit: u8,
+}
+
+impl Check {
+    fn good(check: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            ok: true,
+            detail: detail.into(),
+            remedy: None,
+            exit: 0,
+        }
+    }
+
+    fn bad(check: impl Into<String>, error: &ToolError) -> Self {
+        Self {
+            check: check.into(),
+            ok: false,
+            detail: format!("{} [{}]", Foreign::block(&error.message), error.reason),
+            remedy: Some(error.remedy.clone()),
+            exit: error.reason.exit_code(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    checks: &'a [Check],
+}
+
+pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    let server = args
+        .server
+        .as_deref()
+        .map(|name| server_name(name, &configured))
+        .transpose()?;
+    let mut checks = if server.is_none() {
+        machine(&configured)
+    } else {
+        Vec::new()
+    };
+    working(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let logs = pegboard.configured().logs();
+        with_servers(pegboard, |hub| async move {
+            let which = server.map_or(Which::All, Which::One);
+            let bar = super::refresh::progress(&hub, hub.catalog().servers().count(), output);
+            let started = Instant::now();
+            let outcomes = hub.refresh(which, true).await?;
+            drop(bar);
+            for outcome in &outcomes {
+                checks.push(server_check(&hub, outcome));
+                if let Err(error) = &outcome.result
+                    && !error.message.contains('\n')
+                    && let Ok(text) = logs.read(&outcome.server)
+                {
+                    // Of several lines, the message has the server's last words already.
+                    add_log(&mut checks, outcome, &text);
+                }
+            }
+            if outcomes.len() > 1 {
+                let took = format!(
+                    "{} in {:.1} s",
+                    count(outcomes.len(), "server"),
+                    started.elapsed().as_secs_f32()
+                );
+                checks.push(Check::good("servers asked", took));
+            }
+            tell(&checks, output)
+        })
+        .await
+    })
+}
+
+/// What can be seen without a server.
+fn machine(configured: &Configured) -> Vec<Check> {
+    let loaded = &configured.loaded;
+    let errors = loaded
+        .problems
+        .iter()
+        .filter(|p| p.severity == pegboard_config::Severity::Error);
+    let mut checks: Vec<Check> = errors
+        .map(|problem| {
+            let error = ToolError::new(problem.reason, problem.message.clone());
+            Check::bad("configuration", &error.with_remedy(problem.help.clone()))
+        })
+        .collect();
+    if checks.is_empty() {
+        let detail = format!("{} configured", count(loaded.servers.len(), "server"));
+        checks.push(Check::good("configuration", detail));
+    }
+    checks.push(Check::good(
+        "state folder",
+        configured.paths.state_dir.display().to_string(),
+    ));
+    let left = pegboard_upstream::sweep_orphans();
+    let detail = match left {
+        0 => "no process of an earlier run is left".to_owned(),
+        left => format!("{} of an earlier run ended now", count(left, "process")),
+    };
+    checks.push(Check::good("processes", detail));
+    let secrets = configured.secrets().names();
+    checks.push(Check::good(
+        "secrets",
+        format!("{} kept", count(secrets.len(), "value")),
+    ));
+    checks
+}
+
+fn server_check(hub: &Hub, outcome: &RefreshOutcome) -> Check {
+    let name = format!("server {}", outcome.server);
+    match &outcome.result {
+        Err(error) => Check::bad(name, error),
+        Ok(found) => {
+            let catalog = hub.catalog();
+            let record = catalog
+                .server(&outcome.server)
+                .map(|entry| entry.record.clone());
+            let version = record
+                .and_then(|record| record.protocol_version.clone())
+                .unwrap_or_default();
+            let mut detail = format!(
+                "{}, protocol {}, {} ms",
+                count(found.tools, "tool"),
+                Foreign::new(&version),
+                outcome.duration_ms
+            );
+            if !found.rejected.is_empty() {
+                detail += &format!(", {} left out", count(found.rejected.len(), "tool"));
+            }
+            Check::good(name, detail)
+        }
+    }
+}
+
+fn add_log(checks: &mut [Check], outcome: &RefreshOutcome, text: &str) {
+    let Some(check) = checks.last_mut() else {
+        return;
+    };
+    let last: Vec<_> = text.lines().rev().take(3).collect();
+    if !last.is_empty() {
+        let lines: Vec<_> = last
+            .iter()
+            .rev()
+            .map(|line| Foreign::new(line).to_string())
+            .collect();
+        check.detail += &format!("; {} wrote:\n  {}", outcome.server, lines.join("\n  "));
+    }
+}
+
+fn tell(checks: &[Check], output: &Output) -> Done {
+    let exit = checks.iter().map(|check| check.exit).max().unwrap_or(0);
+    if output.json {
+        output.document(&Document {
+            ok: exit == 0,
+            checks,
+        })?;
+    } else {
+        for check in checks {
+            let mark = if check.ok {
+                output.paint(Paint::Good, "✓")
+            } else {
+                output.paint(Paint::Bad, "✗")
+            };
+            let detail = check.detail.replace('\n', "\n    ");
+            output.line(&format!(
+                "{mark} {}: {detail}",
+                output.paint(Paint::Strong, &check.check)
+            ))?;
+            if let Some(remedy) = &check.remedy {
+                output.line(&format!("    {remedy}"))?;
+            }
+        }
+    }
+    if exit == 0 {
+        Ok(())
+    } else {
+        Err(Failure::shown(exit))
+    }
+}

@@ -1,0 +1,77 @@
+//! `pegboard remove`, `enable`, `disable` and `edit`: changes of the config file.
+
+use std::path::PathBuf;
+
+use pegboard_config::edit::{remove_server, set_enabled, set_value};
+use pegboard_model::{Layer, Reason, ServerName, ToolError};
+
+use super::{Done, Global, Output, configured, options, server_name, tell_problems};
+use crate::Configured;
+use crate::cli::args::EditArgs;
+use crate::cli::failure::Failure;
+
+pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> Done {
+    let (name, file) = target(server, global, output)?;
+    remove_server(&file, &name)?;
+    output.note(&format!("removed server `{name}` from {}", file.display()));
+    Ok(())
+}
+
+pub(crate) fn enable(server: &str, enabled: bool, global: &Global, output: &Output) -> Done {
+    let (name, file) = target(server, global, output)?;
+    set_enabled(&file, &name, enabled)?;
+    let word = if enabled { "enabled" } else { "disabled" };
+    output.note(&format!("{word} server `{name}` in {}", file.display()));
+    Ok(())
+}
+
+pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> Done {
+    let (name, file) = target(&args.server, global, output)?;
+    let value = serde_json::from_str(&args.value).unwrap_or_else(|_| args.value.clone().into());
+    set_value(&file, &name, &args.key, &value)?;
+    output.note(&format!(
+        "set `{}` of server `{name}` in {}",
+        args.key,
+        file.display()
+    ));
+    let after = Configured::read(&options(global))?;
+    tell_problems(&after, output, |problem| {
+        problem.server.as_deref() == Some(name.as_str())
+    });
+    Ok(())
+}
+
+/// The file that defines a server, broken or not.
+fn target(
+    server: &str,
+    global: &Global,
+    output: &Output,
+) -> Result<(ServerName, PathBuf), Failure> {
+    let configured = configured(global, output)?;
+    if let Some(found) = broken_target(server, &configured) {
+        return Ok(found);
+    }
+    let name = server_name(server, &configured)?;
+    let origin = configured
+        .loaded
+        .servers
+        .get(&name)
+        .map(|spec| spec.origin.clone());
+    match origin.and_then(|origin| Some((origin.layer, origin.file?))) {
+        Some((Layer::User | Layer::Project | Layer::Flag, file)) => Ok((name, file)),
+        _ => {
+            let message =
+                format!("server `{name}` is defined by an environment variable, not by a file");
+            let error = ToolError::new(Reason::ConfigInvalid, message).at_server(&name);
+            let variable = format!("{}_MCP_URL", name.as_str().to_uppercase());
+            Err(error
+                .with_remedy(format!("Unset or change `{variable}`."))
+                .into())
+        }
+    }
+}
+
+fn broken_target(server: &str, configured: &Configured) -> Option<(ServerName, PathBuf)> {
+    let problem = configured.loaded.broken_problem(server)?;
+    Some((ServerName::parse(server).ok()?, problem.file.clone()?))
+}

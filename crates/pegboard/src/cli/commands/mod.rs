@@ -1,0 +1,220 @@
+//! One file per command.
+
+mod add;
+mod call;
+mod config;
+mod describe;
+mod doctor;
+mod edit;
+mod list;
+mod logs;
+mod named;
+mod refresh;
+mod search;
+mod secret;
+mod show;
+mod tools;
+mod trust;
+mod up;
+
+use std::future::Future;
+
+use clap::CommandFactory;
+use pegboard_config::{Problem, Severity};
+use pegboard_model::{Reason, ServerName, ToolError};
+
+use super::args::{Arguments, Command, Global};
+use super::failure::Failure;
+use super::output::{Output, Paint};
+use crate::{Configured, Options, Pegboard};
+
+pub(crate) type Done = Result<(), Failure>;
+
+/// Runs the command that was typed.
+pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
+    let global = &arguments.global;
+    match arguments.command {
+        Command::Up(args) => up::run(args, global, output),
+        Command::Add(args) => add::run(args, global, output),
+        Command::Remove(args) => edit::remove(&args.server, global, output),
+        Command::Enable(args) => edit::enable(&args.server, true, global, output),
+        Command::Disable(args) => edit::enable(&args.server, false, global, output),
+        Command::Edit(args) => edit::set(&args, global, output),
+        Command::List => list::run(global, output),
+        Command::Show(args) => show::run(&args.server, global, output),
+        Command::Tools(args) => tools::run(&args, global, output),
+        Command::Describe(args) => describe::run(&args.tool, global, output),
+        Command::Search(args) => search::run(&args, global, output),
+        Command::Call(args) => call::run(&args, global, output),
+        Command::Refresh(args) => refresh::run(&args, global, output),
+        Command::Trust(args) => trust::run(&args, global, output),
+        Command::Secret(command) => secret::run(command, global, output),
+        Command::Logs(args) => logs::run(&args, global, output),
+        Command::Doctor(args) => doctor::run(&args, global, output),
+        Command::Config(command) => config::run(&command, global, output),
+        Command::ExampleServer => {
+            let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
+            crate::example_server::run(stdin, stdout).map_err(|_| Failure::shown(0))
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "pegboard", &mut script);
+            output.bytes(&script)
+        }
+    }
+}
+
+fn options(global: &Global) -> Options {
+    Options {
+        config_file: global.config.clone(),
+        project: global.project.clone(),
+        ..Options::default()
+    }
+}
+
+/// Reads the configuration and tells its problems; a single bad server is no reason to stop.
+fn configured(global: &Global, output: &Output) -> Result<Configured, Failure> {
+    let configured = Configured::read(&options(global))?;
+    if let Some(problem) = unusable_flag(global, &configured) {
+        return Err(problem.clone().into());
+    }
+    tell_problems(&configured, output, |_| true);
+    Ok(configured)
+}
+
+/// What is wrong with a file or folder that was asked for by name: without it the command would answer
+/// about something else.
+fn unusable_flag<'a>(global: &Global, configured: &'a Configured) -> Option<&'a Problem> {
+    let folder = &configured.environment.working_dir;
+    let named = [&global.config, &global.project];
+    let named: Vec<_> = named
+        .into_iter()
+        .flatten()
+        .map(|path| folder.join(path))
+        .collect();
+    configured.loaded.problems.iter().find(|problem| {
+        let is_named = problem
+            .file
+            .as_ref()
+            .is_some_and(|file| named.contains(file));
+        is_named && problem.severity == Severity::Error && problem.server.is_none()
+    })
+}
+
+/// Tells that nothing is configured, where that is so; a file that cannot be read is told otherwise.
+fn tell_if_empty(configured: &Configured, output: &Output) -> bool {
+    let loaded = &configured.loaded;
+    let empty = loaded.servers.is_empty() && loaded.broken.is_empty();
+    if empty && !loaded.has_errors() {
+        output.note(
+            "No server is configured. Try `pegboard add example -- pegboard example-server`.",
+        );
+    }
+    empty
+}
+
+fn tell_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Problem) -> bool) {
+    let problems = configured.loaded.problems.iter();
+    for problem in problems.filter(|p| p.severity != Severity::Advice && wanted(p)) {
+        let paint = if problem.severity == Severity::Error {
+            Paint::Bad
+        } else {
+            Paint::Warn
+        };
+        output.note(&output.paint(paint, &problem.to_string()));
+    }
+}
+
+/// Opens Pegboard over a configuration, tells what of the store could not be used.
+async fn open(
+    configured: Configured,
+    options: Options,
+    output: &Output,
+) -> Result<Pegboard, Failure> {
+    let pegboard = Pegboard::over(configured, options).await?;
+    for notice in pegboard.notices() {
+        output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
+    }
+    Ok(pegboard)
+}
+
+/// Runs a command that only reads: one thread is enough and starts faster.
+fn reading<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+/// Runs a command that talks to servers; an interrupt lets it stop them first.
+fn working<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+fn block_on<T>(
+    mut builder: tokio::runtime::Builder,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = builder.enable_all().build().map_err(|error| {
+        ToolError::new(
+            Reason::Internal,
+            format!("the runtime did not start: {error}"),
+        )
+    })?;
+    runtime.block_on(work)
+}
+
+/// Waits for a signal to stop.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut hup)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::hangup()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+        _ = hup.recv() => {}
+    }
+}
+
+/// Runs work with an open Pegboard and closes it whatever happens, so that no server is left running.
+async fn with_servers<T, W>(
+    pegboard: Pegboard,
+    work: impl FnOnce(pegboard_hub::Hub) -> W,
+) -> Result<T, Failure>
+where
+    W: Future<Output = Result<T, Failure>>,
+{
+    let hub = pegboard.hub().clone();
+    let result = tokio::select! {
+        result = work(hub) => result,
+        () = interrupted() => Err(ToolError::new(Reason::Cancelled, "interrupted").into()),
+    };
+    pegboard.hub().shutdown().await;
+    // The process ends now; giving thousands of tools back one by one helps nobody.
+    std::mem::forget(pegboard);
+    result
+}
+
+/// The name of a configured server, or the names that may have been meant.
+fn server_name(text: &str, configured: &Configured) -> Result<ServerName, Failure> {
+    let loaded = &configured.loaded;
+    let known = ServerName::parse(text)
+        .ok()
+        .filter(|name| loaded.servers.contains_key(name));
+    if let Some(name) = known {
+        return Ok(name);
+    }
+    if let Some(problem) = loaded.broken_problem(text) {
+        let message = format!("server `{text}` cannot be used: {}", problem.message);
+        return Err(ToolError::new(problem.reason, message)
+            .with_remedy(problem.help.clone())
+            .into());
+    }
+    let message = format!(
+        "no server `{}` is configured",
+        pegboard_model::Foreign::new(text)
+    );
+    let error = ToolError::new(Reason::ServerUnknown, message);
+    Err(error.with_nearest(loaded.near_server_names(text)).into())
+}

@@ -1,0 +1,171 @@
+//! `pegboard refresh`: ask servers again and show what is different.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pegboard_hub::{Hub, RefreshOutcome, Source, Which};
+use pegboard_model::{EventKind, Foreign};
+use serde::Serialize;
+
+use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
+use crate::cli::args::RefreshArgs;
+use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::cli::people::{count, duration};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    servers: &'a [RefreshOutcome],
+    failed: usize,
+}
+
+pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    let server = args
+        .server
+        .as_deref()
+        .map(|name| server_name(name, &configured))
+        .transpose()?;
+    let which = server.map_or(Which::All, Which::One);
+    // Somebody who names a server wants to know how it is now.
+    let force = args.force || matches!(which, Which::One(_));
+    working(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let servers = hub
+                .catalog()
+                .servers()
+                .filter(|entry| entry.spec.enabled)
+                .count();
+            let bar = progress(&hub, if which == Which::All { servers } else { 1 }, output);
+            let outcomes = hub.refresh(which, force).await?;
+            drop(bar);
+            tell(&outcomes, output)
+        })
+        .await
+    })
+}
+
+/// How every server's refresh ended; the worst failure gives the exit code.
+pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
+    let failures = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.result.as_ref().err());
+    let exit = failures.clone().map(|error| error.reason.exit_code()).max();
+    let failed = failures.count();
+    if output.json {
+        output.document(&Document {
+            servers: outcomes,
+            failed,
+        })?;
+    } else {
+        outcomes
+            .iter()
+            .try_for_each(|outcome| tell_outcome(outcome, output))?;
+        let summary = format!("{}, {failed} failed", count(outcomes.len(), "server"));
+        output.note(&summary);
+    }
+    exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
+}
+
+/// One line for the server, then one for each difference.
+pub(crate) fn tell_outcome(outcome: &RefreshOutcome, output: &Output) -> Done {
+    let name = output.paint(Paint::Strong, outcome.server.as_str());
+    match &outcome.result {
+        Err(error) => {
+            let message = error.message.replace('\n', "\n    ");
+            output.line(&format!(
+                "{} {name}  {message}",
+                output.paint(Paint::Bad, "✗")
+            ))?;
+            output.line(&format!("    {} [{}]", error.remedy, error.reason))
+        }
+        Ok(found) => {
+            let how = match outcome.source {
+                Source::Fresh => "still fresh".to_owned(),
+                Source::Shared => "asked by another process".to_owned(),
+                Source::Asked => duration(Duration::from_millis(outcome.duration_ms)),
+            };
+            let mark = output.paint(Paint::Good, "✓");
+            output.line(&format!(
+                "{mark} {name}  {} ({how})",
+                count(found.tools, "tool")
+            ))?;
+            let delta = &found.delta;
+            let lines = delta
+                .added
+                .iter()
+                .map(|tool| format!("+ {}", Foreign::new(tool)));
+            let lines = lines.chain(
+                delta
+                    .removed
+                    .iter()
+                    .map(|tool| format!("- {}", Foreign::new(tool))),
+            );
+            let lines = lines.chain(delta.changed.iter().map(|tool| {
+                format!(
+                    "~ {} ({})",
+                    Foreign::new(&tool.name),
+                    Foreign::new(&tool.fields.join(", "))
+                )
+            }));
+            let lines = lines.chain(found.rejected.iter().map(|rejection| {
+                let detail = Foreign::new(&rejection.detail);
+                format!(
+                    "! {} left out: {detail} [{}]",
+                    Foreign::new(&rejection.tool),
+                    rejection.reason
+                )
+            }));
+            lines
+                .map(|line| format!("    {line}"))
+                .try_for_each(|line| output.line(&line))
+        }
+    }
+}
+
+/// A bar that counts servers as they answer, where a person watches.
+pub(crate) fn progress(hub: &Hub, servers: usize, output: &Output) -> Option<Progress> {
+    if !output.is_watched() {
+        return None;
+    }
+    let bar = ProgressBar::new(servers as u64);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} servers  {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    let mut events = hub.subscribe();
+    let shown = bar.clone();
+    let task = tokio::spawn(async move {
+        while let Ok(event) = events.recv().await {
+            match event.kind {
+                EventKind::ServerDiscovered { server, tools, .. } => {
+                    shown.set_message(format!("{server}: {tools} tools"));
+                    shown.inc(1);
+                }
+                EventKind::ServerFailed { server, .. } => {
+                    shown.set_message(format!("{server}: failed"));
+                    shown.inc(1);
+                }
+                EventKind::ServerStarted { server } => {
+                    shown.set_message(format!("{server} answers"))
+                }
+                _ => {}
+            }
+        }
+    });
+    Some(Progress { bar, task })
+}
+
+/// Leaves the terminal as it was when it is dropped.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,206 @@
+//! `pegboard show`: all that is known of a server.
+
+use pegboard_catalog::ServerEntry;
+use pegboard_config::shown_command_line;
+use pegboard_hub::SystemClock;
+use pegboard_model::{Approval, Clock, Foreign, Rejection, ServerRecord};
+use serde::Serialize;
+
+use super::{Done, Global, Output, configured, open, options, reading, server_name};
+use crate::cli::output::Paint;
+use crate::cli::people::{ago, count, duration, thousands};
+
+/// Begins each further line of a value, below the value.
+const CONTINUED: &str = "\n              ";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    name: &'a str,
+    transport: &'static str,
+    command: String,
+    variables: Vec<&'a str>,
+    enabled: bool,
+    approval: Approval,
+    origin: &'a pegboard_model::Origin,
+    description: Option<&'a str>,
+    category: Option<&'a str>,
+    ttl_ms: u128,
+    discovery_timeout_ms: u128,
+    connect_timeout_ms: u128,
+    call_timeout_ms: u128,
+    idle_timeout_ms: u128,
+    status: pegboard_model::DiscoveryStatus,
+    stale: bool,
+    last_discovered: Option<u64>,
+    last_attempt: Option<u64>,
+    last_error: Option<&'a pegboard_model::ErrorNote>,
+    era: Option<pegboard_model::Era>,
+    protocol_version: Option<&'a str>,
+    server_info: Option<&'a pegboard_model::ServerInfo>,
+    instructions: Option<&'a str>,
+    tools: Vec<&'a str>,
+    rejected: &'a [Rejection],
+    tokens: usize,
+}
+
+pub(crate) fn run(server: &str, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    let name = server_name(server, &configured)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let catalog = pegboard.hub().catalog();
+        let Some(entry) = catalog.server(&name) else {
+            return Ok(());
+        };
+        if output.json {
+            return output.document(&document(entry));
+        }
+        text(entry, output)
+    })
+}
+
+fn document(entry: &ServerEntry) -> Document<'_> {
+    let (spec, record) = (&entry.spec, &entry.record);
+    Document {
+        name: spec.name.as_str(),
+        transport: spec.transport.kind(),
+        command: shown_command_line(&spec.transport),
+        variables: variables(entry),
+        enabled: spec.enabled,
+        approval: spec.approval,
+        origin: &spec.origin,
+        description: spec.description.as_deref(),
+        category: spec.category.as_deref(),
+        ttl_ms: spec.ttl.as_millis(),
+        discovery_timeout_ms: spec.timeouts.discovery.as_millis(),
+        connect_timeout_ms: spec.timeouts.connect.as_millis(),
+        call_timeout_ms: spec.timeouts.call.as_millis(),
+        idle_timeout_ms: spec.timeouts.idle.as_millis(),
+        status: entry.status(),
+        stale: entry.stale,
+        last_discovered: record.discovered_at.map(|at| at.0),
+        last_attempt: record.attempted_at.map(|at| at.0),
+        last_error: record.last_error.as_ref(),
+        era: record.era,
+        protocol_version: record.protocol_version.as_deref(),
+        server_info: record.info.as_ref(),
+        instructions: record.instructions.as_deref(),
+        tools: record
+            .tools
+            .iter()
+            .map(|tool| tool.exposed.as_str())
+            .collect(),
+        rejected: &record.rejections,
+        tokens: tokens(record),
+    }
+}
+
+fn variables(entry: &ServerEntry) -> Vec<&str> {
+    match &entry.spec.transport {
+        pegboard_model::Transport::Stdio { env, .. } => env.keys().map(String::as_str).collect(),
+        pegboard_model::Transport::Http { headers, .. } => {
+            headers.keys().map(String::as_str).collect()
+        }
+    }
+}
+
+fn tokens(record: &ServerRecord) -> usize {
+    record.tools.iter().map(|tool| tool.tokens as usize).sum()
+}
+
+fn text(entry: &ServerEntry, output: &Output) -> Done {
+    let (spec, record) = (&entry.spec, &entry.record);
+    let now = SystemClock.now();
+    let mut lines: Vec<(&str, String)> = vec![
+        (spec.transport.kind(), shown_command_line(&spec.transport)),
+        (
+            "enabled",
+            if spec.enabled { "yes" } else { "no" }.to_owned(),
+        ),
+        ("from", origin(&spec.origin)),
+        (
+            "status",
+            format!(
+                "{}{}",
+                entry.status().as_str(),
+                if entry.stale { ", stale" } else { "" }
+            ),
+        ),
+        ("discovered", ago(now, record.discovered_at)),
+        (
+            "tools",
+            format!(
+                "{}, about {} tokens",
+                count(record.tools.len(), "tool"),
+                thousands(tokens(record))
+            ),
+        ),
+        ("fresh for", duration(spec.ttl)),
+    ];
+    match spec.approval {
+        Approval::Granted => {}
+        Approval::Pending => lines.push(("agreed", "not yet; see `pegboard trust`".to_owned())),
+        Approval::Changed => {
+            lines.push((
+                "agreed",
+                "it changed since; see `pegboard trust`".to_owned(),
+            ));
+        }
+    }
+    if let Some(description) = &spec.description {
+        lines.push(("about", Foreign::new(description).to_string()));
+    }
+    if let Some(version) = &record.protocol_version {
+        lines.push(("protocol", Foreign::new(version).to_string()));
+    }
+    if let Some(info) = &record.info {
+        let said = format!(
+            "{} {}",
+            Foreign::new(&info.name),
+            Foreign::new(&info.version)
+        );
+        lines.push(("says it is", said));
+    }
+    if let Some(error) = &record.last_error {
+        let message = Foreign::block(&error.message).to_string();
+        let message = message.replace('\n', CONTINUED);
+        lines.push(("last error", format!("{message} [{}]", error.reason)));
+        lines.push(("next step", error.remedy.clone()));
+    }
+    let names = variables(entry);
+    if !names.is_empty() {
+        let kind = if spec.transport.kind() == "http" {
+            "headers"
+        } else {
+            "variables"
+        };
+        lines.push((kind, Foreign::new(&names.join(", ")).to_string()));
+    }
+    output.line(&output.paint(Paint::Strong, spec.name.as_str()))?;
+    for (key, value) in lines {
+        output.line(&format!(
+            "  {} {value}",
+            output.paint(Paint::Dim, &format!("{key:<11}"))
+        ))?;
+    }
+    for rejection in record.rejections.iter() {
+        let (tool, detail) = (
+            Foreign::new(&rejection.tool),
+            Foreign::new(&rejection.detail),
+        );
+        let mark = output.paint(Paint::Warn, "left out");
+        output.line(&format!(
+            "  {mark}    {tool}: {detail} [{}]",
+            rejection.reason
+        ))?;
+    }
+    Ok(())
+}
+
+fn origin(origin: &pegboard_model::Origin) -> String {
+    match (&origin.file, origin.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file.display()),
+        (Some(file), None) => file.display().to_string(),
+        _ => format!("{:?}", origin.layer).to_lowercase(),
+    }
+}

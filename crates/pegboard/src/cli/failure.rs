@@ -1,0 +1,87 @@
+//! How a command that did not succeed ends.
+
+use pegboard_config::Problem;
+use pegboard_model::{Reason, ToolError};
+use serde::Serialize;
+
+use super::output::{Output, Paint};
+
+/// Why a command failed, and the exit code that says so.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: u8,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Error(Box<ToolError>),
+    /// It was shown already, for example as part of the answer.
+    Shown,
+}
+
+#[derive(Serialize)]
+struct ErrorDocument<'a> {
+    error: &'a ToolError,
+}
+
+impl Failure {
+    /// A failure whose cause stands in the answer.
+    pub(crate) fn shown(exit: u8) -> Self {
+        Self {
+            exit,
+            what: What::Shown,
+        }
+    }
+
+    /// A failure of the person's input.
+    pub(crate) fn usage(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        ToolError::new(Reason::ConfigInvalid, message)
+            .with_remedy(remedy)
+            .into()
+    }
+
+    pub(crate) fn show(&self, output: &Output) {
+        let What::Error(error) = &self.what else {
+            return;
+        };
+        if output.json {
+            output.note_json(&ErrorDocument { error });
+            return;
+        }
+        output.always_note(&format!(
+            "{} {}",
+            output.paint(Paint::Bad, "error:"),
+            error.message
+        ));
+        if !error.nearest.is_empty() {
+            output.always_note(&format!("  did you mean {}?", error.nearest.join(", ")));
+        }
+        output.always_note(&format!("  {} [{}]", error.remedy, error.reason));
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self {
+            exit: error.reason.exit_code(),
+            what: What::Error(Box::new(error)),
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let place = match (&problem.file, problem.line, problem.column) {
+            (Some(file), Some(line), Some(column)) => {
+                format!("{}:{line}:{column}: ", file.display())
+            }
+            // A message about a whole file names it itself.
+            _ => String::new(),
+        };
+        let message = format!("{place}{}", problem.message);
+        ToolError::new(problem.reason, message)
+            .with_remedy(problem.help)
+            .into()
+    }
+}

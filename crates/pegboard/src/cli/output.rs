@@ -1,0 +1,188 @@
+//! How answers look: data on stdout, everything else on stderr.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use serde::Serialize;
+
+use super::args::{Colours, Global};
+use super::failure::Failure;
+
+/// A terminal narrower than this is treated as this wide.
+const NARROWEST: u16 = 40;
+/// As much as a pipe takes at once.
+const STREAM_BUFFER: usize = 64 * 1024;
+/// What tables are laid out for when no terminal is there.
+const WIDTH_WITHOUT_TERMINAL: u16 = 120;
+
+/// Where and how a command writes.
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    quiet: bool,
+    colours: bool,
+}
+
+/// What a colour stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Paint {
+    Good,
+    Bad,
+    Warn,
+    Dim,
+    Strong,
+}
+
+impl Output {
+    pub(crate) fn new(global: &Global) -> Self {
+        let colours = match global.color {
+            Colours::Always => true,
+            Colours::Never => false,
+            Colours::Auto => {
+                std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && (both_are_terminals()
+                        || std::env::var_os("CLICOLOR_FORCE").is_some_and(|v| v != "0"))
+            }
+        };
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            colours,
+        }
+    }
+
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
+        if !self.colours {
+            return text.to_owned();
+        }
+        let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        let style = match paint {
+            Paint::Good => colour(AnsiColor::Green),
+            Paint::Bad => colour(AnsiColor::Red).bold(),
+            Paint::Warn => colour(AnsiColor::Yellow),
+            Paint::Dim => Style::new().dimmed(),
+            Paint::Strong => Style::new().bold(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
+    /// Writes a line of the answer.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
+        self.bytes(format!("{text}\n").as_bytes())
+    }
+
+    /// Writes the answer as it is. A reader that went away (`| head`) ends the command quietly.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        stdout
+            .write_all(bytes)
+            .and_then(|()| stdout.flush())
+            .map_err(|_| Failure::shown(0))
+    }
+
+    /// Writes a large answer piece by piece, past the line buffer of stdout, and ends it with a line break.
+    pub(crate) fn stream(
+        &self,
+        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let written = std::io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .and_then(|stdout| {
+                let mut out = BufWriter::with_capacity(STREAM_BUFFER, File::from(stdout));
+                write(&mut out)?;
+                out.write_all(b"\n")?;
+                out.flush()
+            });
+        written.map_err(|_| Failure::shown(0))
+    }
+
+    /// Writes the answer as one JSON document.
+    pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let mut text = serde_json::to_vec_pretty(document).map_err(|error| {
+            pegboard_model::ToolError::new(pegboard_model::Reason::Internal, error.to_string())
+        })?;
+        text.push(b'\n');
+        self.bytes(&text)
+    }
+
+    /// Tells something beside the answer.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.always_note(text);
+        }
+    }
+
+    pub(crate) fn always_note(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    pub(crate) fn note_json(&self, document: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(document) {
+            self.always_note(&text);
+        }
+    }
+
+    /// Whether a person watches and waits.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.quiet && !self.json && std::io::stderr().is_terminal()
+    }
+
+    /// A table without borders that fits the terminal; the column `flexible` takes what is left.
+    pub(crate) fn table(&self, header: &[&str], rows: Vec<Vec<String>>, flexible: usize) -> String {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(terminal_width());
+        table.set_header(header.iter().map(|title| self.paint(Paint::Dim, title)));
+        for row in &rows {
+            table.add_row(row);
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if index != flexible {
+                let widest = rows.iter().filter_map(|row| row.get(index));
+                let widest = widest.map(|cell| visible_width(cell)).max().unwrap_or(0);
+                let width = widest.max(header.get(index).map_or(0, |title| title.len()));
+                let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
+                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width.min(70))));
+            }
+        }
+        for (index, title) in header.iter().enumerate() {
+            if matches!(*title, "TOOLS" | "TOKENS")
+                && let Some(column) = table.column_mut(index)
+            {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table.trim_fmt()
+    }
+}
+
+/// Answers and notes are painted alike, so both must go to a terminal.
+fn both_are_terminals() -> bool {
+    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+}
+
+fn visible_width(text: &str) -> usize {
+    let mut width = 0;
+    let mut in_escape = false;
+    for character in text.chars() {
+        match (in_escape, character) {
+            (true, 'm') => in_escape = false,
+            (true, _) => {}
+            (false, '\u{1b}') => in_escape = true,
+            (false, _) => width += 1,
+        }
+    }
+    width
+}
+
+pub(crate) fn terminal_width() -> u16 {
+    match terminal_size::terminal_size() {
+        Some((width, _)) => width.0.max(NARROWEST),
+        None => WIDTH_WITHOUT_TERMINAL,
+    }
+}

@@ -1,0 +1,246 @@
+//! The conversation: JSON-RPC, `initialize` for the older era, requests that stand alone for the newer.
+
+use serde_json::{Map, Value, json};
+
+use super::tools::{self, Notes};
+
+const MODERN_VERSION: &str = "2026-07-28";
+/// The revisions that begin with `initialize`, newest first.
+const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+const INSTRUCTIONS: &str = "Little tools for trying things out: numbers, units, dates, text, encodings \
+                            and notes. Notes last as long as the server runs.";
+/// The tools never change while the program stays the same, so a client may keep the list for an hour.
+const LIST_TTL_MS: u64 = 3_600_000;
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// One running server.
+#[derive(Default)]
+pub(super) struct Server {
+    /// Whether the client opened the conversation by `initialize`.
+    initialized: bool,
+    notes: Notes,
+}
+
+struct Failure {
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl Failure {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Server {
+    /// The answer to one line; `None` for blank lines, notifications and responses.
+    pub(super) fn answer(&mut self, line: &[u8]) -> Option<Value> {
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+            return Some(error(
+                &Value::Null,
+                Failure::new(PARSE_ERROR, "this line is not JSON"),
+            ));
+        };
+        let Some(method) = message.get("method").and_then(Value::as_str) else {
+            let is_response = message.get("result").or(message.get("error")).is_some();
+            let failure = Failure::new(
+                INVALID_REQUEST,
+                "a request is an object with `method` and `id`",
+            );
+            return (!is_response).then(|| error(&Value::Null, failure));
+        };
+        let id = message.get("id")?;
+        if !id.is_string() && !id.is_number() {
+            let failure = Failure::new(INVALID_REQUEST, "`id` is a string or a number");
+            return Some(error(&Value::Null, failure));
+        }
+        let nothing = Map::new();
+        let params = message
+            .get("params")
+            .and_then(Value::as_object)
+            .unwrap_or(&nothing);
+        Some(match self.dispatch(method, params) {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err(failure) => error(id, failure),
+        })
+    }
+
+    fn dispatch(&mut self, method: &str, params: &Map<String, Value>) -> Result<Value, Failure> {
+        if method == "initialize" {
+            return self.initialize(params);
+        }
+        let era = self.era(method, params)?;
+        let result = match method {
+            "ping" if era == Era::Legacy => json!({}),
+            "server/discover" => json!({
+                "supportedVersions": [MODERN_VERSION],
+                "capabilities": {"tools": {}},
+                "instructions": INSTRUCTIONS,
+                "ttlMs": LIST_TTL_MS,
+                "cacheScope": "public",
+            }),
+            "tools/list" => list(params, era)?,
+            "tools/call" => self.call(params)?,
+            _ => {
+                return Err(Failure::new(
+                    METHOD_NOT_FOUND,
+                    format!("no method `{method}` here"),
+                ));
+            }
+        };
+        Ok(if era == Era::Modern {
+            complete(result)
+        } else {
+            result
+        })
+    }
+
+    fn initialize(&mut self, params: &Map<String, Value>) -> Result<Value, Failure> {
+        let Some(asked) = params.get("protocolVersion").and_then(Value::as_str) else {
+            return Err(Failure::new(
+                INVALID_PARAMS,
+                "`initialize` needs `protocolVersion`",
+            ));
+        };
+        self.initialized = true;
+        let [newest, ..] = LEGACY_VERSIONS;
+        let version = LEGACY_VERSIONS
+            .into_iter()
+            .find(|known| *known == asked)
+            .unwrap_or(newest);
+        Ok(json!({
+            "protocolVersion": version,
+            "capabilities": {"tools": {}},
+            "serverInfo": server_info(),
+            "instructions": INSTRUCTIONS,
+        }))
+    }
+
+    /// A request with a version of its own stands alone; one without belongs to the conversation that
+    /// `initialize` opened. Without either it lacks what the newer era demands.
+    fn era(&self, method: &str, params: &Map<String, Value>) -> Result<Era, Failure> {
+        let meta = params.get("_meta").and_then(Value::as_object);
+        let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
+            let legacy = (self.initialized && method != "server/discover") || method == "ping";
+            let failure = Failure::new(INVALID_PARAMS, format!("`_meta` lacks `{VERSION_KEY}`"));
+            return if legacy {
+                Ok(Era::Legacy)
+            } else {
+                Err(failure)
+            };
+        };
+        if version != MODERN_VERSION {
+            let mut failure = Failure::new(
+                UNSUPPORTED_VERSION,
+                "this protocol version is not supported",
+            );
+            failure.data = Some(json!({"supported": [MODERN_VERSION], "requested": version}));
+            return Err(failure);
+        }
+        if !meta.is_some_and(|meta| meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object)) {
+            return Err(Failure::new(
+                INVALID_PARAMS,
+                format!("`_meta` lacks `{CAPABILITIES_KEY}`"),
+            ));
+        }
+        Ok(Era::Modern)
+    }
+
+    /// A tool that cannot use its arguments says so in its result, where a model can read it.
+    fn call(&mut self, params: &Map<String, Value>) -> Result<Value, Failure> {
+        let Some(name) = params.get("name").and_then(Value::as_str) else {
+            return Err(Failure::new(INVALID_PARAMS, "`tools/call` needs `name`"));
+        };
+        let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name) else {
+            return Err(Failure::new(
+                INVALID_PARAMS,
+                format!("unknown tool: {name}"),
+            ));
+        };
+        let empty = json!({});
+        let arguments = params
+            .get("arguments")
+            .filter(|given| !given.is_null())
+            .unwrap_or(&empty);
+        Ok(match tool.call(arguments, &mut self.notes) {
+            Ok(answer) => {
+                let mut result = json!({"content": [{"type": "text", "text": answer.text}]});
+                if let (Some(structured), Some(fields)) =
+                    (answer.structured, result.as_object_mut())
+                {
+                    fields.insert("structuredContent".to_owned(), structured);
+                }
+                result
+            }
+            Err(why) => json!({"content": [{"type": "text", "text": why}], "isError": true}),
+        })
+    }
+}
+
+/// The answer to a line that is longer than allowed.
+pub(super) fn too_large(limit: usize) -> Value {
+    error(
+        &Value::Null,
+        Failure::new(PARSE_ERROR, format!("a line has at most {limit} bytes")),
+    )
+}
+
+fn list(params: &Map<String, Value>, era: Era) -> Result<Value, Failure> {
+    if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
+        return Err(Failure::new(
+            INVALID_PARAMS,
+            "unknown cursor: the list has one page",
+        ));
+    }
+    let tools: Vec<Value> = tools::ALL
+        .iter()
+        .map(tools::ExampleTool::definition)
+        .collect();
+    Ok(match era {
+        Era::Legacy => json!({"tools": tools}),
+        Era::Modern => json!({"tools": tools, "ttlMs": LIST_TTL_MS, "cacheScope": "public"}),
+    })
+}
+
+fn complete(mut result: Value) -> Value {
+    if let Some(fields) = result.as_object_mut() {
+        fields.insert("resultType".to_owned(), json!("complete"));
+        fields.insert("_meta".to_owned(), json!({SERVER_INFO_KEY: server_info()}));
+    }
+    result
+}
+
+fn server_info() -> Value {
+    json!({"name": "pegboard-example", "title": "Pegboard example server", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn error(id: &Value, failure: Failure) -> Value {
+    let mut error = json!({"code": failure.code, "message": failure.message});
+    if let (Some(data), Some(fields)) = (failure.data, error.as_object_mut()) {
+        fields.insert("data".to_owned(), data);
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}

@@ -1,0 +1,15 @@
+//! Every tool of every MCP server, known without starting any.
+//!
+//! [`Pegboard::open`] reads the configuration and the catalog that lasts; nothing is started. The
+//! [`Hub`] answers what tools there are, asks servers for their tools, and calls a tool by starting
+//! exactly its server.
+
+pub mod cli;
+pub mod example_server;
+mod open;
+
+pub use open::{Configured, Options, Pegboard};
+
+pub use pegboard_catalog::{Catalog, Delta, ToolView};
+pub use pegboard_hub::{CallOutcome, CallRequest, Hub, SessionId};
+pub use pegboard_model::{ErrorClass, Reason, ToolError, ToolResult};

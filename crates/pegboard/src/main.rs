@@ -1,0 +1,5 @@
+//! The `pegboard` command.
+
+fn main() -> std::process::ExitCode {
+    pegboard::cli::main()
+}

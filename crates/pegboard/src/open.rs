@@ -1,0 +1,204 @@
+//! Opening Pegboard: configuration, state folder, store and hub put together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper};
+use pegboard_hub::{
+    Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
+};
+use pegboard_model::{HashKey, Limits, ServerName, ServerSpec, ToolError, ToolResult};
+use pegboard_store::{ServerLogs, SqliteStore, StateDir};
+use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
+
+/// How Pegboard is to be opened.
+#[derive(Default)]
+pub struct Options {
+    /// A file that replaces the user's and the project's.
+    pub config_file: Option<PathBuf>,
+    /// The project's folder; found upwards from the working folder without one.
+    pub project: Option<PathBuf>,
+    /// Whether doubtful config files are refused.
+    pub strict: bool,
+    /// What stands in the environment; the process's own without one.
+    pub environment: Option<Environment>,
+    /// Who is asked when a policy says `ask`; nobody without one.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Servers beside the configured ones, for this run only.
+    pub more_servers: Vec<ServerSpec>,
+}
+
+/// What is configured, read but not yet acted on.
+pub struct Configured {
+    /// Where files are.
+    pub paths: Paths,
+    /// The environment it was read with.
+    pub environment: Environment,
+    /// What the files and variables say.
+    pub loaded: Loaded,
+    /// The folder of all that lasts.
+    pub state: StateDir,
+    /// The key of config hashes.
+    pub key: HashKey,
+    /// How it was asked for.
+    pub load: LoadOptions,
+    /// The limits in force.
+    pub limits: Limits,
+}
+
+impl Configured {
+    /// Reads the configuration.
+    pub fn read(options: &Options) -> ToolResult<Self> {
+        let environment = options
+            .environment
+            .clone()
+            .unwrap_or_else(Environment::of_process);
+        let paths = Paths::of(&environment);
+        let state = StateDir::open(&paths.state_dir)?;
+        let key = state.hash_key()?;
+        let load = LoadOptions {
+            config_file: options.config_file.clone(),
+            project: options.project.clone(),
+            strict: options.strict,
+        };
+        let limits = Limits::default();
+        let loaded = pegboard_config::load(&load, &environment, &paths, &key, &limits);
+        Ok(Self {
+            paths,
+            environment,
+            loaded,
+            state,
+            key,
+            load,
+            limits,
+        })
+    }
+
+    /// Reads the files again, as they are now.
+    pub fn read_again(&self) -> Loaded {
+        pegboard_config::load(
+            &self.load,
+            &self.environment,
+            &self.paths,
+            &self.key,
+            &self.limits,
+        )
+    }
+
+    /// What servers wrote to stderr.
+    pub fn logs(&self) -> ServerLogs {
+        ServerLogs::open(&self.state)
+    }
+
+    /// The kept secrets.
+    pub fn secrets(&self) -> SecretKeeper {
+        SecretKeeper::open(&self.paths.state_dir)
+    }
+}
+
+/// An open Pegboard: the catalog of every configured server, and the way to call its tools.
+///
+/// ```no_run
+/// # async fn example() -> pegboard::ToolResult<()> {
+/// let pegboard = pegboard::Pegboard::open(pegboard::Options::default()).await?;
+/// for tool in pegboard.hub().catalog().tools() {
+///     println!("{}: {}", tool.exposed(), tool.summary());
+/// }
+/// pegboard.close().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Pegboard {
+    hub: Hub,
+    configured: Configured,
+    notices: Vec<ToolError>,
+}
+
+impl Pegboard {
+    /// Opens Pegboard. No server is started.
+    pub async fn open(options: Options) -> ToolResult<Self> {
+        let configured = Configured::read(&options)?;
+        Self::over(configured, options).await
+    }
+
+    /// Opens Pegboard over a configuration that was read before.
+    pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
+        let (store, mut notices) = SqliteStore::open(&configured.state)?;
+        let connector = Connector::new(Setup {
+            limits: configured.limits.clone(),
+            secrets: Arc::new(configured.secrets()),
+            environment: configured.environment.vars.clone(),
+            env_allow: configured.loaded.settings.env_allow.clone(),
+            logs: Arc::new(Logs(configured.logs())),
+            client: ClientInfo {
+                name: "pegboard".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+        });
+        let parts = Parts {
+            store: Arc::new(store),
+            connector: Arc::new(connector),
+            clock: Arc::new(SystemClock),
+            approver: options.approver.unwrap_or_else(|| Arc::new(NobodyToAsk)),
+            settings: hub_settings(&configured.loaded.settings),
+            limits: configured.limits.clone(),
+        };
+        let servers = configured
+            .loaded
+            .servers
+            .values()
+            .cloned()
+            .chain(options.more_servers);
+        let (hub, more) = Hub::open(parts, servers).await?;
+        notices.extend(more);
+        Ok(Self {
+            hub,
+            configured,
+            notices,
+        })
+    }
+
+    /// The living centre.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// The configuration it was opened with.
+    pub fn configured(&self) -> &Configured {
+        &self.configured
+    }
+
+    /// What of the store could not be used.
+    pub fn notices(&self) -> &[ToolError] {
+        &self.notices
+    }
+
+    /// Stops every server that was started; no process is left when it returns.
+    pub async fn close(self) {
+        self.hub.shutdown().await;
+    }
+}
+
+struct Logs(ServerLogs);
+
+impl LogSink for Logs {
+    fn append(&self, server: &ServerName, text: &str) {
+        self.0.append(server, &format!("{text}\n"));
+    }
+}
+
+fn hub_settings(settings: &pegboard_config::Settings) -> HubSettings {
+    HubSettings {
+        refresh_on_start: match settings.refresh_on_start {
+            pegboard_config::RefreshOnStart::Unknown => RefreshOnStart::Unknown,
+            pegboard_config::RefreshOnStart::Stale => RefreshOnStart::Stale,
+            pegboard_config::RefreshOnStart::All => RefreshOnStart::All,
+        },
+        stale_refresh: match settings.stale_refresh {
+            pegboard_config::StaleRefresh::Background => StaleRefresh::Background,
+            pegboard_config::StaleRefresh::Always => StaleRefresh::Always,
+        },
+        concurrent_discoveries: settings.concurrent_discoveries,
+        answer_deadline: settings.answer_deadline,
+    }
+}

@@ -1,0 +1,137 @@
+//! `add`: write the definition, discover at once, tell what was found.
+
+use pegboard_testkit::{Script, starts_in};
+
+use crate::support::{EXAMPLE_TOOLS, Home, PEGBOARD};
+
+#[test]
+fn r_disc_07_add_discovers_at_once_and_tells_what_it_found() {
+    let home = Home::new();
+    let run = home
+        .run(&["add", "example", "--", PEGBOARD, "example-server"])
+        .ok();
+    assert!(
+        run.stdout.starts_with("✓ example  16 tools ("),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("    + add_numbers\n"), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("wrote server `example` to "),
+        "{}",
+        run.stderr
+    );
+    let row = home.run(&["list", "--json"]).ok().json()["servers"][0].clone();
+    assert_eq!(row["tools"], EXAMPLE_TOOLS);
+}
+
+#[test]
+fn r_disc_04_a_server_that_fails_at_once_stays_configured_with_its_reason() {
+    let home = Home::new();
+    let run = home
+        .run(&["add", "gone", "--json", "--", "no-such-program-anywhere"])
+        .exits(3);
+    assert_eq!(run.json()["status"], "failed");
+    assert_eq!(run.json()["error"]["reason"], "SPAWN_NOT_FOUND");
+    let row = home.run(&["list", "--json"]).ok().json()["servers"][0].clone();
+    assert_eq!(row["status"], "failed");
+    assert!(
+        row["last_error"]
+            .as_str()
+            .is_some_and(|error| error.contains("no-such-program"))
+    );
+}
+
+#[test]
+fn every_option_of_add_lands_in_the_file_as_it_was_written() {
+    let home = Home::new();
+    let args = [
+        "add",
+        "a",
+        "--no-discover",
+        "-e",
+        "TOKEN=${secret:a}",
+        "-e",
+        "MODE=fast=yes",
+        "--cwd",
+        "/tmp",
+        "--description",
+        "What it is for",
+        "--category",
+        "tests",
+        "--",
+        "prog",
+        "-x",
+        "--y=z",
+        "a b",
+    ];
+    home.run(&args).ok();
+    let header = "Authorization: Bearer ${TOKEN:-none}";
+    home.run(&[
+        "add",
+        "b",
+        "--no-discover",
+        "-H",
+        header,
+        "https://example.com/mcp",
+    ])
+    .ok();
+    insta::assert_snapshot!(home.config(), @r#"
+    [servers.a]
+    command = "prog"
+    args = ["-x", "--y=z", "a b"]
+    cwd = "/tmp"
+    env = { TOKEN = "${secret:a}", MODE = "fast=yes" }
+    description = "What it is for"
+    category = "tests"
+
+    [servers.b]
+    url = "https://example.com/mcp"
+    headers = { Authorization = "Bearer ${TOKEN:-none}" }
+    "#);
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_before_the_file_changes() {
+    let home = Home::with_example();
+    let before = home.config();
+    for (args, told) in [
+        (&["Bad-Name", "--", "x"][..], "write `bad_name`"),
+        (&["pegboard", "--", "x"], "the name is reserved"),
+        (&["example", "--", "x"], "--replace"),
+        (&["x"], "pegboard add [OPTIONS] <NAME> -- <COMMAND>..."),
+        (
+            &["x", "https://example.com", "--", "y"],
+            "cannot be used with",
+        ),
+        (
+            &["x", "ftp://example.com"],
+            "must start with `http://` or `https://`",
+        ),
+        (
+            &["x", "-e", "A=b", "https://example.com"],
+            "cannot be used with",
+        ),
+        (&["x", "-H", "A: b", "--", "y"], "cannot be used with"),
+        (&["x", "-e", "NO_VALUE", "--", "y"], "-e KEY=VALUE"),
+    ] {
+        let run = home.run(&[&["add"], args].concat()).exits(2);
+        assert!(run.stderr.contains(told), "{args:?}: {}", run.stderr);
+    }
+    assert_eq!(home.config(), before);
+}
+
+#[test]
+fn add_replaces_a_server_only_when_told_so() {
+    let home = Home::new();
+    let count = home.path("count");
+    home.add("s", "old-program", &[], "");
+    let script = Script::new().tools(["new"]).count_in(&count);
+    let (command, args) = script.stdio_command();
+    let mut words = vec!["add", "s", "--replace", "--", &command];
+    words.extend(args.iter().map(String::as_str));
+    let run = home.run(&words).ok();
+    assert!(run.stdout.contains("+ new"), "{}", run.stdout);
+    assert!(!home.config().contains("old-program"));
+    assert_eq!(starts_in(&count).len(), 1);
+}

@@ -1,0 +1,144 @@
+//! `call`: every way to write a name and its arguments.
+
+use pegboard_testkit::{Script, starts_in};
+use serde_json::json;
+
+use crate::support::Home;
+
+#[test]
+fn r_reg_02_a_tool_is_called_by_each_form_of_its_name() {
+    let home = Home::with_example();
+    for name in ["example/add_numbers", "example__add_numbers", "add_numbers"] {
+        let run = home.run(&["call", name, "a=1", "b=2"]).ok();
+        assert_eq!(run.stdout, "{\"sum\":3}\n", "{name}");
+    }
+}
+
+#[test]
+fn arguments_come_as_pairs_as_json_or_from_standard_input() {
+    let home = Home::with_example();
+    let call = |args: &[&str], input: &str| {
+        let run = home.run_with_input(&[&["call", "example/add_numbers"], args].concat(), input);
+        run.ok().stdout
+    };
+    assert_eq!(call(&["a=1", "b=2.5"], ""), "{\"sum\":3.5}\n");
+    assert_eq!(call(&["a:=1", "b:=2"], ""), "{\"sum\":3}\n");
+    assert_eq!(
+        call(&["--args", r#"{"a": 1, "b": 2}"#], ""),
+        "{\"sum\":3}\n"
+    );
+    assert_eq!(call(&["-"], r#"{"a": 1, "b": 2}"#), "{\"sum\":3}\n");
+    // A text stays a text although it looks like a number.
+    let run = home.run(&["call", "example/echo", "text=007"]).ok();
+    assert_eq!(run.stdout, "007\n");
+}
+
+#[test]
+fn r_reg_05_arguments_that_do_not_fit_are_told_by_field_before_any_start() {
+    let home = Home::with_example();
+    for (args, told) in [
+        (&["a=1"][..], "`/b` is missing"),
+        (&["a=one", "b=2"], "`/a` must be number"),
+        (&["a=1", "b=2", "c=3"], "`/c`"),
+        (&["a"], "`a` is not key=value"),
+        (&["a:=one"], "`a` is not JSON"),
+        (&["a=1", "-"], "`-` stands beside other arguments"),
+        (&["--args", "[1]"], "not a JSON object"),
+        (&["--args", "{"], "not JSON"),
+    ] {
+        let run = home
+            .run(&[&["call", "example/add_numbers"], args].concat())
+            .exits(2);
+        assert!(run.stderr.contains(told), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("[ARGS_INVALID]"),
+            "{args:?}: {}",
+            run.stderr
+        );
+        assert_eq!(run.stdout, "");
+    }
+}
+
+#[test]
+fn r_disc_01_a_call_asks_exactly_the_server_that_its_name_gives() {
+    let home = Home::new();
+    let (called, other) = (home.path("called"), home.path("other"));
+    home.add_script(
+        "called",
+        &Script::new().tools(["work"]).count_in(&called),
+        "",
+    );
+    home.add_script("other", &Script::new().tools(["work"]).count_in(&other), "");
+    let run = home.run(&["call", "called/work", "text=hi"]).ok();
+    assert_eq!(
+        run.stdout,
+        "{\"tool\":\"work\",\"arguments\":{\"text\":\"hi\"}}\n"
+    );
+    home.run(&["describe", "called/work"]).ok();
+    home.run(&["call", "called/nothing"]).exits(7);
+    assert!(!starts_in(&called).is_empty());
+    assert_eq!(starts_in(&other), [] as [u32; 0]);
+}
+
+#[test]
+fn r_reg_05_a_server_that_cannot_start_is_the_reason_told_by_a_call() {
+    let home = Home::new();
+    home.add("gone", "no-such-program-anywhere", &[], "");
+    for _ in 0..2 {
+        let run = home.run(&["call", "gone/work", "--json"]).exits(3);
+        assert_eq!(run.error()["reason"], "SPAWN_NOT_FOUND");
+        assert_eq!(run.error()["code"], "TOOL_UNAVAILABLE");
+    }
+}
+
+#[test]
+fn r_reg_06_a_result_is_shown_as_text_or_as_the_servers_own_bytes() {
+    let home = Home::new();
+    let script = Script::new().tools(["draw"]).with(|script| {
+        script.call.image = true;
+        script.call.extra_fields = true;
+    });
+    home.add_script("painter", &script, "");
+    let run = home.run(&["call", "painter/draw"]).ok();
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert_eq!(lines[0], "{\"tool\":\"draw\",\"arguments\":{}}");
+    assert!(lines[1].starts_with("[image image/png "), "{lines:?}");
+    let run = home.run(&["call", "painter/draw", "--json"]).ok();
+    let raw = "\"x-vendor\":{\"zeta\":1,\"alpha\":12345678901234567890}";
+    assert!(run.stdout.contains(raw), "{}", run.stdout);
+    assert_eq!(run.json()["content"][1]["type"], "image");
+}
+
+#[test]
+fn what_a_tool_says_cannot_move_the_cursor() {
+    let home = Home::with_example();
+    let run = home
+        .run(&["call", "example/echo", "text=\u{1b}[2Jgone\u{202e}"])
+        .ok();
+    assert_eq!(run.stdout, "\\u{1b}[2Jgone\\u{202e}\n");
+}
+
+#[test]
+fn r_pol_01_policies_hold_for_calls_from_the_command_line() {
+    let home = Home::new();
+    let policies = "policies = { \"del_*\" = \"deny\", hidden = \"disable\", asked = \"ask\" }";
+    let script = Script::new().tools(["del_all", "hidden", "asked", "plain"]);
+    home.add_script("s", &script, policies);
+    home.run(&["refresh", "s"]).ok();
+    for (tool, reason) in [
+        ("s/del_all", "POLICY_DENIED"),
+        ("s/hidden", "TOOL_DISABLED"),
+        ("s/asked", "POLICY_DENIED"),
+    ] {
+        let run = home.run(&["call", tool, "--json"]).exits(6);
+        assert_eq!(run.error()["reason"], reason, "{tool}");
+    }
+    home.run(&["call", "s/asked", "--yes"]).ok();
+    home.run(&["call", "s/plain"]).ok();
+    home.run(&["call", "s/del_all", "--yes"]).exits(6);
+    let names = home.run(&["tools", "--json"]).ok().json()["tools"].clone();
+    assert!(!names.to_string().contains("s__hidden"), "{names}");
+    let json = home.run(&["tools", "--all", "--json"]).ok().json();
+    assert!(json.to_string().contains("s__hidden"), "{json}");
+    assert_eq!(json["total"], json!(4));
+}

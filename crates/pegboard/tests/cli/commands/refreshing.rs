@@ -1,0 +1,172 @@
+//! `refresh`, `logs` and `doctor`: what servers say when they are asked.
+
+use pegboard_testkit::script::{Malformed, Moment};
+use pegboard_testkit::{Script, starts_in};
+use serde_json::json;
+
+use crate::support::Home;
+
+#[test]
+fn r_disc_08_refresh_answers_what_was_added_removed_and_changed() {
+    let home = Home::new();
+    home.write(
+        "tools.json",
+        &recording(&[
+            ("stays", "It stays."),
+            ("goes", "It goes."),
+            ("alters", "Old words."),
+        ]),
+    );
+    let replay = pegboard_testkit::binary("pegboard-replay")
+        .display()
+        .to_string();
+    home.add(
+        "s",
+        &replay,
+        &[&home.path("tools.json").display().to_string()],
+        "",
+    );
+    let first = home.run(&["refresh", "s", "--json"]).ok().json();
+    assert_eq!(
+        first["servers"][0]["delta"]["added"],
+        json!(["alters", "goes", "stays"])
+    );
+
+    home.write(
+        "tools.json",
+        &recording(&[
+            ("stays", "It stays."),
+            ("comes", "It comes."),
+            ("alters", "New words."),
+        ]),
+    );
+    let fresh = home.run(&["refresh", "--all", "--json"]).ok().json();
+    assert_eq!(
+        fresh["servers"][0]["source"], "fresh",
+        "within its TTL nobody is asked"
+    );
+
+    let second = home
+        .run(&["refresh", "--all", "--force", "--json"])
+        .ok()
+        .json();
+    let delta = &second["servers"][0]["delta"];
+    assert_eq!(delta["added"], json!(["comes"]));
+    assert_eq!(delta["removed"], json!(["goes"]));
+    assert_eq!(delta["changed"][0]["name"], "alters");
+    assert_eq!(delta["changed"][0]["fields"], json!(["description"]));
+    assert_eq!(delta["unchanged"], 1);
+
+    home.write("tools.json", &recording(&[("stays", "It stays.")]));
+    let text = home.run(&["refresh", "s"]).ok().stdout;
+    assert!(text.contains("    - alters\n    - comes\n"), "{text}");
+}
+
+fn recording(tools: &[(&str, &str)]) -> String {
+    let tools = tools.iter().map(|(name, description)| {
+        json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+    });
+    json!({"tools": tools.collect::<Vec<_>>()}).to_string()
+}
+
+#[test]
+fn r_disc_03_a_failed_refresh_keeps_the_tools_and_marks_them_stale() {
+    let home = Home::new();
+    home.write("tools.json", &recording(&[("kept", "Kept.")]));
+    let replay = pegboard_testkit::binary("pegboard-replay")
+        .display()
+        .to_string();
+    home.add(
+        "s",
+        &replay,
+        &[&home.path("tools.json").display().to_string()],
+        "",
+    );
+    home.run(&["refresh", "s"]).ok();
+    std::fs::remove_file(home.path("tools.json")).expect("the recording goes away");
+    let failed = home.run(&["refresh", "s", "--json"]).exits(3).json();
+    assert_eq!(failed["servers"][0]["error"]["reason"], "SERVER_EXITED");
+    let show = home.run(&["show", "s", "--json"]).ok().json();
+    assert_eq!(
+        (&show["status"], &show["stale"]),
+        (&json!("failed"), &json!(true))
+    );
+    assert_eq!(show["tools"], json!(["s__kept"]));
+    let list = home.run(&["list"]).ok().stdout;
+    assert!(list.contains("failed"), "{list}");
+}
+
+#[test]
+fn r_disc_09_no_tools_are_a_success_and_a_bad_tool_costs_only_itself() {
+    let home = Home::new();
+    home.add_script("empty", &Script::new(), "");
+    let script = Script::new()
+        .tools(["good"])
+        .malformed(Malformed::NameNumber)
+        .malformed(Malformed::NameMissing);
+    home.add_script("mixed", &script, "");
+    let run = home.run(&["refresh", "--all", "--json"]).ok().json();
+    assert_eq!(run["failed"], 0);
+    assert_eq!(run["servers"][0]["tools"], 0);
+    assert_eq!(run["servers"][1]["tools"], 1);
+    let rejected = run["servers"][1]["rejected"]
+        .as_array()
+        .expect("what was left out");
+    assert_eq!(rejected.len(), 2, "{rejected:?}");
+    let text = home.run(&["refresh", "mixed"]).ok().stdout;
+    assert_eq!(text.matches("left out").count(), 2, "{text}");
+}
+
+#[test]
+fn logs_are_the_lines_a_server_wrote_and_cannot_deceive() {
+    let home = Home::new();
+    let script = home.write(
+        "noisy.sh",
+        "printf 'one\\ntwo \\033[2J\\nthree\\n' >&2; exit 4\n",
+    );
+    home.add("noisy", "sh", &[&script.display().to_string()], "");
+    home.run(&["refresh", "noisy"]).exits(3);
+    let run = home.run(&["logs", "noisy"]).ok();
+    assert!(
+        run.stdout.starts_with("one\ntwo \\u{1b}[2J\nthree\n"),
+        "{}",
+        run.stdout
+    );
+    let tail = home.run(&["logs", "noisy", "--tail", "1"]).ok();
+    assert_eq!(tail.stdout, "three\n");
+    let json = home
+        .run(&["logs", "noisy", "--json", "-n", "2"])
+        .ok()
+        .json();
+    assert_eq!(json["lines"], json!(["two \u{1b}[2J", "three"]));
+}
+
+#[test]
+fn doctor_starts_a_server_and_names_what_is_wrong_and_what_to_do() {
+    let home = Home::new();
+    let count = home.path("count");
+    home.add_script("fine", &Script::new().tools(["a"]).count_in(&count), "");
+    let late = Script::new().hang(Moment::List);
+    home.add_script("late", &late, "discovery_timeout = \"500ms\"");
+    let run = home.run(&["doctor", "--json"]).exits(3);
+    let checks = run.json()["checks"].clone();
+    let check = |name: &str| {
+        let all = checks.as_array().expect("a list").iter();
+        all.clone()
+            .find(|check| check["check"] == name)
+            .cloned()
+            .expect("the check is there")
+    };
+    assert_eq!(check("server fine")["ok"], true);
+    assert_eq!(check("server late")["ok"], false);
+    let detail = check("server late")["detail"].to_string();
+    assert!(detail.contains("DISCOVERY_TIMEOUT"), "{detail}");
+    assert!(
+        check("server late")["remedy"]
+            .to_string()
+            .contains("discovery_timeout")
+    );
+    assert_eq!(starts_in(&count).len(), 1);
+    home.run(&["doctor", "fine"]).ok();
+    home.assert_nothing_runs();
+}

@@ -1,0 +1,7 @@
+//! What lasts: the catalog outlives the process, crashes and other processes.
+
+mod at_once;
+mod cold;
+mod crashes;
+mod damage;
+mod thousand;

@@ -1,0 +1,100 @@
+//! Servers that a project brings: pending until a person has seen the exact command and agreed.
+
+use pegboard_testkit::{Script, starts_in};
+use serde_json::json;
+
+use crate::support::Home;
+
+/// A project whose `.mcp.json` brings one scripted server that counts its starts.
+fn project(home: &Home, tool: &str) {
+    let script = Script::new().tools([tool]).count_in(home.path("count"));
+    let (command, args) = script.stdio_command();
+    let file = json!({"mcpServers": {"theirs": {"command": command, "args": args}}});
+    home.write("project/.mcp.json", &file.to_string());
+}
+
+#[test]
+fn r_cfg_01_a_projects_server_waits_for_an_agreement_and_again_when_it_changes() {
+    let home = Home::with_example();
+    project(&home, "first");
+
+    let run = home.run(&["call", "theirs/first", "--json"]).exits(6);
+    assert_eq!(run.error()["reason"], "SERVER_PENDING");
+    assert!(
+        run.error()["remedy"]
+            .to_string()
+            .contains("pegboard trust theirs")
+    );
+    let run = home.run(&["refresh", "--all"]).exits(6);
+    assert!(run.stdout.contains("SERVER_PENDING"), "{}", run.stdout);
+    home.run(&["doctor"]).exits(6);
+    let tools = home.run(&["tools"]).ok();
+    assert!(
+        tools.stderr.contains("waiting for your agreement: theirs"),
+        "{}",
+        tools.stderr
+    );
+    home.run(&["trust"]).exits(6);
+    home.run(&["up", "--once"]).exits(6);
+    assert_eq!(
+        starts_in(&home.path("count")),
+        [] as [u32; 0],
+        "nobody agreed"
+    );
+
+    home.run(&["trust", "theirs", "--yes"]).ok();
+    home.run(&["call", "theirs/first"]).ok();
+
+    project(&home, "second");
+    let starts = starts_in(&home.path("count")).len();
+    let run = home.run(&["call", "theirs/first", "--json"]).exits(6);
+    assert_eq!(run.error()["reason"], "CONFIG_CHANGED");
+    let shown = home.run(&["trust", "theirs"]).exits(6).stdout;
+    assert!(shown.contains("changed since you agreed"), "{shown}");
+    assert_eq!(starts_in(&home.path("count")).len(), starts);
+
+    home.run(&["trust", "--yes"]).ok();
+    home.run(&["call", "theirs/second"]).ok();
+    home.run(&["trust", "theirs", "--revoke"]).ok();
+    home.run(&["call", "theirs/second"]).exits(6);
+    home.run(&["call", "example/echo", "text=mine"]).ok();
+}
+
+#[test]
+fn the_command_is_shown_whole_however_long_it_is() {
+    let home = Home::new();
+    let long = "x".repeat(20_000);
+    let script = format!("echo {long}; rm -rf ~/everything");
+    let file = json!({"mcpServers": {"theirs": {"command": "sh", "args": ["-c", script]}}});
+    home.write("project/.mcp.json", &file.to_string());
+    let shown = home.run(&["trust"]).exits(6).stdout;
+    assert!(
+        shown.contains(&format!("  sh -c '{script}'\n")),
+        "it is cut"
+    );
+    let rows = home.run(&["trust", "--json"]).ok().json();
+    assert_eq!(rows[0]["approval"], "pending");
+    assert_eq!(rows[0]["command"], format!("sh -c '{script}'"));
+}
+
+#[test]
+fn an_agreement_holds_for_one_project_only() {
+    let home = Home::new();
+    project(&home, "work");
+    home.run(&["trust", "--yes", "--json"]).ok().json();
+    home.run(&["refresh", "theirs"]).ok();
+    let copied = std::fs::read_to_string(home.path("project/.mcp.json")).expect("the file");
+    home.write("other/.mcp.json", &copied);
+    let other = home.path("other").display().to_string();
+    home.run(&["--project", &other, "refresh", "theirs"])
+        .exits(6);
+}
+
+#[test]
+fn ones_own_server_needs_no_agreement() {
+    let home = Home::with_example();
+    home.write("project/.mcp.json", "{}");
+    let run = home.run(&["trust", "example"]).exits(2);
+    assert!(run.stderr.contains("your own"), "{}", run.stderr);
+    assert_eq!(home.run(&["trust", "--json"]).ok().json(), json!([]));
+}

@@ -1,0 +1,125 @@
+//! What is wrong is told with its place, and costs only what it is in.
+
+use crate::support::{EXAMPLE_TOOLS, Home};
+
+#[track_caller]
+fn check(broken: &str, line: usize, column: usize, told: &str, instead: &str) {
+    let home = Home::with_example();
+    let good = home.config();
+    let file = home.write("config/config.toml", &format!("{good}{broken}"));
+    let first = good.lines().count();
+    let place = format!("{}:{}:{column}", file.display(), first + line);
+
+    let run = home.run(&["tools", "--json"]).ok();
+    assert_eq!(
+        run.json()["total"],
+        EXAMPLE_TOOLS,
+        "the good server works:\n{}",
+        run.stderr
+    );
+    for words in [place.as_str(), told, instead] {
+        assert!(
+            run.stderr.contains(words),
+            "`{words}` is not in:\n{}",
+            run.stderr
+        );
+    }
+    home.run(&["call", "example/echo", "text=hi"]).ok();
+    let run = home.run(&["config", "check", "--json"]).exits(2);
+    assert_eq!(run.json()["problems"][0]["line"], first + line);
+    assert_eq!(run.json()["problems"][0]["column"], column);
+}
+
+#[test]
+fn r_cfg_04_a_broken_server_is_told_by_file_line_and_column_and_the_others_work() {
+    check(
+        "[servers.bad]\nurl = 3\n",
+        2,
+        7,
+        "`url` is not an address",
+        "write `url = ",
+    );
+    check(
+        "[servers.bad]\n",
+        1,
+        10,
+        "neither `command` nor `url`",
+        "write `command` and `args`",
+    );
+    check(
+        "[servers.bad]\ncommand = \"x\"\nargs = \"y\"\n",
+        3,
+        8,
+        "must be a list",
+        "args = [",
+    );
+    check(
+        "[servers.bad]\ncommand = \"x\"\nenabled = \"yes\"\n",
+        3,
+        11,
+        "true or false",
+        "enabled = true",
+    );
+    check(
+        "[servers.bad]\ncommand = \"${NOWHERE_SET}\"\n",
+        2,
+        11,
+        "NOWHERE_SET",
+        "${NOWHERE_SET:-",
+    );
+    check(
+        "[servers.Bad-Name]\ncommand = \"x\"\n",
+        1,
+        10,
+        "Bad-Name",
+        "bad_name",
+    );
+}
+
+#[test]
+fn r_cfg_04_a_broken_server_is_named_wherever_it_is_asked_for() {
+    let home = Home::with_example();
+    home.write(
+        "config/config.toml",
+        &format!("{}[servers.bad]\nurl = 3\n", home.config()),
+    );
+    for args in [
+        &["show", "bad"][..],
+        &["refresh", "bad"],
+        &["call", "bad/x"],
+        &["describe", "bad/x"],
+    ] {
+        let run = home.run(args).exits(2);
+        assert!(
+            run.stderr.contains("server `bad` cannot be used"),
+            "{args:?}: {}",
+            run.stderr
+        );
+    }
+    let list = home.run(&["list", "--json"]).ok().json();
+    assert_eq!(list["broken"], serde_json::json!(["bad"]));
+}
+
+#[test]
+fn r_cfg_04_a_file_that_cannot_be_parsed_leaves_the_other_files() {
+    let home = Home::new();
+    home.write("config/config.toml", "[servers\n");
+    let program = crate::support::PEGBOARD;
+    home.write("project/.mcp.json", &format!(r#"{{"mcpServers": {{"theirs": {{"command": "{program}", "args": ["example-server"]}}}}}}"#));
+    home.run(&["trust", "--yes"]).ok();
+    let run = home.run(&["call", "theirs/echo", "text=hi"]).ok();
+    assert_eq!(run.stdout, "hi\n");
+    assert!(run.stderr.contains("config.toml:1:"), "{}", run.stderr);
+}
+
+#[test]
+fn strict_makes_warnings_count() {
+    let home = Home::with_example();
+    home.run(&["config", "check", "--strict"]).ok();
+    home.write(
+        "config/config.toml",
+        &format!("{}nonsense = 1\n", home.config()),
+    );
+    home.run(&["config", "check"]).ok();
+    home.run(&["config", "check", "--strict"]).exits(2);
+}

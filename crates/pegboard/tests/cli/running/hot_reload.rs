@@ -1,0 +1,80 @@
+//! `up` follows the config file.
+
+use pegboard_testkit::Script;
+
+use crate::support::{Home, toml_server};
+
+fn table(name: &str, tool: &str) -> String {
+    let (command, args) = Script::new().tools([tool]).stdio_command();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    toml_server(name, &command, &args, "")
+}
+
+#[test]
+fn r_cfg_01_up_picks_up_new_changed_and_removed_servers_however_the_file_is_saved() {
+    let home = Home::new();
+    let (one, two) = (table("one", "work"), table("two", "rest"));
+    home.write("config/config.toml", &one);
+    let mut up = home.start(&["up"]);
+    up.wait_for("✓ one: 1 tool");
+
+    home.write("config/config.toml", &format!("{one}{two}"));
+    up.wait_for("config: new two");
+    up.wait_for("✓ two: 1 tool");
+
+    // An editor that writes beside the file and renames.
+    let three = table("three", "play");
+    let beside = home.write("config/.config.toml.swp", &format!("{one}{two}{three}"));
+    std::fs::rename(beside, home.config_file()).expect("renamed over the file");
+    up.wait_for("config: new three");
+    up.wait_for("✓ three: 1 tool");
+
+    // Another process over the same store sees it without a start.
+    assert_eq!(home.run(&["tools", "--json"]).ok().json()["total"], 3);
+
+    home.run(&["remove", "two"]).ok();
+    up.wait_for("config: removed two");
+    home.write("config/config.toml", &table("one", "other"));
+    up.wait_for("config: redefined one");
+    up.signal("-TERM");
+    assert!(up.wait().success());
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_cfg_04_a_file_saved_half_written_changes_nothing() {
+    let home = Home::new();
+    let one = table("one", "work");
+    home.write("config/config.toml", &one);
+    let mut up = home.start(&["up"]);
+    up.wait_for("✓ one: 1 tool");
+    home.write("config/config.toml", &format!("{one}[servers.tw"));
+    up.wait_for("config.toml:5:");
+    up.wait_for("nothing is changed until the file can be read");
+    home.write(
+        "config/config.toml",
+        &format!("{one}{}", table("two", "rest")),
+    );
+    up.wait_for("config: new two");
+    assert!(!up.told().contains("removed"), "{}", up.told());
+    up.signal("-TERM");
+    up.wait();
+}
+
+#[test]
+fn up_without_a_server_runs_the_example_and_keeps_it_when_asked() {
+    let home = Home::new();
+    let mut up = home.start(&["up"]);
+    up.wait_for("✓ example: 16 tools");
+    assert!(up.told().contains("pegboard up --example"), "{}", up.told());
+    up.signal("-INT");
+    assert!(up.wait().success());
+    assert_eq!(home.config(), "");
+    home.run(&["up", "--example", "--once"]).ok();
+    assert!(
+        home.config().contains("[servers.example]"),
+        "{}",
+        home.config()
+    );
+    home.assert_nothing_runs();
+}

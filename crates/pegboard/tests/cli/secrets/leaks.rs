@@ -1,0 +1,122 @@
+//! Places where a secret could slip out with a mistake.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+
+use super::{assert_clean, assert_state_is_clean, canary};
+use crate::support::Home;
+
+/// A mistake beside a secret: the line is shown, the secret is not.
+#[track_caller]
+fn check(name: &str, text: &str) {
+    let home = Home::new();
+    let file = home.write(name, text).display().to_string();
+    for args in [
+        &["config", "check"][..],
+        &["config", "explain"],
+        &["list"],
+        &["show", "a"],
+        &["doctor"],
+    ] {
+        for more in [&[][..], &["--json"]] {
+            let args = [&["--config", &file], args, more].concat();
+            let run = home.run(&args);
+            assert_clean(&run, &format!("{} over\n{text}", args.join(" ")));
+        }
+    }
+    let run = home.run(&["--config", &file, "config", "check"]).exits(2);
+    assert!(
+        run.stdout.contains(name),
+        "the mistake is told:\n{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn r_cfg_08_a_mistake_in_a_file_does_not_show_the_secret_beside_it() {
+    let token = canary(0);
+    check(
+        "a.toml",
+        &format!("[servers.a]\ncommand = \"x\"\nenv = {{ TOKEN = \"{token}\", OTHER = [] }}\n"),
+    );
+    check(
+        "b.toml",
+        &format!("[servers.a]\ncommand = \"x\"\nenv = \"{token}\"\n"),
+    );
+    check(
+        "c.toml",
+        &format!("[servers.a]\ncommand = \"x\"\nenv.TOKEN = \"{token}\n"),
+    );
+    check(
+        "d.toml",
+        &format!("[servers.a]\nurl = \"ftp://user:{token}@host?key={token}\"\n"),
+    );
+    check("e.toml", &format!("[servers.a]\nbearer = \"{token}\"\n"));
+    check(
+        "f.toml",
+        &format!("[servers.a]\ncommand = \"x\"\nargs = [\"--token\", \"{token}\", {{}}]\n"),
+    );
+    check(
+        "g.json",
+        &format!(
+            "{{\"servers\": {{\"a\": {{\"command\": \"x\", \"env\": {{\"T\": \"{token}\" \"U\": 1}}}}}}}}"
+        ),
+    );
+    check(
+        "h.yaml",
+        &format!("servers:\n  a:\n    command: x\n    env:\n      T: {token}\n     U: [\n"),
+    );
+    check(
+        "i.json",
+        &format!(
+            "{{\"servers\": {{\"a\": {{\"url\": \"https://h\", \"headers\": [\"{token}\"]}}}}}}"
+        ),
+    );
+}
+
+#[test]
+fn r_obs_03_a_remote_server_that_repeats_its_request_is_not_repeated() {
+    let home = Home::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("its address").port();
+    std::thread::spawn(move || echo_requests(&listener));
+    let (bearer, header, query) = (canary(0), canary(1), canary(2));
+    let text = format!(
+        "[servers.echo]\nurl = \"http://127.0.0.1:{port}/mcp?key={query}\"\nbearer = \"{bearer}\"\nheaders = {{ X-Key = \"{header}\" }}\n"
+    );
+    home.write("config/config.toml", &text);
+    for args in [
+        &["refresh", "echo"][..],
+        &["doctor", "echo"],
+        &["show", "echo"],
+        &["logs", "echo"],
+        &["call", "echo/x"],
+    ] {
+        let run = home.run(args);
+        assert_clean(&run, &args.join(" "));
+    }
+    let told = home.run(&["refresh", "echo"]).exits(3).stdout;
+    assert!(told.contains("500"), "{told}");
+    assert_state_is_clean(&home);
+}
+
+/// Answers every request with an error that repeats all its headers.
+fn echo_requests(listener: &TcpListener) {
+    for mut stream in listener.incoming().flatten() {
+        let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+        let (mut head, mut line, mut length) = (String::new(), String::new(), 0);
+        while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            head.push_str(&line);
+            line.clear();
+        }
+        let _ = reader.read_exact(&mut vec![0; length]);
+        let size = head.len();
+        let answer = format!(
+            "HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{head}"
+        );
+        let _ = stream.write_all(answer.as_bytes());
+    }
+}

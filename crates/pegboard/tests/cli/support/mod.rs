@@ -1,0 +1,49 @@
+//! What the tests of the command line stand on.
+
+mod home;
+mod run;
+mod running;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+pub(crate) use home::{Home, toml_server};
+pub(crate) use run::Run;
+pub(crate) use running::Running;
+
+/// How long anything may take before a test gives up: these machines are small and busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub(crate) const PEGBOARD: &str = env!("CARGO_BIN_EXE_pegboard");
+
+/// How many tools the built-in example server has.
+pub(crate) const EXAMPLE_TOOLS: usize = 16;
+
+/// Sends a signal, written as `kill` takes it.
+#[expect(clippy::disallowed_methods, reason = "the system's own `kill`")]
+pub(crate) fn kill(signal: &str, pid: u32) {
+    let sent = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(
+        sent.is_ok_and(|status| status.success()),
+        "kill {signal} {pid}"
+    );
+}
+
+/// Every file below a folder.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() {
+                files_below(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,62 @@
+//! Faults of disk and engine as values with a reason.
+
+use std::io;
+use std::path::Path;
+
+use pegboard_model::{Foreign, Reason, ServerName, ToolError};
+use rusqlite::ErrorCode;
+
+/// A fault of the file system.
+pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> ToolError {
+    ToolError::new(
+        Reason::StoreIo,
+        format!("could not {doing} {}: {error}", shown(path)),
+    )
+}
+
+/// A fault of SQLite that says nothing about the soundness of the file.
+pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolError {
+    let why = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process kept it busy for too long".to_owned()
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
+        _ => Foreign::new(&error.to_string()).shortened(300).to_string(),
+    };
+    ToolError::new(
+        Reason::StoreIo,
+        format!("could not {doing} {}: {why}", shown(path)),
+    )
+}
+
+/// Whether an error means that the file is not the database we wrote. The statements are constant, so
+/// a plain "SQL error" means that the schema is damaged too.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    if matches!(
+        error,
+        rusqlite::Error::SqlInputError { .. } | rusqlite::Error::InvalidColumnType(..)
+    ) {
+        return true;
+    }
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::Unknown
+                | ErrorCode::TypeMismatch
+                | ErrorCode::ConstraintViolation
+        )
+    )
+}
+
+/// A record that was changed by somebody else, or rotted.
+pub(crate) fn untrusted(server: &ServerName, why: &str) -> ToolError {
+    let message = format!("the stored tools of server `{server}` are ignored: {why}");
+    ToolError::new(Reason::CacheUntrusted, message).at_server(server)
+}
+
+/// A path as it may be printed.
+pub(crate) fn shown(path: &Path) -> String {
+    format!("`{}`", Foreign::new(&path.to_string_lossy()))
+}

@@ -1,0 +1,160 @@
+//! One leader per server, among all tasks of this process and all processes of this machine.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pegboard_model::{Reason, ServerName, ToolError};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard, oneshot};
+
+use crate::{StoreResult, failure, private};
+
+/// The right to discover a server alone. It ends when this is dropped or the process dies.
+#[derive(Debug)]
+pub struct Lead {
+    // Dropped first, so that the next task of this process finds the file free.
+    _file: Option<HeldFile>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+/// A locked file. Closing it would be enough, but for children forked in that very moment: they hold
+/// the same lock until they become another program.
+#[derive(Debug)]
+struct HeldFile(File);
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// Who leads what.
+///
+/// Tasks of one process queue up in memory; only the first of the queue waits for other processes, so
+/// that at most one thread per server waits, however often callers give up and come back.
+#[derive(Debug, Default)]
+pub(crate) struct Leads {
+    turns: Mutex<HashMap<ServerName, Arc<Turn<()>>>>,
+    folder: Option<PathBuf>,
+}
+
+impl Leads {
+    /// Leads that also exclude other processes, by locks on files in a folder.
+    pub(crate) fn across_processes(folder: PathBuf) -> Self {
+        Self {
+            folder: Some(folder),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) async fn take(&self, server: &ServerName) -> StoreResult<Lead> {
+        let turn = self.turn(server).lock_owned().await;
+        let Some(folder) = &self.folder else {
+            return Ok(Lead {
+                _file: None,
+                _turn: turn,
+            });
+        };
+        let path = folder.join(format!("{server}.lock"));
+        let file =
+            private::lock_file(&path).map_err(|e| failure::io("open the lock", &path, &e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lead {
+                _file: Some(HeldFile(file)),
+                _turn: turn,
+            }),
+            Err(TryLockError::WouldBlock) => wait_in_thread(file, turn, &path).await,
+            Err(TryLockError::Error(e)) => Err(failure::io("take the lock", &path, &e)),
+        }
+    }
+
+    fn turn(&self, server: &ServerName) -> Arc<Turn<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(server.clone()).or_default().clone()
+    }
+}
+
+/// Waits in a thread of its own, not in the runtime's pool: the pool would hold up the program's end
+/// for as long as another process leads. If the caller gives up, the lead is dropped as soon as it comes.
+async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> StoreResult<Lead> {
+    let (sender, receiver) = oneshot::channel();
+    let waiting = move || {
+        let outcome = file.lock().map(|()| Lead {
+            _file: Some(HeldFile(file)),
+            _turn: turn,
+        });
+        let _ = sender.send(outcome);
+    };
+    std::thread::Builder::new()
+        .name("pegboard-lead".to_owned())
+        .spawn(waiting)
+        .map_err(|e| failure::io("wait for the lock", path, &e))?;
+    match receiver.await {
+        Ok(outcome) => outcome.map_err(|e| failure::io("take the lock", path, &e)),
+        Err(_) => Err(ToolError::new(
+            Reason::Internal,
+            "the thread that waited for a lock ended early",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn name(text: &str) -> ServerName {
+        ServerName::parse(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn r_disc_11_one_leader_at_a_time_and_servers_do_not_hinder_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        // Two `Leads` over one folder see each other only by the files, as two processes do.
+        let sides: Vec<Arc<Leads>> = (0..2)
+            .map(|_| Arc::new(Leads::across_processes(folder.path().to_owned())))
+            .collect();
+        let inside = Arc::new(AtomicUsize::new(0));
+        let held = sides[0].take(&name("other")).await.unwrap();
+        let tasks: Vec<_> = (0..40)
+            .map(|n| {
+                let (leads, inside) = (sides[n % 2].clone(), inside.clone());
+                tokio::spawn(async move {
+                    let _lead = leads.take(&name("github")).await.unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two leaders");
+                    tokio::task::yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        drop(held);
+    }
+
+    #[tokio::test]
+    async fn r_disc_11_giving_up_the_wait_leaves_no_lock_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (
+            Leads::across_processes(folder.path().to_owned()),
+            Leads::across_processes(folder.path().to_owned()),
+        );
+        let held = a.take(&name("github")).await.unwrap();
+        for _ in 0..10 {
+            // One poll is enough to start the wait, and the drop cancels it.
+            let server = name("github");
+            let mut waiting = Box::pin(b.take(&server));
+            let polled = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(waiting.as_mut().poll(context).is_pending())
+            });
+            assert!(polled.await, "the lock is held");
+        }
+        drop(held);
+        drop(b.take(&name("github")).await.unwrap());
+        drop(a.take(&name("github")).await.unwrap());
+        assert!(b.turns.lock().unwrap().len() <= 1);
+    }
+}

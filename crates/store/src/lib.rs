@@ -1,0 +1,26 @@
+//! What lasts: the catalog of every server in one SQLite file, the key of all hashes, and the last words
+//! of each server's stderr.
+//!
+//! Invariant: a kill at any moment leaves, per server, the old or the new record, never a mixture.
+//! Invariant: a record is given out only if its seal fits, so nobody else wrote or changed it.
+//! Invariant: no secret is kept here; the key of the seals and hashes lies in a file of its own.
+//! Invariant: every folder is 0700 and every file 0600.
+//! Invariant: nothing panics, whatever the files hold.
+
+mod failure;
+mod lead;
+mod logs;
+mod memory;
+mod private;
+mod record_format;
+mod seal;
+mod sqlite;
+mod state_dir;
+mod store;
+
+pub use lead::Lead;
+pub use logs::ServerLogs;
+pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;
+pub use state_dir::StateDir;
+pub use store::{Loaded, Store, StoreResult, StoreStats};

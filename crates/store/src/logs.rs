@@ -1,0 +1,166 @@
+//! What servers wrote to stderr, kept per server in a file of bounded size.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use pegboard_model::ServerName;
+
+use crate::{StateDir, StoreResult, failure, private};
+
+/// How much of a log is kept when it is cut back, and shown.
+const KEPT_BYTES: u64 = 64 * 1024;
+/// The size at which a log is cut back; the distance to [`KEPT_BYTES`] makes cutting rare.
+const FILE_BYTES_MAX: u64 = 128 * 1024;
+
+/// The last words of every server.
+#[derive(Clone, Debug)]
+pub struct ServerLogs {
+    folder: PathBuf,
+}
+
+impl ServerLogs {
+    /// The logs of a state folder.
+    pub fn open(state: &StateDir) -> Self {
+        Self {
+            folder: state.logs(),
+        }
+    }
+
+    /// Adds a text. A log that cannot be written is no reason to fail what the server is needed for, so
+    /// a fault only loses the text.
+    pub fn append(&self, server: &ServerName, text: &str) {
+        let _ = self.try_append(server, text.as_bytes());
+    }
+
+    /// The end of what a server wrote, from the start of a line; empty when it never wrote. It is
+    /// foreign text, to be shown through [`pegboard_model::Foreign`] only.
+    pub fn read(&self, server: &ServerName) -> StoreResult<String> {
+        let path = self.path(server);
+        let tail = File::open(&path).and_then(|mut file| tail(&mut file));
+        match tail {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(failure::io("read the log", &path, &error)),
+        }
+    }
+
+    /// Drops what a server wrote.
+    pub fn forget(&self, server: &ServerName) -> StoreResult<()> {
+        let path = self.path(server);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failure::io("remove the log", &path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, server: &ServerName) -> PathBuf {
+        self.folder.join(format!("{server}.log"))
+    }
+
+    /// The lock keeps what another process appends from falling between reading the end and cutting.
+    fn try_append(&self, server: &ServerName, text: &[u8]) -> io::Result<()> {
+        let mut file = private::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(self.path(server))?;
+        file.lock()?;
+        let surplus = text.len().saturating_sub(KEPT_BYTES as usize);
+        file.write_all(text.get(surplus..).unwrap_or_default())?;
+        if file.metadata()?.len() > FILE_BYTES_MAX {
+            let kept = tail(&mut file)?;
+            file.set_len(0)?;
+            file.write_all(&kept)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last [`KEPT_BYTES`] of a file; without the first line when that is cut.
+fn tail(file: &mut File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(KEPT_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(KEPT_BYTES).read_to_end(&mut bytes)?;
+    if start > 0
+        && let Some(end) = bytes.iter().position(|byte| *byte == b'\n')
+        && end + 1 < bytes.len()
+    {
+        bytes.drain(..=end);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs() -> (tempfile::TempDir, ServerLogs, ServerName) {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = ServerLogs::open(&StateDir::open(folder.path()).unwrap());
+        (folder, logs, ServerName::parse("github").unwrap())
+    }
+
+    #[test]
+    fn what_was_appended_is_read_until_it_is_forgotten() {
+        let (_folder, logs, server) = logs();
+        assert_eq!(logs.read(&server).unwrap(), "");
+        logs.append(&server, "one\n");
+        logs.append(&server, "two é\n");
+        assert_eq!(logs.read(&server).unwrap(), "one\ntwo é\n");
+        logs.forget(&server).unwrap();
+        logs.forget(&server).unwrap();
+        assert_eq!(logs.read(&server).unwrap(), "");
+    }
+
+    #[test]
+    fn r_sec_01_a_log_stays_small_and_keeps_its_end() {
+        let (folder, logs, server) = logs();
+        for number in 0..20_000 {
+            logs.append(
+                &server,
+                &format!("line {number} of a server that talks much\n"),
+            );
+        }
+        let path = folder.path().join("logs/github.log");
+        assert!(fs::metadata(&path).unwrap().len() <= FILE_BYTES_MAX);
+        let text = logs.read(&server).unwrap();
+        assert!(text.len() as u64 <= KEPT_BYTES && text.len() as u64 > KEPT_BYTES / 2);
+        assert!(text.starts_with("line "), "it starts with a whole line");
+        assert!(text.ends_with("line 19999 of a server that talks much\n"));
+        logs.append(&server, &"é".repeat(200_000));
+        assert!(fs::metadata(&path).unwrap().len() <= FILE_BYTES_MAX);
+        assert!(logs.read(&server).unwrap().ends_with("éé"));
+    }
+
+    #[test]
+    fn several_writers_lose_nothing_of_each_other() {
+        let (_folder, logs, server) = logs();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (logs, server) = (&logs, &server);
+                scope.spawn(move || {
+                    (0..100).for_each(|n| logs.append(server, &format!("{writer}-{n}\n")))
+                });
+            }
+        });
+        assert_eq!(logs.read(&server).unwrap().lines().count(), 400);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_store_k07_logs_are_0600() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, logs, server) = logs();
+        logs.append(&server, "x");
+        let mode = fs::metadata(folder.path().join("logs/github.log"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,288 @@
+//! A server's record as bytes.
+//!
+//! The types here are the format on disk; they stand apart from the model's types, so that a change
+//! there cannot silently change what old bytes mean. Reasons are kept by code, not by position.
+
+use std::borrow::Cow;
+
+use pegboard_model::{
+    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorNote, ExposedName, Fingerprint, Reason,
+    Rejection, ServerInfo, ServerName, ServerRecord, Timestamp, Tool, ToolError,
+};
+use serde::{Deserialize, Serialize};
+
+/// The first byte of every record; a change of the types below raises it.
+pub(crate) const FORMAT: u8 = 1;
+
+/// Why bytes are not a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// A newer version wrote them.
+    Newer,
+    /// They do not have the form.
+    Malformed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRecord<'a> {
+    #[serde(borrow)]
+    server: &'a str,
+    config: [u8; 32],
+    status: u8,
+    discovered_at: Option<u64>,
+    attempted_at: Option<u64>,
+    #[serde(borrow)]
+    last_error: Option<StoredError<'a>>,
+    era: Option<u8>,
+    protocol_version: Option<&'a str>,
+    info: Option<(&'a str, &'a str)>,
+    instructions: Option<&'a str>,
+    ttl_hint_ms: Option<u64>,
+    private: bool,
+    tools: Vec<StoredTool<'a>>,
+    rejections: Vec<StoredError<'a>>,
+}
+
+/// An error of a server, or of one of its tools: about what, the reason's code, and the text.
+#[derive(Serialize, Deserialize)]
+struct StoredError<'a> {
+    subject: &'a str,
+    reason: Cow<'a, str>,
+    text: &'a str,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredTool<'a> {
+    name: &'a str,
+    exposed: &'a str,
+    definition: &'a str,
+    fingerprint: [u8; 32],
+    summary: &'a str,
+    annotations: [Option<bool>; 4],
+    deprecated: bool,
+    tokens: u32,
+}
+
+/// The record as bytes.
+pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
+    postcard::to_extend(&stored(record), vec![FORMAT]).map_err(|error| {
+        let message = format!(
+            "the record of server `{}` could not be encoded: {error}",
+            record.server
+        );
+        ToolError::new(Reason::Internal, message).at_server(&record.server)
+    })
+}
+
+/// The record from its bytes.
+pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, Unreadable> {
+    match bytes.split_first() {
+        Some((&FORMAT, body)) => {
+            let stored = postcard::from_bytes(body).map_err(|_| Unreadable::Malformed)?;
+            restored(stored).ok_or(Unreadable::Malformed)
+        }
+        Some((&format, _)) if format > FORMAT => Err(Unreadable::Newer),
+        _ => Err(Unreadable::Malformed),
+    }
+}
+
+fn stored(record: &ServerRecord) -> StoredRecord<'_> {
+    StoredRecord {
+        server: record.server.as_str(),
+        config: record.config.0,
+        status: status_number(record.status),
+        discovered_at: record.discovered_at.map(|at| at.0),
+        attempted_at: record.attempted_at.map(|at| at.0),
+        last_error: record.last_error.as_ref().map(|error| StoredError {
+            subject: &error.remedy,
+            reason: error.reason.code().into(),
+            text: &error.message,
+        }),
+        era: record.era.map(era_number),
+        protocol_version: record.protocol_version.as_deref(),
+        info: record
+            .info
+            .as_ref()
+            .map(|info| (info.name.as_str(), info.version.as_str())),
+        instructions: record.instructions.as_deref(),
+        ttl_hint_ms: record.ttl_hint_ms,
+        private: record.private,
+        tools: record.tools.iter().map(stored_tool).collect(),
+        rejections: record.rejections.iter().map(stored_rejection).collect(),
+    }
+}
+
+fn stored_rejection(rejection: &Rejection) -> StoredError<'_> {
+    StoredError {
+        subject: &rejection.tool,
+        reason: rejection.reason.code().into(),
+        text: &rejection.detail,
+    }
+}
+
+fn stored_tool(tool: &Tool) -> StoredTool<'_> {
+    let hints = tool.annotations;
+    StoredTool {
+        name: &tool.name,
+        exposed: tool.exposed.as_str(),
+        definition: &tool.definition,
+        fingerprint: tool.fingerprint.0,
+        summary: &tool.summary,
+        annotations: [
+            hints.read_only,
+            hints.destructive,
+            hints.idempotent,
+            hints.open_world,
+        ],
+        deprecated: tool.deprecated,
+        tokens: tool.tokens,
+    }
+}
+
+fn restored(stored: StoredRecord<'_>) -> Option<ServerRecord> {
+    Some(ServerRecord {
+        server: ServerName::parse(stored.server).ok()?,
+        config: ConfigHash(stored.config),
+        status: status_of(stored.status)?,
+        discovered_at: stored.discovered_at.map(Timestamp),
+        attempted_at: stored.attempted_at.map(Timestamp),
+        last_error: stored.last_error.map(|error| ErrorNote {
+            reason: reason_of(&error.reason),
+            message: error.text.to_owned(),
+            remedy: error.subject.to_owned(),
+        }),
+        era: match stored.era {
+            None => None,
+            Some(number) => Some(era_of(number)?),
+        },
+        protocol_version: stored.protocol_version.map(str::to_owned),
+        info: stored.info.map(|(name, version)| ServerInfo {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        }),
+        instructions: stored.instructions.map(str::to_owned),
+        ttl_hint_ms: stored.ttl_hint_ms,
+        private: stored.private,
+        tools: stored
+            .tools
+            .into_iter()
+            .map(restored_tool)
+            .collect::<Option<_>>()?,
+        rejections: stored
+            .rejections
+            .into_iter()
+            .map(restored_rejection)
+            .collect(),
+    })
+}
+
+fn restored_rejection(stored: StoredError<'_>) -> Rejection {
+    Rejection {
+        tool: stored.subject.to_owned(),
+        reason: reason_of(&stored.reason),
+        detail: stored.text.to_owned(),
+    }
+}
+
+fn restored_tool(stored: StoredTool<'_>) -> Option<Tool> {
+    let [read_only, destructive, idempotent, open_world] = stored.annotations;
+    Some(Tool {
+        name: stored.name.to_owned(),
+        exposed: ExposedName::parse(stored.exposed)?,
+        definition: stored.definition.into(),
+        fingerprint: Fingerprint(stored.fingerprint),
+        summary: stored.summary.to_owned(),
+        annotations: Annotations {
+            read_only,
+            destructive,
+            idempotent,
+            open_world,
+        },
+        deprecated: stored.deprecated,
+        tokens: stored.tokens,
+    })
+}
+
+/// A code that a later version no longer has still tells that something failed.
+fn reason_of(code: &str) -> Reason {
+    Reason::ALL
+        .iter()
+        .copied()
+        .find(|reason| reason.code() == code)
+        .unwrap_or(Reason::Internal)
+}
+
+fn status_number(status: DiscoveryStatus) -> u8 {
+    match status {
+        DiscoveryStatus::Never => 0,
+        DiscoveryStatus::Discovering => 1,
+        DiscoveryStatus::Success => 2,
+        DiscoveryStatus::Failed => 3,
+    }
+}
+
+fn status_of(number: u8) -> Option<DiscoveryStatus> {
+    use DiscoveryStatus::{Discovering, Failed, Never, Success};
+    [Never, Discovering, Success, Failed]
+        .into_iter()
+        .find(|status| status_number(*status) == number)
+}
+
+fn era_number(era: Era) -> u8 {
+    match era {
+        Era::Legacy => 0,
+        Era::Modern => 1,
+    }
+}
+
+fn era_of(number: u8) -> Option<Era> {
+    [Era::Legacy, Era::Modern]
+        .into_iter()
+        .find(|era| era_number(*era) == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed() -> ServerRecord {
+        let server = ServerName::parse("github").unwrap();
+        let mut record = ServerRecord::never(server, ConfigHash([3; 32]));
+        record.status = DiscoveryStatus::Failed;
+        record.last_error = Some(ErrorNote {
+            reason: Reason::ServerExited,
+            message: "gone".to_owned(),
+            remedy: "look".to_owned(),
+        });
+        record
+    }
+
+    #[test]
+    fn r_store_k04_bytes_of_another_format_are_told_apart() {
+        let bytes = encode(&failed()).unwrap();
+        assert_eq!(decode(&bytes), Ok(failed()));
+        let newer: Vec<u8> = [&[FORMAT + 1], &bytes[1..]].concat();
+        assert_eq!(decode(&newer), Err(Unreadable::Newer));
+        assert_eq!(decode(&[]), Err(Unreadable::Malformed));
+        for length in 1..bytes.len() {
+            assert_eq!(
+                decode(&bytes[..length]),
+                Err(Unreadable::Malformed),
+                "{length} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn reasons_are_kept_by_code_and_a_lost_code_is_still_a_failure() {
+        let bytes = encode(&failed()).unwrap();
+        let at = bytes
+            .windows(13)
+            .position(|part| part == b"SERVER_EXITED")
+            .unwrap();
+        let mut other = bytes.clone();
+        other[at..at + 13].copy_from_slice(b"SERVER_TIRED!");
+        let decoded = decode(&other).unwrap();
+        assert_eq!(decoded.last_error.unwrap().reason, Reason::Internal);
+    }
+}

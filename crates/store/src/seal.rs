@@ -1,0 +1,27 @@
+//! The mark that only this machine's key can make.
+
+use pegboard_model::{HashKey, ServerName};
+
+/// Separates the key of the seals from every other use of the machine's key.
+const PURPOSE: &str = "pegboard store: seal of a server's record, version 1";
+
+/// Seals records and checks seals.
+pub(crate) struct Sealer(HashKey);
+
+impl Sealer {
+    pub(crate) fn new(key: &HashKey) -> Self {
+        Self(HashKey(blake3::derive_key(PURPOSE, &key.0)))
+    }
+
+    /// The seal of a record. The server's name is covered, so that no record can be moved to another.
+    pub(crate) fn seal(&self, server: &ServerName, body: &[u8]) -> [u8; 32] {
+        self.0.hash([server.as_str().as_bytes(), body])
+    }
+
+    pub(crate) fn fits(&self, server: &ServerName, body: &[u8], seal: &[u8]) -> bool {
+        // The comparison of hashes takes the same time wherever they differ.
+        <[u8; 32]>::try_from(seal).is_ok_and(|seal| {
+            blake3::Hash::from(self.seal(server, body)) == blake3::Hash::from(seal)
+        })
+    }
+}

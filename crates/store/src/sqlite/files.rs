@@ -1,0 +1,299 @@
+//! The database file: opening it, building it, and setting a damaged one aside.
+//!
+//! A file gets its name only when it is complete, and loses it only under a lock, so the ordinary
+//! opening needs neither a lock nor a write.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pegboard_model::{Foreign, Limits, Reason, ToolError};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+
+use super::rows::SealedRecord;
+use super::schema::{self, MIGRATIONS, Version};
+use crate::{StateDir, StoreResult, failure, private};
+
+const DATABASE: &str = "pegboard.db";
+/// What SQLite may put beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// How long a writer waits for the writers of other processes. One record is written in milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Records are large, so large pages save system calls: all of 5 MB is read by some 160 of them.
+const PAGE_BYTES: i64 = 32 * 1024;
+/// Pages in the log before they are moved into the file: 4 MiB.
+const CHECKPOINT_PAGES: i64 = 128;
+/// How often opening starts anew because another process replaced the file in between.
+const OPEN_ATTEMPTS: usize = 20;
+
+/// Where the database and its lock are.
+pub(super) struct Files {
+    folder: PathBuf,
+    database: PathBuf,
+}
+
+/// An open database and the file it belongs to.
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    pub(super) identity: Identity,
+}
+
+/// Which file stands under a name; a file that was set aside and the new one differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(u64, u64);
+
+enum Probe {
+    Ready(Database),
+    Older(Database),
+    Missing,
+    Replaced,
+    Damaged(String),
+}
+
+impl Files {
+    pub(super) fn of(state: &StateDir) -> Self {
+        Self {
+            folder: state.path().to_owned(),
+            database: state.path().join(DATABASE),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.database
+    }
+
+    /// Which file stands there now, if one does.
+    pub(super) fn identity(&self) -> StoreResult<Option<Identity>> {
+        match fs::metadata(&self.database) {
+            Ok(metadata) => Ok(Some(identity_of(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failure::io("look at the store", &self.database, &error)),
+        }
+    }
+
+    /// Opens the database; builds or migrates it when needed, and sets a damaged one aside.
+    pub(super) fn open(&self) -> StoreResult<(Database, Vec<ToolError>)> {
+        if let Probe::Ready(database) = self.probe()? {
+            return Ok((database, Vec::new()));
+        }
+        let _lock = self.lock()?;
+        let mut notices = Vec::new();
+        for _ in 0..OPEN_ATTEMPTS {
+            match self.probe()? {
+                Probe::Ready(database) => return Ok((database, notices)),
+                Probe::Older(mut database) => schema::migrate(&mut database.connection, MIGRATIONS)
+                    .map_err(|e| failure::sqlite("migrate the store", &self.database, &e))?,
+                Probe::Missing => self.build(&[])?,
+                Probe::Replaced => {}
+                Probe::Damaged(why) => notices.push(self.set_aside(&why, 0)?),
+            }
+        }
+        let message = format!(
+            "the store {} keeps changing",
+            failure::shown(&self.database)
+        );
+        Err(ToolError::new(Reason::StoreIo, message))
+    }
+
+    /// Sets the file aside that was found damaged, unless another process did so before, and builds a
+    /// new one with the records that could still be read.
+    pub(super) fn replace(
+        &self,
+        damaged: Identity,
+        why: &str,
+        kept: &[SealedRecord],
+    ) -> StoreResult<Option<ToolError>> {
+        let _lock = self.lock()?;
+        if self.identity()? != Some(damaged) {
+            return Ok(None);
+        }
+        let notice = self.set_aside(why, kept.len())?;
+        self.build(kept)?;
+        Ok(Some(notice))
+    }
+
+    fn probe(&self) -> StoreResult<Probe> {
+        let Some(identity) = self.identity()? else {
+            return Ok(Probe::Missing);
+        };
+        for path in std::iter::once(self.database.clone()).chain(companions(&self.database)) {
+            private::restrict_file(&path)
+                .map_err(|e| failure::io("shut others out of", &path, &e))?;
+        }
+        let probe = match probe_connection(&self.database) {
+            Ok((connection, Version::Current)) => Probe::Ready(Database {
+                connection,
+                identity,
+            }),
+            Ok((connection, Version::Older)) => Probe::Older(Database {
+                connection,
+                identity,
+            }),
+            Ok((_, Version::Newer(number))) => return Err(self.too_new(number)),
+            Ok((_, Version::Absurd)) => Probe::Damaged("it has no believable version".to_owned()),
+            Err(error) if failure::is_damage(&error) => Probe::Damaged(error.to_string()),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+                if self.identity()?.is_none() {
+                    return Ok(Probe::Missing);
+                }
+                return Err(failure::sqlite("open the store", &self.database, &error));
+            }
+            Err(error) => return Err(failure::sqlite("open the store", &self.database, &error)),
+        };
+        Ok(if self.identity()? == Some(identity) {
+            probe
+        } else {
+            Probe::Replaced
+        })
+    }
+
+    /// The lock under which files get and lose the database's name.
+    fn lock(&self) -> StoreResult<File> {
+        let path = self.folder.join(format!("{DATABASE}.lock"));
+        let fault = |e: io::Error| failure::io("lock the store by", &path, &e);
+        let file = private::lock_file(&path).map_err(fault)?;
+        file.lock().map_err(fault)?;
+        Ok(file)
+    }
+
+    /// Builds a complete database under another name and gives it its own at the end. Logs that an
+    /// earlier database left behind must go first, or SQLite would play them into the new one.
+    fn build(&self, records: &[SealedRecord]) -> StoreResult<()> {
+        let new = self.folder.join(format!("{DATABASE}.new"));
+        let fault = |e: io::Error| failure::io("build the store", &self.database, &e);
+        for path in std::iter::once(new.clone())
+            .chain(companions(&new))
+            .chain(companions(&self.database))
+        {
+            remove_if_there(&path).map_err(fault)?;
+        }
+        private::options()
+            .write(true)
+            .create_new(true)
+            .open(&new)
+            .map_err(fault)?;
+        fill(&new, records).map_err(|e| failure::sqlite("build the store", &self.database, &e))?;
+        fs::rename(&new, &self.database).map_err(fault)?;
+        private::sync_folder(&self.folder).map_err(fault)
+    }
+
+    /// Renames the database first: from then on nobody opens it, and its logs can follow.
+    fn set_aside(&self, why: &str, kept: usize) -> StoreResult<ToolError> {
+        let aside = self.free_name();
+        let fault = |e: io::Error| failure::io("set the damaged store aside as", &aside, &e);
+        fs::rename(&self.database, &aside).map_err(fault)?;
+        for (from, to) in companions(&self.database)
+            .into_iter()
+            .zip(companions(&aside))
+        {
+            match fs::rename(from, to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
+                _ => {}
+            }
+        }
+        private::sync_folder(&self.folder).map_err(fault)?;
+        let message = format!(
+            "the store {} was damaged ({}); it was set aside as {}, and a new one holds the {kept} servers \
+             that could still be read",
+            failure::shown(&self.database),
+            Foreign::new(why).shortened(200),
+            failure::shown(&aside),
+        );
+        Ok(ToolError::new(Reason::CacheCorrupt, message))
+    }
+
+    fn free_name(&self) -> PathBuf {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis();
+        let mut number = now;
+        loop {
+            let path = self.folder.join(format!("{DATABASE}.damaged-{number}"));
+            if !path.exists() {
+                return path;
+            }
+            number += 1;
+        }
+    }
+
+    fn too_new(&self, number: i64) -> ToolError {
+        let message = format!(
+            "the store {} has version {number}; this Pegboard knows versions up to {}",
+            failure::shown(&self.database),
+            MIGRATIONS.len(),
+        );
+        ToolError::new(Reason::StoreTooNew, message)
+    }
+}
+
+/// Opens a file and reads its version and schema, writing nothing.
+fn probe_connection(path: &Path) -> rusqlite::Result<(Connection, Version)> {
+    let connection = connect(path)?;
+    let version = schema::version(&connection, MIGRATIONS)?;
+    if version == Version::Current {
+        drop(connection.prepare_cached("SELECT name, body, seal FROM server")?);
+        // The file's rights allow writing, so only a damaged header can forbid it.
+        if connection.is_readonly(MAIN_DB)? {
+            return Ok((connection, Version::Absurd));
+        }
+    }
+    Ok((connection, version))
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // With a write-ahead log, NORMAL keeps every transaction whole even when the power fails; at worst
+    // the newest ones are missing, and those can be discovered again.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // A record is little more than its list of tools, which has a limit; no damaged length may make
+    // SQLite ask for more.
+    let limit = i32::try_from(Limits::default().list_bytes.saturating_mul(2)).unwrap_or(i32::MAX);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
+    Ok(connection)
+}
+
+fn fill(path: &Path, records: &[SealedRecord]) -> rusqlite::Result<()> {
+    let mut connection = connect(path)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    schema::migrate(&mut connection, MIGRATIONS)?;
+    for record in records {
+        record.write(&connection)?;
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+fn companions(path: &Path) -> [PathBuf; 3] {
+    COMPANIONS.map(|suffix| {
+        let mut name = OsString::from(path);
+        name.push(suffix);
+        PathBuf::from(name)
+    })
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn identity_of(metadata: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Identity(metadata.dev(), metadata.ino())
+}
+
+/// Elsewhere an open file cannot be renamed, so the file under the name is the one that is open.
+#[cfg(not(unix))]
+fn identity_of(_metadata: &fs::Metadata) -> Identity {
+    Identity(0, 0)
+}

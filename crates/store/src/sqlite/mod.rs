@@ -1,0 +1,216 @@
+//! The store in one SQLite file.
+
+mod files;
+mod rows;
+mod scan;
+mod schema;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
+use rusqlite::Connection;
+
+use self::files::{Database, Files};
+use self::rows::SealedRecord;
+use self::scan::{Stopped, scan};
+use crate::lead::Leads;
+use crate::seal::Sealer;
+use crate::{Lead, Loaded, StateDir, Store, StoreResult, StoreStats, failure};
+
+/// Notices that wait for the next load; more of them would say nothing new.
+const NOTICES_MAX: usize = 16;
+
+/// Keeps records in `pegboard.db` of a state folder, which several processes may use at once.
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+    leads: Leads,
+}
+
+struct Inner {
+    files: Files,
+    sealer: Sealer,
+    database: Mutex<Database>,
+    /// What a person should know of damage that was met between two loads.
+    notices: Mutex<Vec<ToolError>>,
+}
+
+impl SqliteStore {
+    /// Opens the store of a state folder, building it at the first start. A damaged file is set aside
+    /// under a name that the notices tell.
+    pub fn open(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
+        let sealer = Sealer::new(&state.hash_key()?);
+        let files = Files::of(state);
+        let (database, notices) = files.open()?;
+        let inner = Inner {
+            files,
+            sealer,
+            database: Mutex::new(database),
+            notices: Mutex::default(),
+        };
+        let store = Self {
+            inner: Arc::new(inner),
+            leads: Leads::across_processes(state.locks()),
+        };
+        Ok((store, notices))
+    }
+
+    /// Every record, on the caller's own thread: for start-up, before there is a runtime.
+    pub fn load_now(&self) -> StoreResult<Loaded> {
+        self.inner.load()
+    }
+
+    /// Runs work that waits for the disk or for other processes on a thread that may wait.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let inner = self.inner.clone();
+        match tokio::task::spawn_blocking(move || work(&inner)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ToolError::new(
+                Reason::Internal,
+                "the store's work was broken off",
+            )),
+        }
+    }
+}
+
+impl Inner {
+    fn load(&self) -> StoreResult<Loaded> {
+        let mut database = self.current()?;
+        let mut notices = std::mem::take(&mut *self.waiting_notices());
+        let found = scan(&database.connection, &self.sealer);
+        notices.extend(found.notices);
+        match found.stopped {
+            None => {}
+            Some(Stopped::ByFault(error)) => {
+                return Err(failure::sqlite("read the store", self.files.path(), &error));
+            }
+            Some(Stopped::ByDamage(why)) => {
+                notices.extend(self.rebuild(&mut database, &why, &found.records)?);
+            }
+        }
+        Ok(Loaded {
+            records: found.records,
+            notices,
+        })
+    }
+
+    /// Does something with the database. Damage is met by a new file, and the work is done again there.
+    fn with<T>(
+        &self,
+        doing: &str,
+        work: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> StoreResult<T> {
+        let mut database = self.current()?;
+        let fault = |error: rusqlite::Error| failure::sqlite(doing, self.files.path(), &error);
+        match work(&database.connection) {
+            Err(error) if failure::is_damage(&error) => {
+                let readable = scan(&database.connection, &self.sealer).records;
+                let notice = self.rebuild(&mut database, &error.to_string(), &readable)?;
+                self.note(notice);
+                work(&database.connection).map_err(fault)
+            }
+            other => other.map_err(fault),
+        }
+    }
+
+    /// Puts a new file with the readable records in the place of a damaged one.
+    fn rebuild(
+        &self,
+        database: &mut Database,
+        why: &str,
+        readable: &[ServerRecord],
+    ) -> StoreResult<Option<ToolError>> {
+        let kept: Vec<_> = readable
+            .iter()
+            .map(|record| SealedRecord::new(record, &self.sealer))
+            .collect::<Result<_, _>>()?;
+        let notice = self.files.replace(database.identity, why, &kept)?;
+        self.reopen(database)?;
+        Ok(notice)
+    }
+
+    /// The database that stands under the name now: another process may have replaced it.
+    fn current(&self) -> StoreResult<MutexGuard<'_, Database>> {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.files.identity()? != Some(database.identity) {
+            self.reopen(&mut database)?;
+        }
+        Ok(database)
+    }
+
+    fn reopen(&self, database: &mut Database) -> StoreResult<()> {
+        let (fresh, notices) = self.files.open()?;
+        *database = fresh;
+        self.note(notices);
+        Ok(())
+    }
+
+    fn note(&self, notices: impl IntoIterator<Item = ToolError>) {
+        let mut waiting = self.waiting_notices();
+        let room = NOTICES_MAX.saturating_sub(waiting.len());
+        waiting.extend(notices.into_iter().take(room));
+    }
+
+    fn waiting_notices(&self) -> MutexGuard<'_, Vec<ToolError>> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn load(&self) -> StoreResult<Loaded> {
+        self.run(Inner::load).await
+    }
+
+    async fn load_server(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+    ) -> StoreResult<Option<ServerRecord>> {
+        let (server, config) = (server.clone(), *config);
+        self.run(move |inner| {
+            inner
+                .with("read the store", |connection| {
+                    rows::find(connection, &inner.sealer, &server, &config)
+                })?
+                .transpose()
+        })
+        .await
+    }
+
+    async fn save(&self, record: &ServerRecord) -> StoreResult<()> {
+        let record = record.clone();
+        self.run(move |inner| {
+            let sealed = SealedRecord::new(&record, &inner.sealer)?;
+            inner.with("write to the store", |connection| sealed.write(connection))
+        })
+        .await
+    }
+
+    async fn forget(&self, server: &ServerName) -> StoreResult<bool> {
+        let server = server.clone();
+        self.run(move |inner| {
+            inner.with("write to the store", |connection| {
+                rows::forget(connection, &server)
+            })
+        })
+        .await
+    }
+
+    async fn clear(&self) -> StoreResult<usize> {
+        self.run(|inner| inner.with("clear the store", rows::clear))
+            .await
+    }
+
+    async fn stats(&self) -> StoreResult<StoreStats> {
+        self.run(|inner| inner.with("read the store", rows::stats))
+            .await
+    }
+
+    async fn lead(&self, server: &ServerName) -> StoreResult<Lead> {
+        self.leads.take(server).await
+    }
+}

@@ -1,0 +1,85 @@
+//! Reading everything, as a start does.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::{ConfigHash, ServerName, ServerRecord, ToolError};
+use rusqlite::{Connection, ErrorCode};
+
+use super::rows::{self, RawRow};
+use crate::failure;
+use crate::seal::Sealer;
+
+/// What a reading of all rows found, up to the place where the file is damaged.
+#[derive(Default)]
+pub(super) struct Scan {
+    /// The sound records, sorted by server.
+    pub(super) records: Vec<ServerRecord>,
+    /// Why others were left out.
+    pub(super) notices: Vec<ToolError>,
+    /// Why the rest could not be read.
+    pub(super) stopped: Option<Stopped>,
+}
+
+pub(super) enum Stopped {
+    ByDamage(String),
+    ByFault(rusqlite::Error),
+}
+
+type Opened = Result<ServerRecord, ToolError>;
+
+/// Reads every row.
+pub(super) fn scan(connection: &Connection, sealer: &Sealer) -> Scan {
+    let mut opened = Vec::new();
+    let outcome = read_rows(connection, sealer, &mut opened);
+    let mut scan = sorted(opened);
+    if let Err(error) = outcome {
+        scan.stopped = Some(match error.sqlite_error_code() {
+            _ if failure::is_damage(&error) => Stopped::ByDamage(error.to_string()),
+            // Nothing so large was ever written, so a length in the file is wrong.
+            Some(ErrorCode::TooBig) => Stopped::ByDamage(error.to_string()),
+            _ => Stopped::ByFault(error),
+        });
+    }
+    scan
+}
+
+/// Opens each row where SQLite holds it: fresh memory costs more than checking and decoding.
+fn read_rows(
+    connection: &Connection,
+    sealer: &Sealer,
+    opened: &mut Vec<Opened>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT name, body, seal FROM server")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let raw = RawRow::of(row)?;
+        opened.push(raw.map_or_else(|| Err(rows::shapeless()), |raw| raw.open(sealer)));
+    }
+    Ok(())
+}
+
+fn sorted(opened: Vec<Opened>) -> Scan {
+    let mut scan = Scan::default();
+    let mut found: BTreeMap<(ServerName, ConfigHash), ServerRecord> = BTreeMap::new();
+    for outcome in opened {
+        match outcome {
+            Err(notice) => scan.notices.push(notice),
+            Ok(record) => {
+                let key = (record.server.clone(), record.config);
+                if let Some(other) = found.get(&key) {
+                    // The index keeps definitions unique; two rows of one mean that it is broken.
+                    scan.stopped = Some(Stopped::ByDamage(
+                        "two records of one definition".to_owned(),
+                    ));
+                    if other.attempted_at >= record.attempted_at {
+                        continue;
+                    }
+                }
+                found.insert(key, record);
+            }
+        }
+    }
+    scan.notices.sort_by(|a, b| a.message.cmp(&b.message));
+    scan.records = found.into_values().collect();
+    scan
+}

@@ -1,0 +1,123 @@
+//! The tables, and how older files become current ones.
+
+use rusqlite::Connection;
+
+/// Each step leads from the version of its position to the next; steps are only ever added.
+pub(super) const MIGRATIONS: &[&str] = &["CREATE TABLE server (
+         id INTEGER PRIMARY KEY,
+         name TEXT NOT NULL,
+         config BLOB NOT NULL,
+         attempted_at INTEGER,
+         discovered_at INTEGER,
+         tools INTEGER NOT NULL,
+         body BLOB NOT NULL,
+         seal BLOB NOT NULL,
+         UNIQUE (name, config)
+     ) STRICT"];
+
+/// Versions up to here may come from a newer Pegboard; anything above is a damaged number.
+const BELIEVABLE_VERSIONS: i64 = 9_999;
+
+/// What a file's version number says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Current,
+    Older,
+    Newer(i64),
+    /// No Pegboard wrote it: a file gets its name only when it has a version.
+    Absurd,
+}
+
+/// Reads the version against a list of migrations.
+pub(super) fn version(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<Version> {
+    let number = number(connection)?;
+    let current = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    Ok(match number {
+        _ if number == current => Version::Current,
+        1.. if number < current => Version::Older,
+        1..=BELIEVABLE_VERSIONS => Version::Newer(number),
+        _ => Version::Absurd,
+    })
+}
+
+/// Runs the steps that are missing, all or none.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let done = usize::try_from(number(&transaction)?).unwrap_or(0);
+    for step in migrations.iter().skip(done) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(migrations.len()).unwrap_or(i64::MAX),
+    )?;
+    transaction.commit()
+}
+
+fn number(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_store_k04_older_files_are_migrated_step_by_step() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let steps = [
+            "CREATE TABLE a (x)",
+            "ALTER TABLE a ADD COLUMN y",
+            "ALTER TABLE a ADD COLUMN z",
+        ];
+        assert_eq!(version(&connection, &steps).unwrap(), Version::Absurd);
+        migrate(&mut connection, &steps[..1]).unwrap();
+        assert_eq!(version(&connection, &steps[..1]).unwrap(), Version::Current);
+        assert_eq!(version(&connection, &steps).unwrap(), Version::Older);
+        migrate(&mut connection, &steps).unwrap();
+        connection
+            .execute("INSERT INTO a (x, y, z) VALUES (1, 2, 3)", [])
+            .unwrap();
+        assert_eq!(
+            version(&connection, &steps[..2]).unwrap(),
+            Version::Newer(3)
+        );
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_old_version() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, &["CREATE TABLE a (x)"]).unwrap();
+        let steps = ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "nonsense"];
+        migrate(&mut connection, &steps).unwrap_err();
+        assert_eq!(version(&connection, &steps[..1]).unwrap(), Version::Current);
+        assert!(
+            connection.prepare("SELECT * FROM b").is_err(),
+            "the second step was undone"
+        );
+    }
+
+    #[test]
+    fn an_absurd_version_is_damage_not_the_future() {
+        let connection = Connection::open_in_memory().unwrap();
+        for (number, expected) in [
+            (1, Version::Current),
+            (2, Version::Newer(2)),
+            (9_999, Version::Newer(9_999)),
+            (16_777_217, Version::Absurd),
+            (-1, Version::Absurd),
+            (0, Version::Absurd),
+        ] {
+            connection
+                .pragma_update(None, "user_version", number)
+                .unwrap();
+            assert_eq!(
+                version(&connection, MIGRATIONS).unwrap(),
+                expected,
+                "{number}"
+            );
+        }
+    }
+}

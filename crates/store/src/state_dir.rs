@@ -1,0 +1,172 @@
+//! The folder of all that lasts, and the one key in it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use pegboard_model::{HashKey, Reason, ToolError};
+
+use crate::{StoreResult, failure, private};
+
+const KEY_FILE: &str = "hash.key";
+const LOCK_FOLDER: &str = "locks";
+const LOG_FOLDER: &str = "logs";
+
+/// The folder of all that lasts: 0700; files 0600.
+#[derive(Clone, Debug)]
+pub struct StateDir {
+    path: PathBuf,
+}
+
+impl StateDir {
+    /// Opens the folder, making it and its parts where they are missing.
+    pub fn open(path: &Path) -> StoreResult<Self> {
+        for folder in [
+            path.to_path_buf(),
+            path.join(LOCK_FOLDER),
+            path.join(LOG_FOLDER),
+        ] {
+            private::ensure_folder(&folder)
+                .map_err(|e| failure::io("prepare the folder", &folder, &e))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The key of every config hash and every seal on this machine, minted at the first call. Processes
+    /// that start for the first time together all get the same one.
+    pub fn hash_key(&self) -> StoreResult<HashKey> {
+        let path = self.path.join(KEY_FILE);
+        let fault = |e: io::Error| failure::io("use the key", &path, &e);
+        match read_key(&path).map_err(fault)? {
+            Found::Key(key) => return Ok(key),
+            Found::Missing => mint_key(&self.path, &path).map_err(fault)?,
+            Found::Damaged => {}
+        }
+        match read_key(&path).map_err(fault)? {
+            Found::Key(key) => Ok(key),
+            Found::Missing | Found::Damaged => Err(damaged_key(&path)),
+        }
+    }
+
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.path.join(LOCK_FOLDER)
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.path.join(LOG_FOLDER)
+    }
+}
+
+enum Found {
+    Key(HashKey),
+    Missing,
+    Damaged,
+}
+
+fn read_key(path: &Path) -> io::Result<Found> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) => return Err(error),
+    };
+    private::restrict_file(path)?;
+    Ok(<[u8; 32]>::try_from(bytes).map_or(Found::Damaged, |key| Found::Key(HashKey(key))))
+}
+
+/// The key gets its name only when it is whole and on disk, and only if no other process was first.
+fn mint_key(folder: &Path, path: &Path) -> io::Result<()> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&key)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => private::sync_folder(folder),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// Replacing the key silently would void every agreement to run a server; a person decides that.
+fn damaged_key(path: &Path) -> ToolError {
+    let path = failure::shown(path);
+    ToolError::new(
+        Reason::StoreIo,
+        format!("the key {path} does not have 32 bytes"),
+    )
+    .with_remedy(format!(
+        "Restore {path}, or delete it and agree to project servers again with `pegboard trust`."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_disc_05_the_key_is_minted_once_even_when_many_start_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|_| scope.spawn(|| state.hash_key().unwrap().0))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        assert_ne!(keys[0], [0; 32]);
+        assert_eq!(fs::read(folder.path().join(KEY_FILE)).unwrap(), keys[0]);
+        let others = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(others, 3, "only `locks`, `logs` and the key are left");
+    }
+
+    #[test]
+    fn a_damaged_key_is_reported_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        fs::write(folder.path().join(KEY_FILE), b"short").unwrap();
+        let error = state.hash_key().unwrap_err();
+        assert_eq!(error.reason, Reason::StoreIo);
+        assert!(error.remedy.contains("hash.key"), "{}", error.remedy);
+        assert_eq!(fs::read(folder.path().join(KEY_FILE)).unwrap(), b"short");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_store_k07_folders_are_0700_and_the_key_0600_also_when_they_were_wider() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("a/b");
+        fs::create_dir_all(&root).unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+        let state = StateDir::open(&root).unwrap();
+        let key = state.hash_key().unwrap();
+        fs::set_permissions(root.join(KEY_FILE), fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(state.hash_key().unwrap().0, key.0);
+        assert_eq!(mode(&root.join(KEY_FILE)), 0o600);
+        for path in [root.clone(), state.locks(), state.logs()] {
+            assert_eq!(mode(&path), 0o700, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = StateDir::open(&file.join("state")).unwrap_err();
+        assert_eq!(error.reason, Reason::StoreIo);
+        assert!(error.message.contains("file/state"), "{}", error.message);
+    }
+}

@@ -1,0 +1,69 @@
+//! What happens to the process itself: its start, its end, and what it leaves behind.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use pegboard_testkit::script::{Grandchild, Moment};
+use pegboard_testkit::{Script, note};
+
+use crate::output;
+
+/// Everything a server does before it reads its first message.
+pub(crate) fn begin(script: &Script) {
+    if let Some(file) = &script.count_file {
+        let _ = note(file, &format!("start {}", std::process::id()));
+    }
+    if let Some(kind) = script.process.grandchild {
+        leave_grandchild(kind);
+    }
+    if script.process.stderr_env {
+        for (key, value) in std::env::vars_os() {
+            let line = format!("{}={}\n", key.to_string_lossy(), value.to_string_lossy());
+            output::to_stderr(line.as_bytes());
+        }
+    }
+    if script.process.stderr_bytes > 0 {
+        output::flood(script.process.stderr_bytes, &mut std::io::stderr().lock());
+    }
+    pause(script.start_delay_ms);
+    if script
+        .crash
+        .is_some_and(|crash| crash.when == Moment::Start)
+    {
+        crash(script);
+    }
+}
+
+/// Ends the process as the script says.
+pub(crate) fn crash(script: &Script) -> ! {
+    std::process::exit(script.crash.map_or(1, |crash| crash.code))
+}
+
+/// Waits; zero is no wait at all.
+pub(crate) fn pause(ms: u64) {
+    if ms > 0 {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Stands still until the process is killed.
+pub(crate) fn stand_still() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+fn leave_grandchild(kind: Grandchild) {
+    let mut command = match kind {
+        Grandchild::SameGroup => Command::new("sleep"),
+        Grandchild::OwnSession => {
+            let mut command = Command::new("setsid");
+            command.arg("sleep");
+            command
+        }
+    };
+    // Standard output and error are inherited, so that the pipes stay open after the server ended.
+    if let Err(error) = command.arg("1000").stdin(Stdio::null()).spawn() {
+        output::to_stderr(format!("no grandchild: {error}\n").as_bytes());
+    }
+}

@@ -1,0 +1,151 @@
+//! A response, and the wrong shapes it can be given on its way out.
+
+use serde_json::{Value, json};
+
+use pegboard_testkit::script::Shape;
+
+use crate::output::nested;
+
+/// What a request is answered with.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Result(Value),
+    Error {
+        code: i64,
+        message: String,
+        data: Value,
+    },
+}
+
+impl Body {
+    /// An error without data.
+    pub(crate) fn error(code: i64, message: impl Into<String>) -> Self {
+        Self::Error {
+            code,
+            message: message.into(),
+            data: Value::Null,
+        }
+    }
+
+    /// The code, when it is an error.
+    pub(crate) fn code(&self) -> Option<i64> {
+        match self {
+            Self::Result(_) => None,
+            Self::Error { code, .. } => Some(*code),
+        }
+    }
+
+    fn text(&self) -> (&'static str, String) {
+        match self {
+            Self::Result(value) => ("result", value.to_string()),
+            Self::Error {
+                code,
+                message,
+                data,
+            } => {
+                let mut error = json!({"code": code, "message": message});
+                if !data.is_null() {
+                    error["data"] = data.clone();
+                }
+                ("error", error.to_string())
+            }
+        }
+    }
+}
+
+/// The bytes of a response without the line break; several lines where the shape wants them.
+pub(crate) fn render<'a>(
+    id: &Value,
+    body: &Body,
+    shapes: impl Iterator<Item = &'a Shape>,
+) -> Vec<u8> {
+    let (key, text) = body.text();
+    let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text}}}"#);
+    for shape in shapes {
+        frame = match shape {
+            Shape::Error(code) => {
+                let error = json!({"code": code, "message": "this server fails on purpose"});
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+            }
+            Shape::WrongId => format!(r#"{{"jsonrpc":"2.0","id":4242424242,"{key}":{text}}}"#),
+            Shape::Twice => format!("{frame}\n{frame}"),
+            Shape::TextId => format!(r#"{{"jsonrpc":"2.0","id":"{id}","{key}":{text}}}"#),
+            Shape::Both => format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text},"error":{{"code":-1,"message":"both"}}}}"#
+            ),
+            Shape::Neither => format!(r#"{{"jsonrpc":"2.0","id":{id}}}"#),
+            Shape::Result(value) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#),
+            Shape::Deep(levels) => {
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{}}}}}"#,
+                    nested(*levels)
+                )
+            }
+            Shape::Bytes(bytes) => filled_up(&frame, *bytes),
+            Shape::CrLf => format!("{frame}\r"),
+            Shape::DuplicateKey => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{{"tools":[]}},"{key}":{text}}}"#)
+            }
+            Shape::NoVersion => format!(r#"{{"id":{id},"{key}":{text}}}"#),
+            Shape::Batch => format!("[{frame}]"),
+            Shape::NotUtf8 => {
+                let mut bytes = frame.into_bytes();
+                bytes.push(0xff);
+                return bytes;
+            }
+        };
+    }
+    frame.into_bytes()
+}
+
+/// The frame with one more field in its result, so that it has so many bytes with the line break.
+fn filled_up(frame: &str, bytes: usize) -> String {
+    let Some(head) = frame.strip_suffix("}}") else {
+        return frame.to_owned();
+    };
+    let field = r#","padding":"""#;
+    let missing = bytes.saturating_sub(frame.len() + field.len() + 1);
+    format!(r#"{head},"padding":"{}"}}}}"#, "p".repeat(missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(shape: Shape, expected: &str) {
+        let body = Body::Result(json!({"a": 1}));
+        let bytes = render(&json!(5), &body, std::iter::once(&shape));
+        assert_eq!(String::from_utf8_lossy(&bytes), expected);
+    }
+
+    #[test]
+    fn every_shape_is_the_wrong_one_it_says() {
+        check(Shape::Neither, r#"{"jsonrpc":"2.0","id":5}"#);
+        check(
+            Shape::TextId,
+            r#"{"jsonrpc":"2.0","id":"5","result":{"a":1}}"#,
+        );
+        check(
+            Shape::Batch,
+            r#"[{"jsonrpc":"2.0","id":5,"result":{"a":1}}]"#,
+        );
+        check(
+            Shape::Deep(2),
+            r#"{"jsonrpc":"2.0","id":5,"result":{"tools":[[]]}}"#,
+        );
+        check(
+            Shape::CrLf,
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"a\":1}}\r",
+        );
+    }
+
+    #[test]
+    fn a_line_has_exactly_the_bytes_it_was_told() {
+        for bytes in [100, 101, 5_000] {
+            let body = Body::Result(json!({"a": 1}));
+            let line = render(&json!(5), &body, std::iter::once(&Shape::Bytes(bytes)));
+            assert_eq!(line.len() + 1, bytes);
+            assert!(serde_json::from_slice::<Value>(&line).is_ok());
+        }
+    }
+}

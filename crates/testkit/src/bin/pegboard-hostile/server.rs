@@ -1,0 +1,208 @@
+//! The protocol side of the server: which request gets which answer, whatever carries it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+use pegboard_testkit::script::{Era, Probe, Shape};
+use pegboard_testkit::{Script, note};
+
+use crate::response::Body;
+use crate::{calling, listing};
+
+/// The first revision in which every request stands alone.
+pub(crate) const MODERN: &str = "2026-07-28";
+/// The last revision that begins with `initialize`.
+const LEGACY: &str = "2025-11-25";
+/// Where a modern request names its revision.
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A server: its script and what it remembers.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) script: Script,
+    /// The number of the last listing.
+    pub(crate) listing: AtomicU32,
+    messages: AtomicU32,
+    initialized: AtomicBool,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Answer(Body),
+    Silence,
+    Exit,
+}
+
+impl Server {
+    pub(crate) fn new(script: Script) -> Self {
+        Self {
+            script,
+            listing: AtomicU32::new(0),
+            messages: AtomicU32::new(0),
+            initialized: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts a message and says which one it is, from 1.
+    pub(crate) fn count(&self, method: &str) -> u32 {
+        if let (true, Some(file)) = (self.script.count_methods, &self.script.count_file) {
+            let _ = note(file, &format!("got {method}"));
+        }
+        self.messages.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Whether the server has stopped answering.
+    pub(crate) fn hangs(&self, method: &str, number: u32) -> bool {
+        self.script
+            .hang
+            .is_some_and(|when| when.is_met_by(method, number))
+    }
+
+    /// Whether the server ends at this message.
+    pub(crate) fn crashes(&self, method: &str, number: u32) -> bool {
+        self.script
+            .crash
+            .is_some_and(|crash| crash.when.is_met_by(method, number))
+    }
+
+    /// The wrong shapes of the answer to a message.
+    pub(crate) fn shapes(&self, method: &str, number: u32) -> impl Iterator<Item = &Shape> {
+        let matching = self
+            .script
+            .answers
+            .iter()
+            .filter(move |fault| fault.when.is_met_by(method, number));
+        matching.map(|fault| &fault.shape)
+    }
+
+    /// What becomes of a request. Over HTTP nobody can tell whether a conversation was opened.
+    pub(crate) fn handle(&self, method: &str, params: &Value, told: &[String]) -> Outcome {
+        let modern = is_modern(params);
+        match method {
+            "server/discover" if self.script.era == Era::Legacy => self.refuse_probe(),
+            "initialize" if self.script.era != Era::Modern => {
+                Outcome::Answer(self.initialize(params))
+            }
+            "initialize" => Outcome::Answer(self.unsupported(&params["protocolVersion"])),
+            _ if modern && self.script.era != Era::Legacy => {
+                Outcome::Answer(self.handle_modern(method, params, told))
+            }
+            _ if self.script.era == Era::Modern => Outcome::Answer(Body::error(
+                -32602,
+                "`_meta` does not name a protocol version",
+            )),
+            _ if !self.initialized.load(Ordering::SeqCst) => Outcome::Answer(Body::error(
+                -32602,
+                "received a request before initialization",
+            )),
+            _ => Outcome::Answer(self.common(method, params, told, false)),
+        }
+    }
+
+    fn refuse_probe(&self) -> Outcome {
+        match self.script.probe {
+            Probe::MethodNotFound => Outcome::Answer(Body::error(-32601, "Method not found")),
+            Probe::InvalidParams => {
+                Outcome::Answer(Body::error(-32602, "Invalid request parameters"))
+            }
+            Probe::Silent => Outcome::Silence,
+            Probe::Exit => Outcome::Exit,
+        }
+    }
+
+    fn initialize(&self, params: &Value) -> Body {
+        self.initialized.store(true, Ordering::SeqCst);
+        let asked = params["protocolVersion"].as_str().unwrap_or(LEGACY);
+        let version = self
+            .script
+            .protocol_version
+            .as_deref()
+            .unwrap_or(match asked {
+                "2024-11-05" | "2025-03-26" | "2025-06-18" => asked,
+                _ => LEGACY,
+            });
+        let mut result = json!({
+            "protocolVersion": version,
+            "capabilities": {"tools": {"listChanged": self.script.list_changed.is_some()}},
+            "serverInfo": server_info(),
+        });
+        if let Some(instructions) = &self.script.instructions {
+            result["instructions"] = json!(instructions);
+        }
+        Body::Result(result)
+    }
+
+    fn handle_modern(&self, method: &str, params: &Value, told: &[String]) -> Body {
+        let version = &params["_meta"][META_VERSION];
+        if !self
+            .supported()
+            .iter()
+            .any(|supported| version == supported)
+        {
+            return self.unsupported(version);
+        }
+        if !params["_meta"][META_CAPABILITIES].is_object() {
+            return Body::error(-32602, "`_meta` does not name the client's capabilities");
+        }
+        let body = match method {
+            "server/discover" => Body::Result(json!({
+                "supportedVersions": self.supported(),
+                "capabilities": {"tools": {"listChanged": self.script.list_changed.is_some()}},
+                "instructions": self.script.instructions.clone().unwrap_or_default(),
+                "ttlMs": 0,
+                "cacheScope": "public",
+            })),
+            _ => self.common(method, params, told, true),
+        };
+        match body {
+            Body::Result(mut result) => {
+                if result.get("resultType").is_none() {
+                    result["resultType"] = json!("complete");
+                }
+                result["_meta"][META_SERVER] = server_info();
+                Body::Result(result)
+            }
+            error => error,
+        }
+    }
+
+    fn common(&self, method: &str, params: &Value, told: &[String], modern: bool) -> Body {
+        match method {
+            "tools/list" => listing::list(self, params, modern),
+            "tools/call" => calling::call(self, params, told),
+            "ping" if !modern => Body::Result(json!({})),
+            _ => Body::error(-32601, format!("Method not found: {method}")),
+        }
+    }
+
+    fn supported(&self) -> Vec<String> {
+        self.script
+            .supported_versions
+            .clone()
+            .unwrap_or_else(|| vec![MODERN.to_owned()])
+    }
+
+    fn unsupported(&self, requested: &Value) -> Body {
+        Body::Error {
+            code: -32022,
+            message: "Unsupported protocol version".to_owned(),
+            data: json!({"supported": self.supported(), "requested": requested}),
+        }
+    }
+}
+
+/// Whether a request names its revision itself.
+pub(crate) fn is_modern(params: &Value) -> bool {
+    params
+        .get("_meta")
+        .and_then(|meta| meta.get(META_VERSION))
+        .is_some()
+}
+
+fn server_info() -> Value {
+    json!({"name": "pegboard-hostile", "version": env!("CARGO_PKG_VERSION")})
+}

@@ -1,0 +1,35 @@
+//! What the tests of every other crate lean on: a clock that stands still, specs in one line, waiting
+//! without sleeping, counting processes, and two MCP servers of our own (`pegboard-hostile`, which
+//! misbehaves as its [`Script`] says, and `pegboard-replay`, which serves a recorded tool list).
+//!
+//! Invariant: for tests only. A set-up that is wrong panics with a sentence that says what is wrong.
+//! Invariant: the binaries are synchronous, need no async runtime and start in a few milliseconds.
+//! Invariant: no fixed sleeps as synchronisation, no fixed ports, nothing left behind.
+
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a broken test set-up has to stop the test, with a sentence that says why"
+)]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "reading a JSON value by key gives null, never a panic"
+)]
+
+mod binary;
+mod clock;
+mod counts;
+mod hostile_http;
+mod process;
+pub mod script;
+mod spec;
+mod wait;
+
+pub use binary::binary;
+pub use clock::FakeClock;
+pub use counts::{methods_in, note, starts_in};
+pub use hostile_http::HostileHttp;
+pub use process::{is_alive, own_peak_rss_kib, own_rss_kib, processes_with_marker, rss_kib};
+pub use script::Script;
+pub use spec::{http_spec, server, stdio_spec, tool_json, with_env};
+pub use wait::{wait_until, wait_until_sync};

@@ -1,0 +1,209 @@
+//! One way to run a hostile server through `pegboard-upstream` and look at what is left.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use pegboard_model::{Limits, NoSecrets, Reason, ServerSpec, ToolError, ToolResult};
+use pegboard_testkit::{Script, processes_with_marker, wait_until, with_env};
+use pegboard_upstream::{
+    CallOptions, CallOutcome, ClientInfo, Connect, ConnectHint, Connector, NoLogs, Setup,
+    ToolListing, Upstream,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The time a server has in these tests, for the opening and for the list.
+pub(crate) const BUDGET: Duration = Duration::from_secs(3);
+/// What the test machine may add to any limit.
+pub(crate) const SLACK: Duration = Duration::from_secs(8);
+
+pub(crate) fn connector() -> Connector {
+    connector_with(Limits::default())
+}
+
+pub(crate) fn connector_with(limits: Limits) -> Connector {
+    Connector::new(Setup {
+        limits,
+        secrets: Arc::new(NoSecrets),
+        environment: std::env::vars().collect(),
+        env_allow: Vec::new(),
+        logs: Arc::new(NoLogs),
+        client: ClientInfo {
+            name: "pegboard-test".to_owned(),
+            version: "1".to_owned(),
+        },
+    })
+}
+
+/// A server with a text of its own in its environment, by which everything it starts is found again.
+pub(crate) struct Marked {
+    pub(crate) spec: ServerSpec,
+    marker: String,
+}
+
+impl Marked {
+    pub(crate) fn new(script: &Script) -> Self {
+        Self::of(script.stdio_spec("bad"))
+    }
+
+    pub(crate) fn of(mut spec: ServerSpec) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+        let marker = format!("pegboard-hostile-test-{}-{number}-end", std::process::id());
+        spec.timeouts.discovery = BUDGET;
+        spec.timeouts.connect = BUDGET;
+        Self {
+            spec: with_env(spec, "PEGBOARD_TEST_MARKER", &marker),
+            marker,
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> ToolResult<Arc<dyn Upstream>> {
+        self.connect_with(&connector(), &ConnectHint::default())
+            .await
+    }
+
+    pub(crate) async fn connect_with(
+        &self,
+        connector: &Connector,
+        hint: &ConnectHint,
+    ) -> ToolResult<Arc<dyn Upstream>> {
+        connector.connect(&self.spec, hint, BUDGET).await
+    }
+
+    /// The processes of this server that are there now.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        processes_with_marker(&self.marker)
+    }
+
+    pub(crate) async fn leaves_nothing(&self) {
+        wait_until(
+            "no process of the server is left",
+            Duration::from_secs(5),
+            || self.processes().is_empty(),
+        )
+        .await;
+    }
+}
+
+/// Opens, lists and ends a conversation.
+pub(crate) async fn list_with(connector: &Connector, spec: &ServerSpec) -> ToolResult<ToolListing> {
+    let upstream = connector
+        .connect(spec, &ConnectHint::default(), BUDGET)
+        .await?;
+    let listed = upstream.list_tools().await;
+    upstream.close().await;
+    listed
+}
+
+/// Lists a hostile server beside a good one: the good one answers, nothing is left, and time is bounded.
+pub(crate) async fn list(script: &Script) -> ToolResult<ToolListing> {
+    list_limited(script, Limits::default()).await
+}
+
+pub(crate) async fn list_limited(script: &Script, limits: Limits) -> ToolResult<ToolListing> {
+    let bad = Marked::new(script);
+    let good = Marked::new(&Script::new().tools(["fine"]));
+    let (connector, started) = (connector_with(limits), Instant::now());
+    let good_listing = async {
+        let listed = list_with(&connector, &good.spec).await;
+        (listed, started.elapsed())
+    };
+    let (listed, (fine, took)) = tokio::join!(list_with(&connector, &bad.spec), good_listing);
+    // The opening and the list have a limit each, and a stubborn process is given its grace.
+    assert!(
+        started.elapsed() < 2 * BUDGET + SLACK,
+        "took {:?}",
+        started.elapsed()
+    );
+    assert_eq!(
+        names(&fine.expect("the other server is unaffected")),
+        ["fine"]
+    );
+    assert!(took < SLACK, "the other server took {took:?}");
+    bad.leaves_nothing().await;
+    good.leaves_nothing().await;
+    listed
+}
+
+pub(crate) fn names(listing: &ToolListing) -> Vec<String> {
+    let name = |tool: &RawValue| -> String {
+        let tool: Value = serde_json::from_str(tool.get()).expect("a definition is JSON");
+        tool["name"].as_str().unwrap_or("?").to_owned()
+    };
+    listing.tools.iter().map(|tool| name(tool)).collect()
+}
+
+/// Checks that a list fails for one of these reasons, and that the error says what it should.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(outcome: ToolResult<T>, reasons: &[Reason]) -> ToolError {
+    match outcome {
+        Ok(value) => panic!("expected {reasons:?}, got {value:?}"),
+        Err(error) => {
+            assert!(
+                reasons.contains(&error.reason),
+                "expected {reasons:?}, got {error:?}"
+            );
+            assert!(
+                error.server.is_some(),
+                "the error names its server: {error:?}"
+            );
+            assert!(
+                !error.remedy.is_empty(),
+                "the error says the next step: {error:?}"
+            );
+            assert!(
+                !error.message.contains(['\u{1b}', '\u{0}']),
+                "raw control characters: {error:?}"
+            );
+            error
+        }
+    }
+}
+
+pub(crate) async fn call(
+    upstream: &dyn Upstream,
+    tool: &str,
+    arguments: Value,
+) -> ToolResult<CallOutcome> {
+    call_within(upstream, tool, arguments, Duration::from_secs(10)).await
+}
+
+pub(crate) async fn call_within(
+    upstream: &dyn Upstream,
+    tool: &str,
+    arguments: Value,
+    limit: Duration,
+) -> ToolResult<CallOutcome> {
+    let arguments = RawValue::from_string(arguments.to_string()).expect("arguments are JSON");
+    upstream
+        .call(tool, &arguments, CallOptions::within(limit))
+        .await
+}
+
+/// The result of a call as a value.
+pub(crate) fn value(outcome: &CallOutcome) -> Value {
+    serde_json::from_str(outcome.result.get()).expect("a result is JSON")
+}
+
+/// Runs the cases of a table side by side, because most of them wait for a time-out.
+pub(crate) async fn side_by_side<F>(cases: impl IntoIterator<Item = F>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut running: tokio::task::JoinSet<()> = cases.into_iter().collect();
+    while let Some(ended) = running.join_next().await {
+        ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    }
+}
+
+/// The first text of a result.
+pub(crate) fn text(outcome: &CallOutcome) -> String {
+    value(outcome)["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}

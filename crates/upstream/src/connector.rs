@@ -1,0 +1,128 @@
+//! Opens a conversation with any configured server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pegboard_model::{Limits, SecretLookup, ServerSpec, ToolResult, Transport};
+
+use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
+use crate::dialect::ClientInfo;
+use crate::http::HttpOpening;
+use crate::http::open::Clients;
+use crate::resolve::Resolver;
+use crate::stdio::StdioOpening;
+use crate::talk::{Doubts, TalkSetup};
+use crate::wording::Wording;
+
+/// What all conversations share.
+pub struct Setup {
+    /// The limits on what servers send.
+    pub limits: Limits,
+    /// Where kept secrets come from.
+    pub secrets: Arc<dyn SecretLookup>,
+    /// The whole environment of this process; servers get the allow-listed part.
+    pub environment: BTreeMap<String, String>,
+    /// More names that every server gets.
+    pub env_allow: Vec<String>,
+    /// Where stderr lines go.
+    pub logs: Arc<dyn LogSink>,
+    /// Who we say we are.
+    pub client: ClientInfo,
+}
+
+/// Starts servers, or reaches them by HTTP.
+pub struct Connector {
+    setup: Setup,
+    clients: Clients,
+    doubts: Arc<Doubts>,
+}
+
+impl Connector {
+    /// A connector for any number of servers.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            clients: Clients::default(),
+            doubts: Arc::default(),
+        }
+    }
+
+    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>) -> TalkSetup {
+        TalkSetup {
+            wording: Wording {
+                server: spec.name.clone(),
+                redactor: Arc::new(resolver.redactor),
+                text_bytes: self.setup.limits.error_text_bytes,
+            },
+            limits: self.setup.limits.clone(),
+            client: self.setup.client.clone(),
+            list_time: spec.timeouts.discovery,
+            hash: spec.hash,
+            doubts: Arc::clone(&self.doubts),
+        }
+    }
+}
+
+#[async_trait]
+impl Connect for Connector {
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        hint: &ConnectHint,
+        budget: Duration,
+    ) -> ToolResult<Arc<dyn Upstream>> {
+        let nothing = ConnectHint::default();
+        let hint = if self.doubts.take(spec.hash) {
+            &nothing
+        } else {
+            hint
+        };
+        let mut resolver = Resolver::new(spec, self.setup.secrets.as_ref());
+        let logs = Arc::clone(&self.setup.logs);
+        match &spec.transport {
+            Transport::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
+                let parts = (command, args.as_slice(), env, cwd.as_ref());
+                let launch =
+                    resolver.launch(parts, &self.setup.environment, &self.setup.env_allow)?;
+                let setup = self.talk_setup(spec, resolver);
+                StdioOpening {
+                    launch,
+                    hint,
+                    logs,
+                    setup,
+                    budget,
+                }
+                .connect()
+                .await
+            }
+            Transport::Http {
+                url,
+                headers,
+                bearer,
+            } => {
+                let target = resolver.target(url, headers, bearer.as_ref())?;
+                let client = self.clients.of(&target, spec.timeouts.connect)?;
+                let setup = self.talk_setup(spec, resolver);
+                let connect_time = spec.timeouts.connect;
+                HttpOpening {
+                    target,
+                    client,
+                    hint,
+                    logs,
+                    setup,
+                    budget,
+                    connect_time,
+                }
+                .connect()
+                .await
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the rest of Pegboard sees of a server: a connection that lists, calls and ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pegboard_model::{Era, ServerInfo, ServerName, ServerSpec, Timestamp, ToolError, ToolResult};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+/// Opens conversations with servers; a trait so that tests can replace the servers.
+#[async_trait]
+pub trait Connect: Send + Sync {
+    /// Starts or reaches a server and agrees on the protocol, within `budget`.
+    ///
+    /// When this fails, or its future is dropped, no process of the attempt is left.
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        hint: &ConnectHint,
+        budget: Duration,
+    ) -> ToolResult<Arc<dyn Upstream>>;
+}
+
+/// What an earlier conversation with the same definition taught.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectHint {
+    /// The era it spoke; `None` when it must be learnt.
+    pub era: Option<Era>,
+    /// The revision that was agreed on.
+    pub protocol_version: Option<String>,
+}
+
+/// A conversation with one server.
+#[async_trait]
+pub trait Upstream: Send + Sync {
+    /// What the opening of the conversation told.
+    fn handshake(&self) -> &Handshake;
+
+    /// All pages of the server's tools, each definition as the server wrote it.
+    async fn list_tools(&self) -> ToolResult<ToolListing>;
+
+    /// Calls a tool by the server's own name for it. Dropping the future cancels the call.
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome>;
+
+    /// Counts the server's `tools/list_changed`. The first use subscribes where the protocol needs it.
+    fn list_changed(&self) -> watch::Receiver<u64>;
+
+    /// Whether requests can still be sent.
+    fn is_alive(&self) -> bool;
+
+    /// Resolves with the reason once the conversation ended: by itself, or `CANCELLED` after `close`.
+    /// Any number of waiters may wait, and stop waiting at any time.
+    async fn ended(&self) -> ToolError;
+
+    /// How the conversation is doing.
+    fn health(&self) -> Health;
+
+    /// The newest part of the server's stderr, without secrets.
+    fn recent_stderr(&self) -> String;
+
+    /// Ends the conversation. When it returns, no process of this server is left. May be called again.
+    async fn close(&self);
+}
+
+/// What the opening of a conversation told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// The era that is spoken.
+    pub era: Era,
+    /// The revision that was agreed on.
+    pub protocol_version: String,
+    /// What the server says of itself; `None` when it was not asked or did not tell.
+    pub info: Option<ServerInfo>,
+    /// Its instructions for models, shortened to the limit.
+    pub instructions: Option<String>,
+    /// Whether it announces changes of its list.
+    pub list_changed: bool,
+    /// Whether it declares tools; `None` when it was not asked.
+    pub declares_tools: Option<bool>,
+    /// Lines of its stdout that were no protocol, seen until the handshake was done.
+    pub noise: u64,
+}
+
+/// A server's whole list.
+#[derive(Debug)]
+pub struct ToolListing {
+    /// Each definition, byte for byte.
+    pub tools: Vec<Box<RawValue>>,
+    /// How long the server says the list stays fresh; `None` without a usable hint.
+    pub ttl_ms: Option<u64>,
+    /// Whether the list is for one user only.
+    pub private: bool,
+    /// How many pages it took.
+    pub pages: usize,
+}
+
+/// How a call is to be made.
+#[derive(Clone, Debug)]
+pub struct CallOptions {
+    /// How long the answer may take.
+    pub timeout: Duration,
+    /// More members for the request's `_meta`, for example `traceparent`.
+    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl CallOptions {
+    /// A plain call with a time-out.
+    pub fn within(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            meta: None,
+        }
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug)]
+pub struct CallOutcome {
+    /// The server's result, untouched.
+    pub result: Box<RawValue>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+}
+
+/// How a conversation is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// The process, for a server that runs here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Lines on stdout that were no protocol.
+    pub noise_lines: u64,
+    /// JSON that was not valid JSON-RPC.
+    pub invalid_frames: u64,
+    /// Answers that nobody waited for.
+    pub dropped_frames: u64,
+    /// Requests of the server that were refused.
+    pub refused_requests: u64,
+    /// Requests that wait for an answer.
+    pub in_flight: usize,
+    /// When the conversation began.
+    pub started: Timestamp,
+}
+
+/// Where the lines go that servers write to stderr.
+pub trait LogSink: Send + Sync {
+    /// Keeps a line of a server. Secrets are gone from it, but it is still foreign text.
+    fn append(&self, server: &ServerName, text: &str);
+}
+
+/// A sink that keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLogs;
+
+impl LogSink for NoLogs {
+    fn append(&self, _server: &ServerName, _text: &str) {}
+}

@@ -1,0 +1,326 @@
+//! The JSON-RPC envelope: id, method, result or error. What is inside stays raw.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Most messages in one batch, as old revisions allow them.
+pub(crate) const BATCH_LIMIT: usize = 100;
+
+/// What came back for a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Result(Box<RawValue>),
+    Error(RpcError),
+}
+
+/// A JSON-RPC error as the server wrote it.
+#[derive(Clone, Debug)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) data: Option<Box<RawValue>>,
+}
+
+/// One message of a server.
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    /// An answer; the error says what is wrong with it.
+    Response {
+        id: u64,
+        answer: Result<Answer, &'static str>,
+    },
+    /// An error that the server could not give to one request.
+    Complaint(RpcError),
+    Request {
+        id: &'a RawValue,
+        method: Cow<'a, str>,
+    },
+    Notification {
+        method: Cow<'a, str>,
+        params: Option<&'a RawValue>,
+    },
+}
+
+/// Why a text is not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    NotJson,
+    NotRpc,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from a key that is not there.
+pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads one message. Scanning is iterative, so depth costs no stack; payloads deeper than `depth` are refused.
+pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
+    if !text.trim_start().starts_with('{') {
+        // An array would be read as the fields in their order, which nobody means.
+        return Err(
+            serde_json::from_str::<IgnoredAny>(text).map_or(Flaw::NotJson, |_| Flaw::NotRpc)
+        );
+    }
+    let wire: Wire<'_> = serde_json::from_str(text).map_err(|error| flaw_of(&error))?;
+    let deep = is_deeper(text, depth);
+    let version_is_known = wire
+        .jsonrpc
+        .is_some_and(|version| version.get() == "\"2.0\"");
+    if let Some(method) = wire.method {
+        let method = string(method).ok_or(Flaw::NotRpc)?;
+        if deep || !version_is_known || wire.result.is_some() || wire.error.is_some() {
+            return Err(Flaw::NotRpc);
+        }
+        return Ok(match wire.id {
+            Some(id) => Message::Request { id, method },
+            None => Message::Notification {
+                method,
+                params: wire.params,
+            },
+        });
+    }
+    let id: Option<u64> = wire.id.and_then(|id| id.get().parse().ok());
+    let answer = match (wire.result, wire.error) {
+        _ if deep => Err("is nested deeper than allowed"),
+        _ if !version_is_known => Err("does not say `\"jsonrpc\":\"2.0\"`"),
+        (Some(_), Some(_)) => Err("has both a result and an error"),
+        (None, None) => Err("has neither a result nor an error"),
+        (Some(result), None) => Ok(Answer::Result(result.to_owned())),
+        (None, Some(error)) => rpc_error(error)
+            .map(Answer::Error)
+            .ok_or("has an error without a code"),
+    };
+    match (id, answer) {
+        (Some(id), answer) => Ok(Message::Response { id, answer }),
+        (None, Ok(Answer::Error(error))) => Ok(Message::Complaint(error)),
+        (None, _) => Err(Flaw::NotRpc),
+    }
+}
+
+/// The messages of a batch; more than the limit are refused as a whole.
+pub(crate) fn batch(text: &str) -> Result<Vec<&RawValue>, Flaw> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let elements = capped(&mut deserializer, BATCH_LIMIT).map_err(|error| flaw_of(&error))?;
+    deserializer.end().map_err(|_| Flaw::NotJson)?;
+    elements.ok_or(Flaw::NotRpc)
+}
+
+/// The elements of an array, or `None` when there are more than `limit`: a few bytes of JSON must not become many of memory.
+pub(crate) fn capped<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    limit: usize,
+) -> Result<Option<Vec<&'de RawValue>>, D::Error> {
+    struct Capped(usize);
+    impl<'de> Visitor<'de> for Capped {
+        type Value = Option<Vec<&'de RawValue>>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut elements = Vec::new();
+            while elements.len() < self.0 {
+                match seq.next_element()? {
+                    Some(element) => elements.push(element),
+                    None => return Ok(Some(elements)),
+                }
+            }
+            let mut more = false;
+            while seq.next_element::<IgnoredAny>()?.is_some() {
+                more = true;
+            }
+            Ok((!more).then_some(elements))
+        }
+    }
+    deserializer.deserialize_seq(Capped(limit))
+}
+
+/// The text of a JSON string, or `None` for anything else.
+pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw.get())
+        .ok()
+        .map(|text| text.0)
+}
+
+fn rpc_error(raw: &RawValue) -> Option<RpcError> {
+    #[derive(Deserialize)]
+    struct WireError<'a> {
+        code: i64,
+        #[serde(borrow, default, deserialize_with = "present")]
+        message: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
+    }
+    let error: WireError<'_> = serde_json::from_str(raw.get()).ok()?;
+    let message = error
+        .message
+        .and_then(string)
+        .unwrap_or_default()
+        .into_owned();
+    Some(RpcError {
+        code: error.code,
+        message,
+        data: error.data.map(ToOwned::to_owned),
+    })
+}
+
+fn flaw_of(error: &serde_json::Error) -> Flaw {
+    match error.classify() {
+        serde_json::error::Category::Data => Flaw::NotRpc,
+        _ => Flaw::NotJson,
+    }
+}
+
+/// Whether brackets nest deeper than `limit`, found without recursion.
+fn is_deeper(text: &str, limit: usize) -> bool {
+    if text.len() <= limit {
+        return false;
+    }
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = match parse(text, 128) {
+            Ok(Message::Response {
+                id,
+                answer: Ok(Answer::Result(result)),
+            }) => format!("result {id} {result}"),
+            Ok(Message::Response {
+                id,
+                answer: Ok(Answer::Error(error)),
+            }) => format!("error {id} {}", error.code),
+            Ok(Message::Response {
+                id,
+                answer: Err(why),
+            }) => format!("bad {id} {why}"),
+            Ok(Message::Complaint(error)) => format!("complaint {}", error.code),
+            Ok(Message::Request { id, method }) => format!("request {id} {method}"),
+            Ok(Message::Notification { method, .. }) => format!("note {method}"),
+            Err(flaw) => format!("{flaw:?}"),
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"b":1,"a":2.50}}"#,
+            r#"result 1 {"b":1,"a":2.50}"#,
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "result 1 null");
+        check(
+            r#"{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"m"}}"#,
+            "error 2 -1",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
+            "request \"x\" ping",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications\/x"}"#,
+            "note notifications/x",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#,
+            "complaint -32700",
+        );
+    }
+
+    #[test]
+    fn r_sec_01_ambiguous_messages_are_refused() {
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1}}"#,
+            "bad 1 has both a result and an error",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            "bad 1 has neither a result nor an error",
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"id":2,"result":1}"#, "NotRpc");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"Result":1}"#,
+            "bad 1 has neither a result nor an error",
+        );
+        check(r#"{"jsonrpc":"2.0","id":-1,"result":1}"#, "NotRpc");
+        check(
+            r#"{"id":1,"result":1}"#,
+            "bad 1 does not say `\"jsonrpc\":\"2.0\"`",
+        );
+        check("Server running on stdio", "NotJson");
+        check("{broken", "NotJson");
+        check("[]", "NotRpc");
+        check("7", "NotRpc");
+    }
+
+    #[test]
+    fn r_sec_01_a_depth_bomb_costs_no_stack() {
+        let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        check(
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{bomb}}}"#),
+            "bad 1 is nested deeper than allowed",
+        );
+        check(&bomb, "NotRpc");
+        check(&"[".repeat(100_000), "NotJson");
+        let strings = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#,
+            "[\\\"".repeat(200)
+        );
+        assert!(matches!(
+            parse(&strings, 128),
+            Ok(Message::Response { answer: Ok(_), .. })
+        ));
+    }
+
+    #[test]
+    fn a_batch_has_a_limit() {
+        let of = |n: usize| format!("[{}]", vec!["1"; n].join(","));
+        assert_eq!(batch(&of(100)).unwrap().len(), 100);
+        assert_eq!(batch(&of(101)).unwrap_err(), Flaw::NotRpc);
+        assert_eq!(batch("[1").unwrap_err(), Flaw::NotJson);
+    }
+}

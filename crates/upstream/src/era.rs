@@ -1,0 +1,338 @@
+//! How the era of a server is learnt.
+
+use std::future::Future;
+use std::time::Duration;
+
+use pegboard_model::{Limits, Reason, ToolError, ToolResult};
+
+use crate::contract::Handshake;
+use crate::dialect::{ClientInfo, Dialect, MODERN_VERSION, initialize_params};
+use crate::envelope::Answer;
+use crate::verdict::{Init, Probe, judge_initialize, judge_probe, unsupported};
+use crate::wording::Wording;
+
+/// Silence after which a server may be one that ignores what it does not know. It is still listened to:
+/// a modern server may just be slow to start.
+const PROBE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why an opening failed, and whether a fresh process that is asked to `initialize` at once may do better:
+/// some servers exit, or refuse everything, after a request they do not know.
+#[derive(Debug)]
+pub(crate) struct Setback {
+    pub(crate) error: ToolError,
+    pub(crate) probe_is_to_blame: bool,
+}
+
+/// The requests that open a conversation, over some transport.
+pub(crate) trait Door: Send + Sync {
+    /// Sends `server/discover`.
+    fn discover(&self, params: &str) -> impl Future<Output = ToolResult<Answer>> + Send;
+
+    /// Sends `initialize`.
+    fn initialize(&self, params: &str) -> impl Future<Output = ToolResult<Answer>> + Send;
+
+    /// Acts on what was agreed: a legacy server is told so.
+    fn agreed(&self, handshake: &Handshake) -> impl Future<Output = ()> + Send;
+
+    /// Lines so far that were no protocol.
+    fn noise(&self) -> u64;
+}
+
+/// One opening of a conversation.
+pub(crate) struct Opener<'a, D> {
+    pub(crate) door: &'a D,
+    pub(crate) client: &'a ClientInfo,
+    pub(crate) wording: &'a Wording,
+    pub(crate) limits: &'a Limits,
+}
+
+impl<D: Door> Opener<'_, D> {
+    /// Learns the era of a server that nothing is known of.
+    pub(crate) async fn learn(&self) -> Result<Handshake, Setback> {
+        let params = Dialect::modern(MODERN_VERSION, self.client).params("", None);
+        let discover = self.door.discover(&params);
+        tokio::pin!(discover);
+        let probed = tokio::select! {
+            answer = &mut discover => Some(answer),
+            () = tokio::time::sleep(PROBE_PATIENCE) => None,
+        };
+        let handshake = match probed {
+            Some(answer) => match self.probed(answer)? {
+                Some(handshake) => handshake,
+                None => self.initialize().await.map_err(blame_probe)?,
+            },
+            None => self.listen_for_both(discover).await?,
+        };
+        Ok(self.agreed(handshake).await)
+    }
+
+    /// Opens the conversation the legacy way.
+    pub(crate) async fn open_legacy(&self) -> ToolResult<Handshake> {
+        let handshake = self.initialize().await?;
+        Ok(self.agreed(handshake).await)
+    }
+
+    async fn initialize(&self) -> ToolResult<Handshake> {
+        let params = initialize_params(self.client);
+        let answer = self.door.initialize(&params).await?;
+        judge_initialize(answer, self.limits).into_handshake(self.wording)
+    }
+
+    /// Both requests are out; whichever answer proves something decides.
+    async fn listen_for_both(
+        &self,
+        mut discover: impl Future<Output = ToolResult<Answer>> + Unpin + Send,
+    ) -> Result<Handshake, Setback> {
+        let params = initialize_params(self.client);
+        let initialize = self.door.initialize(&params);
+        tokio::pin!(initialize);
+        let mut not_modern = false;
+        let mut refusal: Option<Init> = None;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut discover, if !not_modern => match self.probed(answer)? {
+                    Some(handshake) => return Ok(handshake),
+                    None => not_modern = true,
+                },
+                answer = &mut initialize, if refusal.is_none() => {
+                    let answer = answer.map_err(blame_probe)?;
+                    match judge_initialize(answer, self.limits) {
+                        Init::Legacy(handshake) => return Ok(handshake),
+                        // It is or may be modern; its late answer to the first request tells more.
+                        verdict @ (Init::Modern(_) | Init::NoMethod(_)) => refusal = Some(verdict),
+                        verdict => return verdict.into_handshake(self.wording).map_err(blame_probe),
+                    }
+                }
+            }
+            if not_modern && let Some(verdict) = refusal.take() {
+                return verdict.into_handshake(self.wording).map_err(blame_probe);
+            }
+        }
+    }
+
+    /// `None`: not modern.
+    fn probed(&self, answer: ToolResult<Answer>) -> Result<Option<Handshake>, Setback> {
+        match answer {
+            Err(error) if error.reason == Reason::FrameInvalid => Ok(None),
+            Err(error) => Err(blame_probe(error)),
+            Ok(answer) => match judge_probe(&answer, self.limits) {
+                Probe::Modern(handshake) => Ok(Some(handshake)),
+                Probe::Legacy => Ok(None),
+                Probe::Foreign(versions) => Err(Setback {
+                    error: unsupported(self.wording, &versions),
+                    probe_is_to_blame: false,
+                }),
+            },
+        }
+    }
+
+    async fn agreed(&self, mut handshake: Handshake) -> Handshake {
+        self.door.agreed(&handshake).await;
+        handshake.noise = self.door.noise();
+        handshake
+    }
+}
+
+fn blame_probe(error: ToolError) -> Setback {
+    let probe_is_to_blame = matches!(error.reason, Reason::ServerExited | Reason::HandshakeFailed);
+    Setback {
+        error,
+        probe_is_to_blame,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pegboard_model::Era;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::testing::{Peer, pair, wording};
+
+    const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}"#;
+    const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}"#;
+    const NO_METHOD: &str = r#"{"code":-32601,"message":"Method not found"}"#;
+    const WRONG_VERSION: &str =
+        r#"{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"]}}"#;
+
+    /// Lets a scripted server be learnt; how it went, and after how many seconds of its own time.
+    async fn learn<S: Future<Output = Peer>>(
+        script: impl FnOnce(Peer) -> S,
+    ) -> (Result<Handshake, Setback>, u64) {
+        let (link, reading, peer) = pair();
+        let client = ClientInfo {
+            name: "pegboard".into(),
+            version: "0".into(),
+        };
+        let (wording, limits) = (wording(), Limits::default());
+        let opener = Opener {
+            door: &*link,
+            client: &client,
+            wording: &wording,
+            limits: &limits,
+        };
+        let begun = Instant::now();
+        // What a supervisor does for a real process.
+        let watch = async {
+            let _ = reading.end.await;
+            link.finish(wording.error(Reason::ServerExited, "ended"));
+        };
+        let learnt = async {
+            tokio::select! {
+                biased;
+                learnt = opener.learn() => learnt,
+                () = async { tokio::join!(watch, std::future::pending::<()>()); } => unreachable!(),
+            }
+        };
+        let (learnt, _peer) = tokio::join!(learnt, script(peer));
+        (learnt, begun.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_disc_12_a_modern_server_is_learnt_by_one_request() {
+        let (learnt, _) = learn(|mut peer| async {
+            let line = peer.line().await;
+            assert!(
+                line.contains("server/discover")
+                    && line.contains("io.modelcontextprotocol/protocolVersion"),
+                "{line}"
+            );
+            peer.result(1, DISCOVERED).await;
+            peer
+        })
+        .await;
+        let handshake = learnt.unwrap();
+        assert_eq!((handshake.era, handshake.list_changed), (Era::Modern, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn any_error_that_is_not_modern_means_legacy() {
+        for code in [-32601, -32602, -32600, -32000, -32603, 0, 400, -32042] {
+            let (learnt, _) = learn(|mut peer| async move {
+                let (id, _) = peer.request().await;
+                peer.error(id, &format!("{{\"code\":{code},\"message\":\"?\"}}"))
+                    .await;
+                let (id, method) = peer.request().await;
+                assert_eq!(method, "initialize");
+                peer.result(id, INITIALIZED).await;
+                assert!(peer.line().await.contains("notifications/initialized"));
+                peer
+            })
+            .await;
+            let handshake = learnt.unwrap();
+            assert_eq!(
+                (handshake.era, handshake.protocol_version.as_str()),
+                (Era::Legacy, "2025-06-18"),
+                "{code}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_legacy_server_that_ignores_the_probe_costs_one_second() {
+        let (learnt, seconds) = learn(|mut peer| async {
+            peer.request().await;
+            let (id, method) = peer.request().await;
+            assert_eq!(method, "initialize");
+            peer.result(id, INITIALIZED).await;
+            peer
+        })
+        .await;
+        assert_eq!((learnt.unwrap().era, seconds), (Era::Legacy, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_modern_server_may_need_twelve_seconds_to_start() {
+        for first_refuses in [false, true] {
+            let (learnt, seconds) = learn(|mut peer| async move {
+                tokio::time::sleep(Duration::from_secs(12)).await;
+                let (discover, _) = peer.request().await;
+                let (initialize, _) = peer.request().await;
+                if first_refuses {
+                    peer.error(initialize, WRONG_VERSION).await;
+                    peer.result(discover, DISCOVERED).await;
+                } else {
+                    peer.result(discover, DISCOVERED).await;
+                    peer.error(initialize, WRONG_VERSION).await;
+                }
+                peer
+            })
+            .await;
+            let handshake = learnt.unwrap();
+            assert_eq!(
+                (handshake.era, handshake.list_changed, seconds),
+                (Era::Modern, true, 12)
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_version_error_to_initialize_proves_a_modern_server() {
+        let (learnt, _) = learn(|mut peer| async {
+            let (id, _) = peer.request().await;
+            peer.error(id, NO_METHOD).await;
+            let (id, _) = peer.request().await;
+            peer.error(id, WRONG_VERSION).await;
+            peer
+        })
+        .await;
+        assert_eq!(learnt.unwrap().era, Era::Modern);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_or_a_refusal_after_the_probe_asks_for_a_fresh_process() {
+        let (learnt, _) = learn(|mut peer| async {
+            peer.request().await;
+            drop(peer);
+            pair().2
+        })
+        .await;
+        let setback = learnt.unwrap_err();
+        assert_eq!(
+            (setback.error.reason, setback.probe_is_to_blame),
+            (Reason::ServerExited, true)
+        );
+        let (learnt, _) = learn(|mut peer| async {
+            let (id, _) = peer.request().await;
+            peer.error(id, NO_METHOD).await;
+            let (id, _) = peer.request().await;
+            peer.error(id, r#"{"code":-32600,"message":"not now"}"#)
+                .await;
+            peer
+        })
+        .await;
+        let setback = learnt.unwrap_err();
+        assert_eq!(
+            (setback.error.reason, setback.probe_is_to_blame),
+            (Reason::HandshakeFailed, true)
+        );
+        assert!(setback.error.message.contains("not now"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unknown_revisions_are_refused_with_the_known_ones() {
+        for (method, answer) in [
+            ("server/discover", r#"{"supportedVersions":["2031-01-01"]}"#),
+            ("initialize", r#"{"protocolVersion":"1999-01-01"}"#),
+        ] {
+            let (learnt, _) = learn(|mut peer| async move {
+                loop {
+                    let (id, asked) = peer.request().await;
+                    if asked == method {
+                        peer.result(id, answer).await;
+                        return peer;
+                    }
+                    peer.error(id, NO_METHOD).await;
+                }
+            })
+            .await;
+            let error = learnt.unwrap_err().error;
+            assert_eq!(error.reason, Reason::VersionUnsupported);
+            assert!(
+                error.message.contains("2025-11-25") && error.message.contains("2026-07-28"),
+                "{error}"
+            );
+        }
+    }
+}

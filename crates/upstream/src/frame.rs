@@ -1,0 +1,180 @@
+//! Lines of a byte stream, with a limit that holds before the memory is used.
+
+use std::ops::Range;
+
+use memchr::memchr;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What is asked of the system at a time; a pipe holds four times as much.
+const CHUNK: usize = 16 * 1024;
+/// A buffer that grew beyond this for one line is given back after it.
+const KEPT_CAPACITY: usize = 256 * 1024;
+
+/// Why there are no more lines.
+#[derive(Debug)]
+pub(crate) enum LineFault {
+    /// A line is longer than this many bytes.
+    TooLong(usize),
+    /// The stream broke.
+    Io,
+}
+
+/// Splits a stream into lines.
+pub(crate) struct LineReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// Where the current line ends and the unread bytes begin.
+    next: usize,
+    line: Range<usize>,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) fn new(source: R) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            next: 0,
+            line: 0..0,
+            ended: false,
+        }
+    }
+
+    /// The line that `advance` found, without its end.
+    pub(crate) fn line(&self) -> &[u8] {
+        let line = self.buffer.get(self.line.clone()).unwrap_or_default();
+        line.strip_suffix(b"\r").unwrap_or(line)
+    }
+
+    /// Reads the next line; `false` at the end of the stream. The limit is asked again after each read,
+    /// because it is higher while a call is in flight.
+    pub(crate) async fn advance(&mut self, limit: impl Fn() -> usize) -> Result<bool, LineFault> {
+        self.forget_line();
+        let mut scanned = 0;
+        loop {
+            let unread = self.buffer.get(self.next + scanned..).unwrap_or_default();
+            if let Some(position) = memchr(b'\n', unread) {
+                let end = self.next + scanned + position;
+                self.line = self.next..end;
+                self.next = end + 1;
+                return self.within(limit());
+            }
+            scanned += unread.len();
+            // One more byte than the limit may be the `\r` of a line end.
+            let limit = limit();
+            if scanned > limit + 1 {
+                return Err(LineFault::TooLong(limit));
+            }
+            if self.ended {
+                self.line = self.next..self.buffer.len();
+                self.next = self.buffer.len();
+                return if self.line.is_empty() {
+                    Ok(false)
+                } else {
+                    self.within(limit)
+                };
+            }
+            self.make_room(limit);
+            match self.source.read_buf(&mut self.buffer).await {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(_) => return Err(LineFault::Io),
+            }
+        }
+    }
+
+    fn within(&self, limit: usize) -> Result<bool, LineFault> {
+        if self.line().len() > limit {
+            Err(LineFault::TooLong(limit))
+        } else {
+            Ok(true)
+        }
+    }
+
+    fn forget_line(&mut self) {
+        if self.next == self.buffer.len() {
+            self.buffer.clear();
+            self.next = 0;
+            if self.buffer.capacity() > KEPT_CAPACITY {
+                self.buffer = Vec::new();
+            }
+        }
+        self.line = 0..0;
+    }
+
+    fn make_room(&mut self, limit: usize) {
+        if self.next > 0 {
+            self.buffer.drain(..self.next);
+            self.next = 0;
+        }
+        if self.buffer.capacity() - self.buffer.len() < CHUNK {
+            // Doubling, but never beyond what one legal line needs.
+            let wanted = (self.buffer.len() * 2).clamp(CHUNK, limit + 2 * CHUNK);
+            self.buffer
+                .reserve_exact(wanted.saturating_sub(self.buffer.len()).max(CHUNK));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &[u8], limit: usize) -> (Vec<String>, Option<LineFault>) {
+        let mut reader = LineReader::new(input);
+        let mut lines = Vec::new();
+        loop {
+            match reader.advance(|| limit).await {
+                Ok(true) => lines.push(String::from_utf8_lossy(reader.line()).into_owned()),
+                Ok(false) => return (lines, None),
+                Err(fault) => return (lines, Some(fault)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_end_by_lf_crlf_or_the_end() {
+        let (found, fault) = lines(b"one\ntwo\r\n\nfour", 10).await;
+        assert_eq!(found, ["one", "two", "", "four"]);
+        assert!(fault.is_none());
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_line_of_exactly_the_limit_is_the_longest() {
+        for (input, fits) in [
+            ("aaaa\n", true),
+            ("aaaa\r\n", true),
+            ("aaaa", true),
+            ("aaaaa\n", false),
+            ("aaaaa", false),
+        ] {
+            let (_, fault) = lines(input.as_bytes(), 4).await;
+            assert_eq!(fault.is_none(), fits, "{input:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_an_endless_line_keeps_memory_bounded() {
+        const LIMIT: usize = 1024 * 1024;
+        let mut reader = LineReader::new(tokio::io::repeat(b'x'));
+        assert!(matches!(
+            reader.advance(|| LIMIT).await,
+            Err(LineFault::TooLong(LIMIT))
+        ));
+        assert!(
+            reader.buffer.capacity() <= LIMIT * 3 / 2,
+            "{}",
+            reader.buffer.capacity()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_large_buffer_is_given_back() {
+        let input = format!("{}\nshort\n", "y".repeat(600_000));
+        let mut reader = LineReader::new(input.as_bytes());
+        assert!(reader.advance(|| 1_000_000).await.unwrap());
+        assert!(reader.advance(|| 1_000_000).await.unwrap());
+        assert!(!reader.advance(|| 1_000_000).await.unwrap());
+        assert!(reader.buffer.capacity() <= KEPT_CAPACITY);
+    }
+}

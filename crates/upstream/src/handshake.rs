@@ -1,0 +1,275 @@
+//! What servers say at the opening, read with tolerance and limits.
+
+use pegboard_model::{Era, Limits, ServerInfo};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::contract::Handshake;
+use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSIONS};
+use crate::envelope::{RpcError, capped, present, string};
+use crate::redact::cut;
+
+/// Most revisions that a server's list is looked through for.
+const VERSIONS_READ: usize = 64;
+/// A server's name and version, as far as they are kept.
+const INFO_BYTES: usize = 256;
+/// The error of a modern server that does not know the revision that was asked for.
+const UNSUPPORTED_VERSION: i64 = -32022;
+/// The errors that only modern servers give: header mismatch, missing capability, unsupported revision.
+const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERSION..=-32020;
+
+/// What a server's opening answer means.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// It is usable.
+    Agreed(Handshake),
+    /// It speaks only these revisions, as it wrote them.
+    NoCommonVersion(Vec<String>),
+    /// It is no such answer.
+    Unusable,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(
+        borrow,
+        default,
+        rename = "supportedVersions",
+        deserialize_with = "present"
+    )]
+    supported: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "protocolVersion",
+        deserialize_with = "present"
+    )]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "serverInfo", deserialize_with = "present")]
+    info: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    instructions: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    meta: Option<&'a RawValue>,
+}
+
+/// Reads the answer to `server/discover`.
+pub(crate) fn discovered(result: &RawValue, limits: &Limits) -> Opening {
+    let Ok(wire) = serde_json::from_str::<Wire<'_>>(result.get()) else {
+        return Opening::Unusable;
+    };
+    let Some(supported) = wire.supported.and_then(versions) else {
+        return Opening::Unusable;
+    };
+    match mutual(&supported) {
+        Some(version) => Opening::Agreed(told(&wire, Era::Modern, version, limits)),
+        None => Opening::NoCommonVersion(supported),
+    }
+}
+
+/// Reads the answer to `initialize`.
+pub(crate) fn initialized(result: &RawValue, limits: &Limits) -> Opening {
+    let Ok(wire) = serde_json::from_str::<Wire<'_>>(result.get()) else {
+        return Opening::Unusable;
+    };
+    let Some(version) = wire.version.and_then(string) else {
+        return Opening::Unusable;
+    };
+    match LEGACY_VERSIONS.iter().find(|known| **known == version) {
+        Some(version) => Opening::Agreed(told(&wire, Era::Legacy, version, limits)),
+        None => Opening::NoCommonVersion(vec![version.into_owned()]),
+    }
+}
+
+/// Whether an error proves a modern server.
+pub(crate) fn is_modern(error: &RpcError) -> bool {
+    MODERN_ERRORS.contains(&error.code)
+}
+
+/// The revisions that a modern server offers in place of the one it was asked for.
+pub(crate) fn offered(error: &RpcError) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        supported: &'a RawValue,
+    }
+    let data = error
+        .data
+        .as_deref()
+        .filter(|_| error.code == UNSUPPORTED_VERSION);
+    data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok())
+        .and_then(|data| versions(data.supported))
+        .unwrap_or_default()
+}
+
+/// The best modern revision that both sides know.
+pub(crate) fn mutual(offered: &[String]) -> Option<&'static str> {
+    MODERN_VERSIONS
+        .iter()
+        .find(|known| offered.iter().any(|version| version == *known))
+        .copied()
+}
+
+/// A modern server that was not asked anything yet.
+pub(crate) fn assumed(version: &str) -> Handshake {
+    Handshake {
+        era: Era::Modern,
+        protocol_version: version.to_owned(),
+        info: None,
+        instructions: None,
+        list_changed: false,
+        declares_tools: None,
+        noise: 0,
+    }
+}
+
+fn versions(raw: &RawValue) -> Option<Vec<String>> {
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    let elements = capped(&mut deserializer, VERSIONS_READ).ok()??;
+    Some(
+        elements
+            .into_iter()
+            .filter_map(string)
+            .map(|version| cut(&version, INFO_BYTES).to_owned())
+            .collect(),
+    )
+}
+
+fn told(wire: &Wire<'_>, era: Era, version: &str, limits: &Limits) -> Handshake {
+    #[derive(Default, Deserialize)]
+    struct Capabilities<'a> {
+        #[serde(borrow, default)]
+        tools: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Tools {
+        #[serde(default, rename = "listChanged")]
+        list_changed: bool,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
+        info: Option<&'a RawValue>,
+    }
+    let tools = wire
+        .capabilities
+        .and_then(|raw| serde_json::from_str::<Capabilities<'_>>(raw.get()).ok())
+        .and_then(|capabilities| capabilities.tools);
+    let list_changed = tools
+        .and_then(|raw| serde_json::from_str::<Tools>(raw.get()).ok())
+        .is_some_and(|tools| tools.list_changed);
+    let in_meta = wire
+        .meta
+        .and_then(|raw| serde_json::from_str::<Meta<'_>>(raw.get()).ok())
+        .and_then(|meta| meta.info);
+    let instructions = wire.instructions.and_then(string);
+    Handshake {
+        era,
+        protocol_version: version.to_owned(),
+        info: wire.info.or(in_meta).and_then(info),
+        instructions: instructions.map(|text| cut(&text, limits.instructions_bytes).to_owned()),
+        list_changed,
+        declares_tools: Some(tools.is_some()),
+        noise: 0,
+    }
+}
+
+fn info(raw: &RawValue) -> Option<ServerInfo> {
+    #[derive(Deserialize)]
+    struct Info<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        name: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        version: Option<&'a RawValue>,
+    }
+    let info: Info<'_> = serde_json::from_str(raw.get()).ok()?;
+    let text = |raw: Option<&RawValue>| {
+        cut(&raw.and_then(string).unwrap_or_default(), INFO_BYTES).to_owned()
+    };
+    Some(ServerInfo {
+        name: text(info.name),
+        version: text(info.version),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn both_openings_are_read() {
+        let limits = Limits {
+            instructions_bytes: 4,
+            ..Limits::default()
+        };
+        let modern = raw(
+            r#"{"supportedVersions":["2099-01-01","2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
+                "instructions":"abcdef","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1"}}}"#,
+        );
+        let Opening::Agreed(told) = discovered(&modern, &limits) else {
+            panic!()
+        };
+        assert_eq!(
+            (told.era, told.protocol_version.as_str(), told.list_changed),
+            (Era::Modern, "2026-07-28", true)
+        );
+        assert_eq!(told.instructions.as_deref(), Some("abcd"));
+        assert_eq!(told.info.unwrap().name, "n");
+        let legacy =
+            raw(r#"{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":7}}"#);
+        let Opening::Agreed(told) = initialized(&legacy, &limits) else {
+            panic!()
+        };
+        assert_eq!((told.era, told.declares_tools), (Era::Legacy, Some(false)));
+        assert_eq!(told.info.unwrap().name, "");
+    }
+
+    #[test]
+    fn unknown_revisions_are_not_agreed_to() {
+        for version in ["1999-01-01", "", "9999-12-31", "2026-07-28"] {
+            let answer = raw(&format!(
+                r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#
+            ));
+            assert!(
+                matches!(
+                    initialized(&answer, &Limits::default()),
+                    Opening::NoCommonVersion(_)
+                ),
+                "{version}"
+            );
+        }
+        let only = raw(r#"{"supportedVersions":["2031-01-01"]}"#);
+        assert!(matches!(
+            discovered(&only, &Limits::default()),
+            Opening::NoCommonVersion(_)
+        ));
+        assert!(matches!(
+            discovered(&raw("[]"), &Limits::default()),
+            Opening::Unusable
+        ));
+        assert!(matches!(
+            initialized(&raw(r#"{"protocolVersion":1}"#), &Limits::default()),
+            Opening::Unusable
+        ));
+    }
+
+    #[test]
+    fn an_offer_is_read_only_from_the_version_error() {
+        let error = |code| RpcError {
+            code,
+            message: String::new(),
+            data: Some(raw(r#"{"supported":["2026-07-28"]}"#)),
+        };
+        assert_eq!(mutual(&offered(&error(-32022))), Some("2026-07-28"));
+        assert!(offered(&error(-32602)).is_empty());
+        assert!(
+            is_modern(&error(-32020)) && !is_modern(&error(-32602)) && !is_modern(&error(-32042))
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Bodies, read up to a limit.
+
+use bytes::Bytes;
+use pegboard_model::{Reason, ToolError, ToolResult};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+
+use crate::wording::Wording;
+
+/// What is read of a body that is only shown.
+const GLIMPSE: usize = 2 * 1024;
+
+/// What kind of answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Json,
+    Events,
+    Other,
+}
+
+/// The kind of an answer by its content type.
+pub(crate) fn kind(response: &Response) -> Kind {
+    let header = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = header.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Kind::Json
+    } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        Kind::Events
+    } else {
+        Kind::Other
+    }
+}
+
+/// The answer is larger than allowed.
+pub(crate) fn too_large(wording: &Wording, limit: usize) -> ToolError {
+    wording.error(
+        Reason::HttpBodyTooLarge,
+        format_args!("sent an answer larger than {limit} bytes; it was not read further"),
+    )
+}
+
+/// Reads a whole body; one that says it is larger than the limit is not read at all.
+pub(crate) async fn read(
+    response: &mut Response,
+    limit: usize,
+    wording: &Wording,
+    broken: impl Fn(reqwest::Error) -> ToolError,
+) -> ToolResult<Vec<u8>> {
+    let told = response
+        .content_length()
+        .and_then(|length| usize::try_from(length).ok());
+    if response
+        .content_length()
+        .is_some_and(|length| length > limit as u64)
+    {
+        return Err(too_large(wording, limit));
+    }
+    let mut body = Vec::with_capacity(told.unwrap_or(0).min(limit));
+    while let Some(chunk) = response.chunk().await.map_err(&broken)? {
+        if body.len() + chunk.len() > limit {
+            return Err(too_large(wording, limit));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The start of a body, for showing; whatever goes wrong only makes it shorter.
+pub(crate) async fn glimpse(response: &mut Response) -> Vec<u8> {
+    let mut start = Vec::new();
+    while start.len() < GLIMPSE {
+        let chunk: Bytes = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            _ => break,
+        };
+        start.extend(chunk.iter().take(GLIMPSE - start.len()));
+    }
+    start
+}

@@ -1,0 +1,344 @@
+//! One HTTP exchange: what is posted, and the answer found in a body or among events.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pegboard_model::{Limits, Reason, ToolError, ToolResult};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+
+use crate::dialect::{reply, request};
+use crate::envelope::{Answer, Message, parse};
+use crate::http::body::{self, Kind};
+use crate::http::open::{explain, send};
+use crate::http::sse::{Event, Parser};
+use crate::http::target::Target;
+use crate::traffic::Traffic;
+use crate::wire::Size;
+use crate::wording::Wording;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// Longest session id that is echoed.
+const SESSION_ID_BYTES: usize = 4 * 1024;
+/// How long a message may take that nobody waits for: a notification, an answer of ours, the end of a session.
+const SIDE_MESSAGE: Duration = Duration::from_secs(5);
+/// Requests of a server inside one answer that get an answer of ours.
+const REPLIES_PER_ANSWER: usize = 100;
+
+/// One endpoint, and the messages that go there and come back.
+pub(crate) struct Channel {
+    pub(crate) client: Client,
+    pub(crate) target: Target,
+    pub(crate) connect_time: Duration,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) wording: Wording,
+    pub(crate) limits: Limits,
+    pub(crate) state: Mutex<State>,
+}
+
+/// What a legacy server wants to see again.
+#[derive(Clone, Default)]
+pub(crate) struct State {
+    pub(crate) id: Option<HeaderValue>,
+    pub(crate) version: Option<HeaderValue>,
+    /// Counts the sessions, so that one loss renews once.
+    pub(crate) generation: u64,
+}
+
+/// Why there is no answer.
+pub(crate) enum Failure {
+    /// The server forgot the session.
+    SessionLost,
+    /// It answered with an HTTP error.
+    Status(StatusCode, ToolError),
+    Error(ToolError),
+}
+
+/// A request, ready to be sent.
+pub(crate) struct Post<'a> {
+    pub(crate) id: u64,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) size: Size,
+    /// Whether the answer may open a session.
+    pub(crate) opens: bool,
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Channel {
+    /// The headers of a conversation that already agreed; a legacy one carries its session.
+    pub(crate) fn session_headers(&self) -> HeaderMap {
+        let state = self.state().clone();
+        let mut headers = HeaderMap::new();
+        headers.extend(state.id.map(|id| (SESSION_ID, id)));
+        headers.extend(state.version.map(|version| (PROTOCOL_VERSION, version)));
+        headers
+    }
+
+    /// A request to the endpoint, with the configured headers.
+    pub(crate) fn builder(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
+        self.client
+            .request(method, self.target.url.clone())
+            .headers(self.target.headers.clone())
+            .headers(headers)
+    }
+
+    pub(crate) async fn send(&self, request: RequestBuilder) -> ToolResult<Response> {
+        send(request, &self.target, self.connect_time, &self.wording).await
+    }
+
+    pub(crate) fn broken(&self, error: reqwest::Error) -> ToolError {
+        explain(error, &self.target, self.connect_time, &self.wording)
+    }
+
+    /// Posts a message. A redirect within the same origin that keeps the method is followed once.
+    pub(crate) async fn post(&self, message: &str, headers: HeaderMap) -> ToolResult<Response> {
+        let prepare = |url| self.message(url, message, headers.clone());
+        let response = self.send(prepare(self.target.url.clone())).await?;
+        if !response.status().is_redirection() {
+            return Ok(response);
+        }
+        let location = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|place| place.to_str().ok());
+        let next = location.and_then(|place| self.target.url.join(place).ok());
+        let keeps_method = matches!(
+            response.status(),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        let refused = || {
+            let place = self
+                .wording
+                .glimpse(location.unwrap_or("nowhere").as_bytes());
+            self.wording.error(
+                Reason::HttpRedirectRefused,
+                format_args!("redirects to {place}, which is not followed"),
+            )
+        };
+        match next.filter(|next| keeps_method && next.origin() == self.target.url.origin()) {
+            Some(next) => {
+                let response = self.send(prepare(next)).await?;
+                if response.status().is_redirection() {
+                    Err(refused())
+                } else {
+                    Ok(response)
+                }
+            }
+            None => Err(refused()),
+        }
+    }
+
+    /// Posts something that has no answer; nobody waits long for it.
+    pub(crate) async fn post_aside(&self, message: &str) {
+        self.aside(message).await;
+    }
+
+    /// The same, free of any borrow, so that it can outlive the caller.
+    pub(crate) fn aside(&self, message: &str) -> impl Future<Output = ()> + Send + 'static {
+        let request = self.message(self.target.url.clone(), message, self.session_headers());
+        let (target, connect_time, wording) =
+            (self.target.clone(), self.connect_time, self.wording.clone());
+        async move {
+            let _ =
+                tokio::time::timeout(SIDE_MESSAGE, send(request, &target, connect_time, &wording))
+                    .await;
+        }
+    }
+
+    fn message(&self, url: Url, message: &str, headers: HeaderMap) -> RequestBuilder {
+        self.client
+            .post(url)
+            .headers(self.target.headers.clone())
+            .headers(headers)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, BOTH_KINDS)
+            .body(message.to_owned())
+    }
+
+    /// Ends the session at the server, as far as it takes part.
+    pub(crate) async fn delete(&self) {
+        let headers = self.session_headers();
+        if headers.contains_key(SESSION_ID) {
+            let _ = tokio::time::timeout(
+                SIDE_MESSAGE,
+                self.send(self.builder(Method::DELETE, headers)),
+            )
+            .await;
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn exchange(&self, post: Post<'_>) -> Result<Answer, Failure> {
+        let Post {
+            id,
+            method,
+            params,
+            headers,
+            size,
+            opens,
+        } = post;
+        let has_session = headers.contains_key(SESSION_ID);
+        let mut response = self.post(&request(id, method, params), headers).await?;
+        if response.status() == StatusCode::NOT_FOUND && has_session {
+            return Err(Failure::SessionLost);
+        }
+        if opens {
+            self.remember_session(&response);
+        }
+        let limit = match size {
+            Size::Frame => self.limits.frame_bytes,
+            Size::Result => self.limits.result_bytes,
+        };
+        if !response.status().is_success() {
+            return self.refused(&mut response, id).await;
+        }
+        match body::kind(&response) {
+            Kind::Json => {
+                let body = body::read(&mut response, limit, &self.wording, |error| {
+                    self.broken(error)
+                })
+                .await?;
+                Ok(self
+                    .answer_in(&body, id)
+                    .ok_or_else(|| self.no_protocol(&body))??)
+            }
+            Kind::Events => Ok(self.answer_among_events(response, id, limit).await?),
+            Kind::Other => Err(self.no_protocol(&body::glimpse(&mut response).await).into()),
+        }
+    }
+
+    fn no_protocol(&self, body: &[u8]) -> ToolError {
+        let glimpse = self.wording.glimpse(body);
+        self.wording.error(
+            Reason::HttpProtocol,
+            format_args!("gave an answer that is not the protocol: \"{glimpse}\""),
+        )
+    }
+
+    /// The answer in a JSON body; `None` when it is something else.
+    fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<Answer>> {
+        match parse(std::str::from_utf8(body).ok()?, self.limits.json_depth).ok()? {
+            Message::Response { id, answer } if id == wanted => Some(answer.map_err(|why| {
+                self.wording.error(
+                    Reason::FrameInvalid,
+                    format_args!("gave an answer that {why}"),
+                )
+            })),
+            // A server that refused before it read the id cannot name it.
+            Message::Complaint(error) => Some(Ok(Answer::Error(error))),
+            _ => None,
+        }
+    }
+
+    async fn answer_among_events(
+        &self,
+        mut response: Response,
+        wanted: u64,
+        limit: usize,
+    ) -> ToolResult<Answer> {
+        let mut parser = Parser::new(limit);
+        let mut replies = 0;
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
+            for event in parser
+                .push(&chunk)
+                .map_err(|_| body::too_large(&self.wording, limit))?
+            {
+                if let Some(answer) = self.take_event(&event, Some(wanted), &mut replies).await {
+                    return answer;
+                }
+            }
+        }
+        Err(self
+            .wording
+            .error(Reason::ConnectFailed, "ended the stream before it answered"))
+    }
+
+    /// Acts on one event; gives the answer if it is the wanted one.
+    pub(crate) async fn take_event(
+        &self,
+        event: &Event,
+        wanted: Option<u64>,
+        replies: &mut usize,
+    ) -> Option<ToolResult<Answer>> {
+        if event.data.is_empty() {
+            return None;
+        }
+        match parse(&event.data, self.limits.json_depth) {
+            Ok(Message::Response { id, answer }) if Some(id) == wanted => {
+                return Some(answer.map_err(|why| {
+                    self.wording.error(
+                        Reason::FrameInvalid,
+                        format_args!("gave an answer that {why}"),
+                    )
+                }));
+            }
+            Ok(Message::Response { .. }) => self.traffic.count_dropped(),
+            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
+            Ok(Message::Notification { method, params }) => self.traffic.notified(&method, params),
+            Ok(Message::Request { id, method }) => {
+                let is_legacy = self.state().version.is_some();
+                let result = self.traffic.asked(&method, !is_legacy);
+                *replies += 1;
+                if is_legacy && *replies <= REPLIES_PER_ANSWER {
+                    self.post_aside(&reply(id, result)).await;
+                }
+            }
+            Err(_) => self.traffic.count_invalid(),
+        }
+        None
+    }
+
+    /// What an answer without success means; a protocol error in its body is an answer like any other.
+    async fn refused(&self, response: &mut Response, id: u64) -> Result<Answer, Failure> {
+        let status = response.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            let what = format_args!(
+                "at {} wants a login (HTTP {})",
+                self.target.shown(),
+                status.as_u16()
+            );
+            return Err(self.wording.error(Reason::LoginNeeded, what).into());
+        }
+        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        let body = if body::kind(response) == Kind::Json && !may_pass {
+            let body = body::read(response, self.limits.frame_bytes, &self.wording, |error| {
+                self.broken(error)
+            })
+            .await?;
+            if let Some(Ok(answer @ Answer::Error(_))) = self.answer_in(&body, id) {
+                return Ok(answer);
+            }
+            body
+        } else {
+            body::glimpse(response).await
+        };
+        let glimpse = self.wording.glimpse(&body);
+        let what = format_args!("answered with HTTP {}: \"{glimpse}\"", status.as_u16());
+        let mut error = self.wording.error(Reason::HttpStatus, what);
+        error.retryable = may_pass;
+        Err(Failure::Status(status, error))
+    }
+
+    fn remember_session(&self, response: &Response) {
+        let id = response
+            .headers()
+            .get(SESSION_ID)
+            .filter(|id| id.len() <= SESSION_ID_BYTES);
+        let mut state = self.state();
+        state.id = id.cloned();
+        state.generation += 1;
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

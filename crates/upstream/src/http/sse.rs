@@ -1,0 +1,161 @@
+//! Server-sent events, cut out of a byte stream, each with a size limit.
+
+/// One event, as far as we act on it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) data: String,
+    pub(crate) id: Option<String>,
+}
+
+/// An event is larger than the limit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+/// Longest event id that is kept for going on after a break.
+const ID_BYTES: usize = 1024;
+
+/// Collects bytes until events are complete.
+pub(crate) struct Parser {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    id: Option<String>,
+    /// A `\r` ended the last line, so a `\n` that follows belongs to it.
+    after_return: bool,
+    is_first_line: bool,
+    limit: usize,
+}
+
+impl Parser {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            id: None,
+            after_return: false,
+            is_first_line: true,
+            limit,
+        }
+    }
+
+    /// Takes bytes in and gives the events that they complete.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
+        let mut events = Vec::new();
+        while !bytes.is_empty() {
+            if std::mem::take(&mut self.after_return) && bytes.first() == Some(&b'\n') {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
+            }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
+                self.grow(bytes)?;
+                break;
+            };
+            self.grow(bytes.get(..end).unwrap_or_default())?;
+            self.after_return = bytes.get(end) == Some(&b'\r');
+            bytes = bytes.get(end + 1..).unwrap_or_default();
+            events.extend(self.end_line());
+        }
+        Ok(events)
+    }
+
+    fn grow(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.line.len() + self.data.len() + bytes.len() > self.limit {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        let mut line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_first_line) && line.starts_with(b"\xef\xbb\xbf") {
+            line.drain(..3);
+        }
+        if line.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            let complete = std::mem::take(&mut self.has_data);
+            let id = self.id.take();
+            return complete.then(|| Event {
+                data: String::from_utf8_lossy(&data).into_owned(),
+                id,
+            });
+        }
+        let (field, value) = match memchr::memchr(b':', &line) {
+            Some(colon) => line.split_at(colon),
+            None => (line.as_slice(), &b""[..]),
+        };
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"id" if value.len() <= ID_BYTES => {
+                self.id = Some(String::from_utf8_lossy(value).into_owned())
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        // Whole, and byte by byte: the cuts of the network mean nothing.
+        for size in [input.len(), 1] {
+            let mut parser = Parser::new(100);
+            let mut found = Vec::new();
+            for chunk in input.as_bytes().chunks(size) {
+                found.extend(
+                    parser
+                        .push(chunk)
+                        .unwrap()
+                        .into_iter()
+                        .map(|event| event.data),
+                );
+            }
+            assert_eq!(found, expected, "{input:?} in chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn events_are_cut_at_every_kind_of_line_end() {
+        check("data: a\n\ndata:b\r\n\r\ndata:  c\r\r", &["a", "b", " c"]);
+        check(
+            ": comment\nevent: message\nid: 1\ndata: one\ndata: two\n\n",
+            &["one\ntwo"],
+        );
+        check("event: ping\n\nretry: 5\n\ndata\n\n", &[""]);
+        check("\u{feff}data: x\n\ndata: unfinished\n", &["x"]);
+    }
+
+    #[test]
+    fn ids_come_with_their_event() {
+        let events = Parser::new(100).push(b"id: 7\ndata: x\n\n").unwrap();
+        assert_eq!(
+            events,
+            [Event {
+                data: "x".into(),
+                id: Some("7".into())
+            }]
+        );
+    }
+
+    #[test]
+    fn r_sec_01_an_endless_event_is_stopped_at_the_limit() {
+        let mut parser = Parser::new(100);
+        assert_eq!(parser.push(&[b'x'; 100]), Ok(vec![]));
+        assert_eq!(parser.push(b"x"), Err(TooLarge));
+        let mut parser = Parser::new(100);
+        let many = "data: 123456789\n".repeat(20);
+        assert_eq!(parser.push(many.as_bytes()), Err(TooLarge));
+    }
+}

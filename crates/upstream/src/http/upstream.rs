@@ -1,0 +1,211 @@
+//! A server on the network, as the rest of Pegboard sees it.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
+use reqwest::Client;
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::contract::{
+    CallOptions, CallOutcome, ConnectHint, Handshake, Health, LogSink, ToolListing, Upstream,
+};
+use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
+use crate::handshake::assumed;
+use crate::http::exchange::{Channel, State};
+use crate::http::listen::listen;
+use crate::http::session::HttpSession;
+use crate::http::target::Target;
+use crate::talk::{Talk, TalkSetup};
+use crate::traffic::Traffic;
+
+/// What is needed to reach a server and open the conversation.
+pub(crate) struct HttpOpening<'a> {
+    pub(crate) target: Target,
+    pub(crate) client: Client,
+    pub(crate) hint: &'a ConnectHint,
+    pub(crate) logs: Arc<dyn LogSink>,
+    pub(crate) setup: TalkSetup,
+    pub(crate) budget: Duration,
+    pub(crate) connect_time: Duration,
+}
+
+impl HttpOpening<'_> {
+    /// Agrees on the protocol. A remembered modern server is not asked anything.
+    pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
+        let wording = self.setup.wording.clone();
+        let channel = Channel {
+            client: self.client,
+            target: self.target,
+            connect_time: self.connect_time,
+            traffic: Arc::new(Traffic::new(wording.clone(), self.logs)),
+            wording: wording.clone(),
+            limits: self.setup.limits.clone(),
+            state: Mutex::new(State::default()),
+        };
+        let session = Arc::new(HttpSession::new(channel, self.setup.client.clone()));
+        let opener = session.opener();
+        let opening = async {
+            match self.hint.era {
+                Some(Era::Modern) => {
+                    let version = self.hint.protocol_version.as_deref();
+                    let version = version.filter(|version| MODERN_VERSIONS.contains(version));
+                    Ok(assumed(version.unwrap_or(MODERN_VERSION)))
+                }
+                Some(Era::Legacy) => match opener.open_legacy().await {
+                    // A server that answers, but not like that, may have another era by now.
+                    Err(error) if speaks_otherwise(&error) => {
+                        opener.learn().await.map_err(|setback| setback.error)
+                    }
+                    opened => opened,
+                },
+                None => opener.learn().await.map_err(|setback| setback.error),
+            }
+        };
+        let handshake = match tokio::time::timeout(self.budget, opening).await {
+            Ok(opened) => opened?,
+            Err(_) => {
+                let what = format_args!("did not open the conversation within {:?}", self.budget);
+                return Err(wording.error(Reason::DiscoveryTimeout, what));
+            }
+        };
+        Ok(Arc::new(HttpUpstream {
+            talk: Talk::new(session, self.setup, handshake),
+            listener: OnceLock::new(),
+            end: watch::channel(None).0,
+            started: crate::now(),
+        }))
+    }
+}
+
+fn speaks_otherwise(error: &ToolError) -> bool {
+    matches!(
+        error.reason,
+        Reason::HandshakeFailed
+            | Reason::HttpStatus
+            | Reason::HttpProtocol
+            | Reason::FrameInvalid
+            | Reason::VersionUnsupported
+    ) && !error.retryable
+}
+
+struct HttpUpstream {
+    talk: Talk<Arc<HttpSession>>,
+    listener: OnceLock<AbortHandle>,
+    end: watch::Sender<Option<ToolError>>,
+    started: Timestamp,
+}
+
+impl HttpUpstream {
+    fn stop_listening(&self) {
+        if let Some(listener) = self.listener.get() {
+            listener.abort();
+        }
+    }
+}
+
+impl Drop for HttpUpstream {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+#[async_trait]
+impl Upstream for HttpUpstream {
+    fn handshake(&self) -> &Handshake {
+        self.talk.handshake()
+    }
+
+    async fn list_tools(&self) -> ToolResult<ToolListing> {
+        self.unless_closed(self.talk.list()).await
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
+        self.unless_closed(self.talk.call(tool, arguments, options))
+            .await
+    }
+
+    fn list_changed(&self) -> watch::Receiver<u64> {
+        let handshake = self.talk.handshake();
+        let may_announce = handshake.list_changed || handshake.declares_tools.is_none();
+        if may_announce
+            && self.is_alive()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let start = || {
+                let listening = listen(Arc::clone(&self.talk.wire), self.talk.dialect().clone());
+                runtime.spawn(listening).abort_handle()
+            };
+            self.listener.get_or_init(start);
+        }
+        self.talk.wire.channel.traffic.changes()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.end.borrow().is_none()
+    }
+
+    async fn ended(&self) -> ToolError {
+        let mut end = self.end.subscribe();
+        let ended = end
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|end| end.clone());
+        ended.unwrap_or_else(|| self.stopped())
+    }
+
+    fn health(&self) -> Health {
+        let session = &self.talk.wire;
+        Health {
+            in_flight: session.in_flight(),
+            started: self.started,
+            ..session.channel.traffic.health()
+        }
+    }
+
+    fn recent_stderr(&self) -> String {
+        String::new()
+    }
+
+    async fn close(&self) {
+        let is_first = self.end.send_if_modified(|end| {
+            let is_first = end.is_none();
+            if is_first {
+                *end = Some(self.stopped());
+            }
+            is_first
+        });
+        self.stop_listening();
+        if is_first {
+            self.talk.wire.channel.delete().await;
+        }
+    }
+}
+
+impl HttpUpstream {
+    fn stopped(&self) -> ToolError {
+        self.talk
+            .setup
+            .wording
+            .error(Reason::Cancelled, "was disconnected")
+    }
+
+    /// Closing ends what is still going on.
+    async fn unless_closed<T>(&self, work: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
+        tokio::select! {
+            biased;
+            error = self.ended() => Err(error),
+            done = work => done,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! How a server's processes end: politely first, and completely in any case.
+
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use crate::marks::kill_marked;
+
+/// How long a server may take to end after its input was closed.
+const AFTER_CLOSE: Duration = Duration::from_secs(2);
+/// How long it may take after SIGTERM.
+const AFTER_TERM: Duration = Duration::from_secs(2);
+/// The same for a server whose opening failed: nothing of value can be going on.
+const AFTER_TERM_WHEN_FIRM: Duration = Duration::from_millis(500);
+/// How long the system may take to end a killed process; one that hangs in the kernel is left to it.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+
+/// With how much patience a server is stopped; later ones are less patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Patience {
+    /// Close its input, wait, SIGTERM, wait, SIGKILL.
+    Gentle,
+    /// Close its input and SIGTERM at once, wait a little, SIGKILL.
+    Firm,
+    /// SIGKILL at once.
+    None,
+}
+
+/// The process group of a server. Dropping it kills what is left.
+pub(crate) struct Group {
+    pid: Pid,
+    mark: String,
+    is_over: AtomicBool,
+}
+
+impl Group {
+    pub(crate) fn new(pid: Pid, mark: String) -> Self {
+        Self {
+            pid,
+            mark,
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        if !self.is_over.load(Ordering::Acquire) {
+            // The group may be gone already, which is what is wanted.
+            let _ = kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// Kills the group, and by their mark those that left it. Called right after the leader was reaped: its number
+    /// cannot be in use again so soon.
+    async fn finish(&self) {
+        self.signal(Signal::KILL);
+        self.is_over.store(true, Ordering::Release);
+        let mark = self.mark.clone();
+        // Reading /proc may take milliseconds, so it must not hold up a runtime thread.
+        let _ = tokio::task::spawn_blocking(move || kill_marked(&mark)).await;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+/// Stops a server and everything it started; its exit status, if the system gave one in time.
+pub(crate) async fn stop(
+    child: &mut Child,
+    group: &Group,
+    patience: Patience,
+    close_input: impl FnOnce(),
+) -> Option<ExitStatus> {
+    close_input();
+    let status = climb(child, group, patience).await;
+    group.finish().await;
+    status
+}
+
+/// Takes away what a server left behind that ended by itself.
+pub(crate) async fn tidy(group: &Group) {
+    group.finish().await;
+}
+
+async fn climb(child: &mut Child, group: &Group, patience: Patience) -> Option<ExitStatus> {
+    if patience == Patience::Gentle
+        && let Ok(status) = timeout(AFTER_CLOSE, child.wait()).await
+    {
+        return status.ok();
+    }
+    if patience < Patience::None {
+        group.signal(Signal::TERM);
+        let grace = if patience == Patience::Gentle {
+            AFTER_TERM
+        } else {
+            AFTER_TERM_WHEN_FIRM
+        };
+        if let Ok(status) = timeout(grace, child.wait()).await {
+            return status.ok();
+        }
+    }
+    group.signal(Signal::KILL);
+    timeout(AFTER_KILL, child.wait()).await.ok()?.ok()
+}

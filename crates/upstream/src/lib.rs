@@ -1,0 +1,70 @@
+//! The conversation with one MCP server: spawn, transports, protocol era, frame limits, paging, kill ladder.
+//!
+//! Invariant: only `spawn` creates processes, and only `http::open` opens outgoing connections.
+//! Invariant: no process that was started here outlives its conversation, nor the program.
+//! Invariant: payloads stay the bytes the server wrote; only the envelope is looked into.
+//! Invariant: whatever a server sends is bounded in size, depth, number and time, and never panics us.
+//! Invariant: a resolved secret reaches the server's process or headers, and no text that leaves this crate.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by field; boxing them would only hide that"
+)]
+
+// What others use.
+mod connector;
+mod contract;
+
+// The protocol, over any transport.
+mod dialect;
+mod envelope;
+mod handshake;
+mod pager;
+mod talk;
+mod traffic;
+mod verdict;
+mod wire;
+
+// Servers on pipes.
+mod environment;
+mod era;
+mod frame;
+mod kill;
+mod link;
+mod marks;
+mod outbox;
+mod parent_death;
+mod spawn;
+mod stderr;
+mod stdio;
+mod supervise;
+
+// Servers on the network.
+mod http;
+
+// Secrets and words.
+mod redact;
+mod resolve;
+mod wording;
+
+#[cfg(test)]
+mod testing;
+
+pub use connector::{Connector, Setup};
+pub use contract::{
+    CallOptions, CallOutcome, Connect, ConnectHint, Handshake, Health, LogSink, NoLogs,
+    ToolListing, Upstream,
+};
+pub use dialect::ClientInfo;
+pub use marks::sweep_orphans;
+
+/// What a modern server is asked to announce.
+const LISTEN_MEMBERS: &str = r#""notifications":{"toolsListChanged":true}"#;
+
+/// The present moment, for `Health`.
+fn now() -> pegboard_model::Timestamp {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    pegboard_model::Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

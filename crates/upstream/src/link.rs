@@ -1,0 +1,510 @@
+//! Requests and answers over one pair of byte streams, with an id space of our own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pegboard_model::{Limits, Reason, ToolError, ToolResult};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::dialect::{cancelled, notification, reply, request};
+use crate::envelope::{Answer, Flaw, Message, batch, parse};
+use crate::frame::{LineFault, LineReader};
+use crate::outbox::Outbox;
+use crate::traffic::Traffic;
+use crate::wire::Size;
+use crate::wording::Wording;
+
+/// How the reading side ended.
+#[derive(Debug)]
+pub(crate) enum ReadEnd {
+    /// The stream is at its end.
+    Closed,
+    /// The server broke a rule and is given up.
+    Broken(ToolError),
+}
+
+/// The reading side, for whoever watches over the server.
+pub(crate) struct Reading {
+    pub(crate) end: oneshot::Receiver<ReadEnd>,
+    /// Ends the reading when a process that got away keeps the stream open.
+    pub(crate) task: AbortHandle,
+}
+
+/// A running exchange of frames.
+pub(crate) struct Link {
+    state: Mutex<State>,
+    next_id: AtomicU64,
+    /// Requests whose answer may be as large as a result.
+    large_answers: AtomicUsize,
+    outgoing: Arc<Outbox>,
+    end: watch::Sender<Option<ToolError>>,
+    /// Set once a modern era is agreed: servers send no requests there.
+    pub(crate) modern: AtomicBool,
+    pub(crate) traffic: Arc<Traffic>,
+    wording: Wording,
+    limits: Limits,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: HashMap<u64, oneshot::Sender<ToolResult<Answer>>>,
+    ended: Option<ToolError>,
+}
+
+impl Link {
+    /// Starts to exchange frames.
+    pub(crate) fn start<R, W>(
+        source: R,
+        sink: W,
+        traffic: Arc<Traffic>,
+        wording: Wording,
+        limits: &Limits,
+    ) -> (Arc<Self>, Reading)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let link = Arc::new(Self {
+            state: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            large_answers: AtomicUsize::new(0),
+            outgoing: Outbox::new(Box::new(sink)),
+            end: watch::channel(None).0,
+            modern: AtomicBool::new(false),
+            traffic,
+            wording,
+            limits: limits.clone(),
+        });
+        let (told, end) = oneshot::channel();
+        let reader = Arc::clone(&link);
+        let task = tokio::spawn(async move {
+            let end = reader.read_all(source).await;
+            // Nobody may care any more how it ended.
+            let _ = told.send(end);
+        });
+        (
+            link,
+            Reading {
+                end,
+                task: task.abort_handle(),
+            },
+        )
+    }
+
+    /// Sends a request and waits for its answer; the caller limits the time. Dropping it forgets the id and,
+    /// where the protocol has it, tells the server.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &str,
+        size: Size,
+        cancellable: bool,
+    ) -> ToolResult<Answer> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (answer, receiver) = oneshot::channel();
+        {
+            let mut state = self.lock();
+            if let Some(error) = &state.ended {
+                return Err(error.clone());
+            }
+            state.waiting.insert(id, answer);
+        }
+        let mut forget = Forget {
+            link: self,
+            id,
+            size,
+            tell: false,
+        };
+        if size == Size::Result {
+            self.large_answers.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_sent = self.outgoing.send(request(id, method, params)).await;
+        forget.tell = is_sent && cancellable;
+        // A closed input still leaves the answer to the end of the conversation, or to the time-out.
+        let answer = receiver.await;
+        forget.tell = false;
+        answer.unwrap_or_else(|_| {
+            Err(self
+                .wording
+                .error(Reason::ServerExited, "ended the conversation"))
+        })
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn notify(&self, method: &str, params: &str) {
+        // A server that ended shows itself in the next request.
+        self.outgoing.send(notification(method, params)).await;
+    }
+
+    /// Ends the conversation: every caller gets the reason, now and later. The first reason stays.
+    pub(crate) fn finish(&self, error: ToolError) {
+        let waiting = {
+            let mut state = self.lock();
+            if state.ended.is_some() {
+                return;
+            }
+            state.ended = Some(error.clone());
+            std::mem::take(&mut state.waiting)
+        };
+        for (_, caller) in waiting {
+            let _ = caller.send(Err(error.clone()));
+        }
+        self.end.send_replace(Some(error));
+    }
+
+    /// Closes the server's input.
+    pub(crate) fn close_input(&self) {
+        self.outgoing.close();
+    }
+
+    /// Why the conversation ended, if it did.
+    pub(crate) fn ended(&self) -> Option<ToolError> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn wait_end(&self) -> ToolError {
+        let mut end = self.end.subscribe();
+        match end.wait_for(Option::is_some).await {
+            Ok(error) => error.clone(),
+            Err(_) => None,
+        }
+        .unwrap_or_else(|| {
+            self.wording
+                .error(Reason::ServerExited, "ended the conversation")
+        })
+    }
+
+    /// Requests that wait for an answer.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn read_all<R: AsyncRead + Unpin>(&self, source: R) -> ReadEnd {
+        let mut lines = LineReader::new(source);
+        loop {
+            match lines.advance(|| self.line_limit()).await {
+                Ok(true) => {}
+                Ok(false) | Err(LineFault::Io) => return ReadEnd::Closed,
+                Err(LineFault::TooLong(limit)) => {
+                    let what =
+                        format_args!("wrote a message larger than {limit} bytes and was stopped");
+                    return ReadEnd::Broken(self.wording.error(Reason::FrameTooLarge, what));
+                }
+            }
+            self.take_line(lines.line());
+            if self.traffic.useless_lines() > self.limits.stdout_noise_lines {
+                let what =
+                    "writes too much to its standard output that is not protocol, and was stopped";
+                return ReadEnd::Broken(self.wording.error(Reason::StdoutPollution, what));
+            }
+        }
+    }
+
+    fn line_limit(&self) -> usize {
+        match self.large_answers.load(Ordering::Relaxed) {
+            0 => self.limits.frame_bytes,
+            _ => self.limits.result_bytes.max(self.limits.frame_bytes),
+        }
+    }
+
+    fn take_line(&self, line: &[u8]) {
+        let Ok(text) = std::str::from_utf8(line) else {
+            return self.traffic.count_noise();
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if !text.starts_with('[') {
+            return self.take_message(text);
+        }
+        match batch(text) {
+            Ok(messages) => messages
+                .iter()
+                .for_each(|message| self.take_message(message.get())),
+            Err(flaw) => self.count_flaw(flaw),
+        }
+    }
+
+    fn take_message(&self, text: &str) {
+        match parse(text, self.limits.json_depth) {
+            Ok(Message::Response { id, answer }) => self.deliver(id, answer),
+            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
+            Ok(Message::Notification { method, params }) => self.traffic.notified(&method, params),
+            Ok(Message::Request { id, method }) => {
+                let result = self
+                    .traffic
+                    .asked(&method, self.modern.load(Ordering::Relaxed));
+                // A server that asks without reading our answers loses them; reading never waits for writing.
+                self.outgoing.try_send(reply(id, result));
+            }
+            Err(flaw) => self.count_flaw(flaw),
+        }
+    }
+
+    fn deliver(&self, id: u64, answer: Result<Answer, &'static str>) {
+        let Some(caller) = self.lock().waiting.remove(&id) else {
+            return self.traffic.count_dropped();
+        };
+        let answer = answer.map_err(|why| {
+            self.traffic.count_invalid();
+            self.wording.error(
+                Reason::FrameInvalid,
+                format_args!("gave an answer that {why}"),
+            )
+        });
+        let _ = caller.send(answer);
+    }
+
+    fn count_flaw(&self, flaw: Flaw) {
+        match flaw {
+            Flaw::NotJson => self.traffic.count_noise(),
+            Flaw::NotRpc => self.traffic.count_invalid(),
+        }
+    }
+}
+
+/// Forgets a request when its caller is gone or served.
+struct Forget<'a> {
+    link: &'a Link,
+    id: u64,
+    size: Size,
+    tell: bool,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        let waited = self.link.lock().waiting.remove(&self.id).is_some();
+        if self.size == Size::Result {
+            self.link.large_answers.fetch_sub(1, Ordering::Relaxed);
+        }
+        if waited && self.tell {
+            // Best effort: a full queue means that the server does not read anyway.
+            self.link.outgoing.try_send(cancelled(self.id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::{Peer, logs, pair, pair_with, wording};
+
+    async fn ask(link: &Link) -> ToolResult<Answer> {
+        link.request("tools/call", "{}", Size::Result, true).await
+    }
+
+    /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).
+    async fn answered(lines: &str) -> (ToolResult<Answer>, Arc<Link>) {
+        let (link, _reading, mut peer) = pair();
+        let script = async {
+            let id = peer.request().await.0;
+            peer.write(&lines.replace("ID", &id.to_string())).await;
+            peer
+        };
+        let (answer, _peer) = tokio::join!(ask(&link), script);
+        (answer, link)
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_noise_around_an_answer_is_counted_and_skipped() {
+        let lines = "Starting up...\n\n{\"not\":\"rpc\"}\n{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\
+                     {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":1}}\r\n";
+        let (answer, link) = answered(lines).await;
+        assert!(matches!(answer, Ok(Answer::Result(result)) if result.get() == "{\"ok\":1}"));
+        let health = link.traffic.health();
+        assert_eq!(
+            (
+                health.noise_lines,
+                health.invalid_frames,
+                health.dropped_frames
+            ),
+            (1, 1, 1)
+        );
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_an_ambiguous_answer_fails_its_caller_at_once() {
+        for bad in [
+            r#"{"jsonrpc":"2.0","id":ID}"#,
+            r#"{"jsonrpc":"2.0","id":ID,"result":1,"error":{"code":1,"message":""}}"#,
+            &format!(
+                r#"{{"jsonrpc":"2.0","id":ID,"result":{}{}}}"#,
+                "[".repeat(100_000),
+                "]".repeat(100_000)
+            ),
+        ] {
+            let (answer, _) = answered(&format!("{bad}\n")).await;
+            assert_eq!(answer.unwrap_err().reason, Reason::FrameInvalid);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_taken_apart() {
+        let (answer, link) = answered("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"},{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}]\n").await;
+        assert!(answer.is_ok());
+        assert_eq!(*link.traffic.changes().borrow(), 1);
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_line_beyond_the_limit_ends_the_conversation() {
+        let limits = Limits {
+            frame_bytes: 1_000,
+            result_bytes: 2_000,
+            ..Limits::default()
+        };
+        let (link, reading, mut peer) = pair_with(&limits);
+        let script = async {
+            peer.request().await;
+            peer.write(&"x".repeat(4_000)).await;
+            let ReadEnd::Broken(error) = reading.end.await.unwrap() else {
+                panic!("not broken")
+            };
+            assert!(error.message.contains("2000 bytes"), "{error}");
+            link.finish(error);
+        };
+        let (answer, ()) = tokio::join!(ask(&link), script);
+        assert_eq!(answer.unwrap_err().reason, Reason::FrameTooLarge);
+        assert_eq!(
+            ask(&link).await.unwrap_err().reason,
+            Reason::FrameTooLarge,
+            "and so for every later caller"
+        );
+        assert_eq!(link.wait_end().await.reason, Reason::FrameTooLarge);
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_server_that_only_makes_noise_is_given_up() {
+        let limits = Limits {
+            stdout_noise_lines: 10,
+            ..Limits::default()
+        };
+        let (_link, reading, mut peer) = pair_with(&limits);
+        peer.write(&"noise\n".repeat(11)).await;
+        let ReadEnd::Broken(error) = reading.end.await.unwrap() else {
+            panic!("not broken")
+        };
+        assert_eq!(error.reason, Reason::StdoutPollution);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_call_is_cancelled_and_forgotten() {
+        let (link, _reading, mut peer) = pair();
+        let mut call = Box::pin(ask(&link));
+        let id = tokio::select! {
+            _ = &mut call => panic!("nobody answered"),
+            (id, _) = peer.request() => id,
+        };
+        assert_eq!(link.in_flight(), 1);
+        drop(call);
+        assert_eq!(link.in_flight(), 0);
+        let line = peer.line().await;
+        assert!(
+            line.contains("notifications/cancelled")
+                && line.contains(&format!("\"requestId\":{id},")),
+            "{line}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_served_call_is_not_cancelled() {
+        let (answer, link) = answered("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n").await;
+        assert!(answer.is_ok());
+        assert_eq!(link.in_flight(), 0);
+    }
+
+    #[tokio::test]
+    async fn requests_of_the_server_get_an_answer_and_only_ping_a_good_one() {
+        let (link, _reading, mut peer) = pair();
+        peer.write("{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n")
+            .await;
+        assert_eq!(
+            peer.line().await,
+            r#"{"jsonrpc":"2.0","id":"p","result":{}}"#
+        );
+        peer.write("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\"}\n")
+            .await;
+        assert!(peer.line().await.contains("-32601"));
+        link.modern.store(true, Ordering::Relaxed);
+        peer.write("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n")
+            .await;
+        assert!(
+            peer.line().await.contains("-32601"),
+            "modern servers send no requests"
+        );
+        assert_eq!(link.traffic.health().refused_requests, 2);
+    }
+
+    #[tokio::test]
+    async fn answers_in_any_order_reach_their_own_callers() {
+        let (link, _reading, mut peer) = pair();
+        let script = async {
+            let mut ids = Vec::new();
+            for _ in 0..50 {
+                ids.push(peer.request().await.0);
+            }
+            for id in ids.iter().rev() {
+                peer.write(&format!(
+                    "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{id}}}\n"
+                ))
+                .await;
+            }
+            peer
+        };
+        let callers = futures_util::future::join_all((0..50).map(|_| ask(&link)));
+        let (answers, _peer) = tokio::join!(callers, script);
+        let results: Vec<_> = answers
+            .into_iter()
+            .map(|answer| match answer {
+                Ok(Answer::Result(result)) => result.get().to_owned(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let expected: Vec<_> = (1..=50).map(|id: u64| id.to_string()).collect();
+        assert_eq!(results, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_a_server_that_stops_reading_costs_a_time_out_and_no_hang() {
+        let (near, far) = tokio::io::duplex(16);
+        let (source, sink) = tokio::io::split(near);
+        let traffic = Arc::new(Traffic::new(wording(), logs()));
+        let (link, _reading) = Link::start(source, sink, traffic, wording(), &Limits::default());
+        let calls = (0..200).map(|_| tokio::time::timeout(Duration::from_secs(1), ask(&link)));
+        let calls = futures_util::future::join_all(calls).await;
+        assert!(calls.iter().all(Result::is_err));
+        assert_eq!(link.in_flight(), 0);
+        drop(far);
+    }
+
+    #[tokio::test]
+    async fn random_bytes_do_no_harm() {
+        let (link, reading, mut peer) = pair();
+        let mut seed = 0x9e37_79b9_u64;
+        let mut bytes = Vec::new();
+        for _ in 0..200_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // Brackets, quotes and line ends come up often.
+            bytes.push(
+                *b"{}[]\":,\n\\1a\0\xff\r"
+                    .get((seed >> 33) as usize % 14)
+                    .unwrap(),
+            );
+        }
+        peer.write_bytes(&bytes).await;
+        drop::<Peer>(peer);
+        let end = reading.end.await.unwrap();
+        assert!(matches!(end, ReadEnd::Closed | ReadEnd::Broken(_)));
+        assert!(link.traffic.useless_lines() > 100);
+    }
+}

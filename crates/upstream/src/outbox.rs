@@ -1,0 +1,230 @@
+//! Frames on their way to a server: written at once where the stream takes them, kept in order where it does not.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
+
+/// What waits for a server that reads slowly; beyond that, callers wait, within their own time-out.
+const BACKLOG_BYTES: usize = 1024 * 1024;
+/// A buffer that grew beyond this is given back once it is empty.
+const KEPT_CAPACITY: usize = 256 * 1024;
+
+type Stream = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The writing side of a conversation.
+///
+/// A small frame to a server that reads is written by its caller, which spares a change of tasks. What the stream
+/// does not take is written by a task that lives only as long as there is such a rest.
+pub(crate) struct Outbox {
+    sink: Mutex<Sink>,
+    room: Notify,
+}
+
+struct Sink {
+    /// `None` once the stream is closed.
+    stream: Option<Stream>,
+    backlog: Vec<u8>,
+    written: usize,
+    is_draining: bool,
+    /// Wakes the draining task when the stream is closed under it.
+    drainer: Option<Waker>,
+}
+
+enum Push {
+    Taken,
+    Full,
+    Closed,
+}
+
+impl Outbox {
+    pub(crate) fn new(stream: Stream) -> Arc<Self> {
+        let sink = Sink {
+            stream: Some(stream),
+            backlog: Vec::new(),
+            written: 0,
+            is_draining: false,
+            drainer: None,
+        };
+        Arc::new(Self {
+            sink: Mutex::new(sink),
+            room: Notify::new(),
+        })
+    }
+
+    /// Sends a frame, waiting for room if need be; `false` when the stream is closed. A frame goes as a whole or not
+    /// at all, wherever the caller is dropped.
+    pub(crate) async fn send(self: &Arc<Self>, frame: String) -> bool {
+        let frame = line(frame);
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            // Registered before the try, so that room made in between is not missed.
+            room.as_mut().enable();
+            match self.push(&frame) {
+                Push::Taken => return true,
+                Push::Closed => return false,
+                Push::Full => room.await,
+            }
+        }
+    }
+
+    /// Sends a frame if there is room for it.
+    pub(crate) fn try_send(self: &Arc<Self>, frame: String) {
+        // Nobody waits for these: a server that does not read loses them.
+        let _ = self.push(&line(frame));
+    }
+
+    /// Closes the stream; what was not written is lost.
+    pub(crate) fn close(&self) {
+        let drainer = {
+            let mut sink = self.lock();
+            sink.stream = None;
+            sink.drainer.take()
+        };
+        drainer.iter().for_each(Waker::wake_by_ref);
+        self.room.notify_waiters();
+    }
+
+    fn push(self: &Arc<Self>, frame: &[u8]) -> Push {
+        let mut sink = self.lock();
+        if sink.backlog.len() - sink.written >= BACKLOG_BYTES {
+            return if sink.stream.is_some() {
+                Push::Full
+            } else {
+                Push::Closed
+            };
+        }
+        let is_idle = sink.backlog.is_empty();
+        let Some(stream) = &mut sink.stream else {
+            return Push::Closed;
+        };
+        let mut rest = frame;
+        if is_idle {
+            // The waker does nothing: what is left over is taken up by a task that brings its own.
+            match Pin::new(stream).poll_write(&mut Context::from_waker(Waker::noop()), frame) {
+                Poll::Ready(Ok(count)) => rest = frame.get(count..).unwrap_or_default(),
+                Poll::Ready(Err(_)) => {
+                    sink.stream = None;
+                    return Push::Closed;
+                }
+                Poll::Pending => {}
+            }
+        }
+        sink.backlog.extend_from_slice(rest);
+        if !sink.backlog.is_empty()
+            && !sink.is_draining
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            sink.is_draining = true;
+            runtime.spawn(Arc::clone(self).drain());
+        }
+        Push::Taken
+    }
+
+    async fn drain(self: Arc<Self>) {
+        std::future::poll_fn(|context| self.lock().poll_drain(context)).await;
+        self.room.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink {
+    /// Writes until nothing is left or the stream is closed.
+    fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let (Some(stream), Some(rest)) = (&mut self.stream, self.backlog.get(self.written..))
+        {
+            if rest.is_empty() {
+                break;
+            }
+            match Pin::new(stream).poll_write(context, rest) {
+                Poll::Ready(Ok(count)) if count > 0 => self.written += count,
+                Poll::Ready(_) => self.stream = None,
+                Poll::Pending => {
+                    self.drainer = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
+            }
+        }
+        self.drainer = None;
+        self.is_draining = false;
+        self.written = 0;
+        self.backlog.clear();
+        if self.backlog.capacity() > KEPT_CAPACITY {
+            self.backlog = Vec::new();
+        }
+        Poll::Ready(())
+    }
+}
+
+fn line(frame: String) -> Vec<u8> {
+    let mut bytes = frame.into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_arrive_whole_and_in_order_however_slowly_they_are_read() {
+        let (near, mut far) = tokio::io::duplex(7);
+        let outbox = Outbox::new(Box::new(near));
+        let sending = async {
+            for number in 0..500 {
+                assert!(outbox.send(format!("frame {number}")).await);
+            }
+        };
+        let reading = async {
+            let expected: String = (0..500).map(|number| format!("frame {number}\n")).collect();
+            let mut got = vec![0; expected.len()];
+            far.read_exact(&mut got).await.unwrap();
+            assert_eq!(String::from_utf8(got).unwrap(), expected);
+        };
+        tokio::join!(sending, reading);
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_server_that_does_not_read_fills_the_backlog_and_no_more() {
+        let (near, mut far) = tokio::io::duplex(16);
+        let outbox = Outbox::new(Box::new(near));
+        let frame = "x".repeat(300 * 1024);
+        for _ in 0..4 {
+            assert!(outbox.send(frame.clone()).await);
+        }
+        let mut fifth = Box::pin(outbox.send(frame.clone()));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(fifth.as_mut().poll(&mut context).is_pending());
+        for _ in 0..100 {
+            outbox.try_send(frame.clone());
+        }
+        assert!(outbox.lock().backlog.len() < 2 * BACKLOG_BYTES);
+        let mut sunk = Vec::new();
+        let mut reading = (&mut far).take(5 * (frame.len() as u64 + 1));
+        let (sent, read) = tokio::join!(fifth, reading.read_to_end(&mut sunk));
+        assert!(sent && read.unwrap() == 5 * (frame.len() + 1));
+    }
+
+    #[tokio::test]
+    async fn a_closed_stream_releases_those_who_wait() {
+        let (near, _far) = tokio::io::duplex(16);
+        let outbox = Outbox::new(Box::new(near));
+        assert!(outbox.send("x".repeat(2 * BACKLOG_BYTES)).await);
+        let waiting = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.send("next".to_owned()).await }
+        });
+        tokio::task::yield_now().await;
+        outbox.close();
+        assert!(!waiting.await.unwrap());
+        assert!(!outbox.send("later".to_owned()).await);
+    }
+}

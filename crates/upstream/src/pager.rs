@@ -1,0 +1,344 @@
+//! All pages of a list, with a limit on everything a server can stretch.
+
+use std::collections::HashSet;
+use std::future::Future;
+
+use pegboard_model::{Limits, Reason, ToolResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::contract::ToolListing;
+use crate::envelope::{Answer, capped, present, string};
+use crate::wording::Wording;
+
+const METHOD_NOT_FOUND: i64 = -32601;
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "nextCursor", deserialize_with = "present")]
+    next: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ttlMs", deserialize_with = "present")]
+    ttl: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "cacheScope", deserialize_with = "present")]
+    scope: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
+    kind: Option<&'a RawValue>,
+}
+
+/// Asks for page after page. One failing page fails the list: half a list would look like removed tools.
+///
+/// `may_lack_tools`: a server that does not declare tools may answer that it has no such method.
+pub(crate) async fn list_all<F, P>(
+    wording: &Wording,
+    limits: &Limits,
+    may_lack_tools: bool,
+    mut fetch: F,
+) -> ToolResult<ToolListing>
+where
+    F: FnMut(Option<String>) -> P,
+    P: Future<Output = ToolResult<Answer>>,
+{
+    let mut listing = ToolListing {
+        tools: Vec::new(),
+        ttl_ms: None,
+        private: false,
+        pages: 0,
+    };
+    let mut seen = HashSet::new();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0;
+    let mut scope = None;
+    let failed = |what: &str| {
+        wording.error(
+            Reason::DiscoveryFailed,
+            format_args!("answered `tools/list` {what}"),
+        )
+    };
+    loop {
+        let result = match fetch(cursor.clone()).await? {
+            Answer::Result(result) => result,
+            Answer::Error(error)
+                if error.code == METHOD_NOT_FOUND && may_lack_tools && listing.pages == 0 =>
+            {
+                return Ok(listing);
+            }
+            Answer::Error(error) => return Err(failed(&format!("by {}", wording.rpc(&error)))),
+        };
+        bytes += result.get().len();
+        if bytes > limits.list_bytes {
+            return Err(too_large(
+                wording,
+                format_args!("{} bytes", limits.list_bytes),
+            ));
+        }
+        let page = Some(result.get()).filter(|text| text.starts_with('{'));
+        let page: Page<'_> = page
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or_else(|| failed("by something that is no list of tools"))?;
+        if page.kind.is_some_and(|kind| kind.get() != "\"complete\"") {
+            return Err(failed("by an unknown kind of result"));
+        }
+        let tools = page.tools.ok_or_else(|| failed("without `tools`"))?;
+        let room = limits.tools_per_server.saturating_sub(listing.tools.len());
+        let tools = capped(&mut serde_json::Deserializer::from_str(tools.get()), room)
+            .map_err(|_| failed("with `tools` that are no array"))?
+            .ok_or_else(|| too_large(wording, format_args!("{} tools", limits.tools_per_server)))?;
+        listing
+            .tools
+            .extend(tools.into_iter().map(ToOwned::to_owned));
+        listing.pages += 1;
+        listing.ttl_ms = shorter(listing.pages, listing.ttl_ms, ttl(page.ttl, limits));
+        // Pages that differ are as careful as the most careful one.
+        let page_scope = page.scope.and_then(string);
+        let differs = listing.pages > 1 && scope.as_deref() != page_scope.as_deref();
+        listing.private |= differs || page_scope.as_deref() == Some("private");
+        scope = page_scope.map(|scope| scope.into_owned());
+        let next = match page.next {
+            None => return Ok(listing),
+            Some(next) if next.get() == "null" => return Ok(listing),
+            Some(next) if next.get().len() > limits.cursor_bytes => {
+                return Err(too_large(
+                    wording,
+                    format_args!("a cursor of {} bytes", limits.cursor_bytes),
+                ));
+            }
+            Some(next) => string(next)
+                .ok_or_else(|| failed("with a cursor that is no text"))?
+                .into_owned(),
+        };
+        if !seen.insert(next.clone()) {
+            return Err(wording.error(
+                Reason::PaginationLoop,
+                "gives the same page of tools again and again",
+            ));
+        }
+        if listing.pages >= limits.pages_per_list {
+            return Err(too_large(
+                wording,
+                format_args!("{} pages", limits.pages_per_list),
+            ));
+        }
+        cursor = Some(next);
+    }
+}
+
+fn too_large(wording: &Wording, limit: std::fmt::Arguments<'_>) -> pegboard_model::ToolError {
+    wording.error(
+        Reason::ListTooLarge,
+        format_args!("has a list of tools that exceeds {limit}"),
+    )
+}
+
+/// A usable hint: a positive whole number, at most the longest that is honoured.
+fn ttl(raw: Option<&RawValue>, limits: &Limits) -> Option<u64> {
+    let longest = u64::try_from(limits.longest_ttl.as_millis()).unwrap_or(u64::MAX);
+    let digits = raw?.get();
+    match digits.parse::<u64>() {
+        Ok(hint) => Some(hint.min(longest)).filter(|hint| *hint > 0),
+        // More digits than fit is still a very long time.
+        Err(_) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(longest)
+        }
+        Err(_) => None,
+    }
+}
+
+/// The list is as fresh as its shortest-lived page; a page without a hint leaves no hint.
+fn shorter(pages: usize, known: Option<u64>, page: Option<u64>) -> Option<u64> {
+    if pages == 1 {
+        page
+    } else {
+        known.zip(page).map(|(a, b)| a.min(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use pegboard_model::ServerName;
+
+    use super::*;
+    use crate::envelope::RpcError;
+    use crate::redact::Redactor;
+
+    fn wording() -> Wording {
+        let server = ServerName::parse("paged").unwrap();
+        Wording {
+            server,
+            redactor: Arc::new(Redactor::default()),
+            text_bytes: 200,
+        }
+    }
+
+    fn small() -> Limits {
+        Limits {
+            tools_per_server: 6,
+            pages_per_list: 4,
+            cursor_bytes: 20,
+            list_bytes: 2_000,
+            ..Limits::default()
+        }
+    }
+
+    /// Serves the given pages by position, the last one for ever.
+    async fn list(pages: &[&str]) -> ToolResult<(ToolListing, Vec<Option<String>>)> {
+        let mut asked = Vec::new();
+        let listing = list_all(&wording(), &small(), true, |cursor| {
+            let page = pages[asked.len().min(pages.len() - 1)];
+            asked.push(cursor);
+            let answer = match page.strip_prefix("error ") {
+                Some(code) => Answer::Error(RpcError {
+                    code: code.parse().unwrap(),
+                    message: "no".into(),
+                    data: None,
+                }),
+                None => Answer::Result(RawValue::from_string(page.to_owned()).unwrap()),
+            };
+            async { Ok(answer) }
+        })
+        .await?;
+        Ok((listing, asked))
+    }
+
+    #[tokio::test]
+    async fn r_disc_02_all_pages_are_read_and_kept_byte_for_byte() {
+        let pages = [
+            r#"{"tools":[{"name":"b", "x-vendor":1.0}],"nextCursor":""}"#,
+            r#"{"tools":[{"z":0,"name":"a"}],"nextCursor":"2"}"#,
+            r#"{"tools":[],"nextCursor":null}"#,
+        ];
+        let (listing, asked) = list(&pages).await.unwrap();
+        let tools: Vec<_> = listing.tools.iter().map(|tool| tool.get()).collect();
+        assert_eq!(
+            tools,
+            [r#"{"name":"b", "x-vendor":1.0}"#, r#"{"z":0,"name":"a"}"#]
+        );
+        assert_eq!(asked, [None, Some(String::new()), Some("2".to_owned())]);
+        assert_eq!(listing.pages, 3);
+    }
+
+    #[tokio::test]
+    async fn r_disc_02_endless_and_broken_lists_fail_as_a_whole() {
+        let full = format!("{{\"tools\":[{}]}}", ["1"; 7].join(","));
+        let long = format!("{{\"tools\":[\"{}\"]}}", "x".repeat(2_000));
+        let cases: &[(&[&str], Reason)] = &[
+            (
+                &[r#"{"tools":[],"nextCursor":"a"}"#],
+                Reason::PaginationLoop,
+            ),
+            (&[r#"{"tools":[],"nextCursor":""}"#], Reason::PaginationLoop),
+            (&[r#"{"tools":[],"nextCursor":5}"#], Reason::DiscoveryFailed),
+            (
+                &[r#"{"tools":[],"nextCursor":"aaaaaaaaaaaaaaaaaaaaaaaaa"}"#],
+                Reason::ListTooLarge,
+            ),
+            (&[&full], Reason::ListTooLarge),
+            (&[&long], Reason::ListTooLarge),
+            (&[r#"{"tools":{}}"#], Reason::DiscoveryFailed),
+            (&[r#"{"tools":null}"#], Reason::DiscoveryFailed),
+            (&[r#"{}"#], Reason::DiscoveryFailed),
+            (&[r#"[[]]"#], Reason::DiscoveryFailed),
+            (&[r#"{"tools":[],"tools":[]}"#], Reason::DiscoveryFailed),
+            (
+                &[r#"{"tools":[],"resultType":"surprise"}"#],
+                Reason::DiscoveryFailed,
+            ),
+            (&["error -32603"], Reason::DiscoveryFailed),
+            (
+                &[r#"{"tools":[1],"nextCursor":"a"}"#, "error -32601"],
+                Reason::DiscoveryFailed,
+            ),
+        ];
+        for (pages, reason) in cases {
+            assert_eq!(list(pages).await.unwrap_err().reason, *reason, "{pages:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn r_disc_02_ever_new_cursors_end_at_the_page_limit() {
+        let mut asked = 0;
+        let error = list_all(&wording(), &small(), true, |_| {
+            asked += 1;
+            let page = format!("{{\"tools\":[],\"nextCursor\":\"{asked}\"}}");
+            async { Ok(Answer::Result(RawValue::from_string(page).unwrap())) }
+        })
+        .await
+        .unwrap_err();
+        assert_eq!((error.reason, asked), (Reason::ListTooLarge, 4));
+    }
+
+    #[tokio::test]
+    async fn r_disc_09_a_server_without_the_method_has_no_tools() {
+        let (listing, _) = list(&["error -32601"]).await.unwrap();
+        assert!(listing.tools.is_empty());
+        let refusal = || async {
+            Ok(Answer::Error(RpcError {
+                code: -32601,
+                message: "no".into(),
+                data: None,
+            }))
+        };
+        let error = list_all(&wording(), &small(), false, |_| refusal())
+            .await
+            .unwrap_err();
+        assert_eq!(error.reason, Reason::DiscoveryFailed);
+    }
+
+    #[tokio::test]
+    async fn r_disc_12_cache_hints_are_read_and_clamped() {
+        let day = Limits::default().longest_ttl.as_millis() as u64;
+        assert_eq!(
+            Limits::default().longest_ttl,
+            Duration::from_secs(24 * 3600)
+        );
+        for (ttl, expected) in [
+            ("60000", Some(60_000)),
+            ("0", None),
+            ("-5", None),
+            ("\"60000\"", None),
+            ("null", None),
+            ("1.5", None),
+            ("9223372036854775808", Some(day)),
+            ("99999999999999999999999999", Some(day)),
+        ] {
+            let page = format!("{{\"tools\":[],\"ttlMs\":{ttl}}}");
+            assert_eq!(list(&[&page]).await.unwrap().0.ttl_ms, expected, "{ttl}");
+        }
+        let pages = [
+            r#"{"tools":[],"ttlMs":9,"nextCursor":"a"}"#,
+            r#"{"tools":[],"ttlMs":5}"#,
+        ];
+        assert_eq!(list(&pages).await.unwrap().0.ttl_ms, Some(5));
+        let pages = [
+            r#"{"tools":[],"ttlMs":9,"nextCursor":"a"}"#,
+            r#"{"tools":[]}"#,
+        ];
+        assert_eq!(list(&pages).await.unwrap().0.ttl_ms, None);
+    }
+
+    #[tokio::test]
+    async fn r_disc_12_a_list_is_private_when_any_page_is_or_pages_differ() {
+        let page = |scope: &str, next: &str| format!("{{\"tools\":[]{scope}{next}}}");
+        let next = ",\"nextCursor\":\"a\"";
+        let (private, public) = (",\"cacheScope\":\"private\"", ",\"cacheScope\":\"public\"");
+        for (first, second, expected) in [
+            (public, public, false),
+            (public, private, true),
+            (private, public, true),
+            (public, "", true),
+            ("", "", false),
+        ] {
+            let pages = [page(first, next), page(second, "")];
+            let pages: Vec<_> = pages.iter().map(String::as_str).collect();
+            assert_eq!(
+                list(&pages).await.unwrap().0.private,
+                expected,
+                "{first} {second}"
+            );
+        }
+    }
+}

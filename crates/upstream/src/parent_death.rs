@@ -1,0 +1,34 @@
+//! Lets a child die with us, even when we are killed. The one unsafe block of the project.
+
+use tokio::process::Command;
+
+/// Asks the kernel to kill the child when the thread that starts it ends.
+///
+/// That is why children are started from threads that live as long as the program.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+pub(crate) fn die_with_us(command: &mut Command) {
+    use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+    let parent = getpid();
+    let arrange = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the request: then nobody would ever send the signal.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(std::io::Error::from_raw_os_error(
+                rustix::io::Errno::SRCH.raw_os_error(),
+            ))
+        }
+    };
+    // SAFETY: between fork and exec only async-signal-safe things may be done. `arrange` makes two bare system
+    // calls (prctl, getppid), compares integers and builds an error from an integer: no allocation, no lock.
+    unsafe {
+        command.pre_exec(arrange);
+    }
+}
+
+/// Other systems have no such request; the sweep at the next start is not there either.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn die_with_us(_command: &mut Command) {}

@@ -1,0 +1,102 @@
+//! Takes the secrets of one server out of every text that leaves this crate.
+
+use std::borrow::Cow;
+
+/// Shorter values would blot out ordinary words.
+const SHORTEST_SECRET: usize = 6;
+/// What stands in place of a secret.
+const MASK: &str = "***";
+
+/// The resolved secrets of one server. It has no `Debug`, so that it cannot be printed.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    /// Longest first, so that a secret that contains another one goes as a whole.
+    values: Vec<String>,
+}
+
+impl Redactor {
+    /// Adds a value in every form in which it may come back.
+    pub(crate) fn add(&mut self, value: &str) {
+        self.add_form(value);
+        // A header such as `Bearer abc` may come back as `abc` alone.
+        if let Some((_, credential)) = value.split_once(' ') {
+            self.add_form(credential);
+        }
+        // Texts are cleaned line by line, so a value of several lines is looked for by its lines.
+        if value.contains('\n') {
+            value.lines().for_each(|line| self.add_form(line));
+        }
+        // A server that dumps its environment as JSON writes the escaped form.
+        if let Ok(escaped) = serde_json::to_string(value) {
+            self.add_form(escaped.trim_matches('"'));
+        }
+        self.values
+            .sort_by_key(|known| std::cmp::Reverse(known.len()));
+    }
+
+    fn add_form(&mut self, form: &str) {
+        let form = form.trim();
+        if form.chars().count() >= SHORTEST_SECRET && !self.values.iter().any(|known| known == form)
+        {
+            self.values.push(form.to_owned());
+        }
+    }
+
+    /// The text without the secrets.
+    pub(crate) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut cleaned = Cow::Borrowed(text);
+        for value in &self.values {
+            if cleaned.contains(value.as_str()) {
+                cleaned = Cow::Owned(cleaned.replace(value.as_str(), MASK));
+            }
+        }
+        cleaned
+    }
+
+    /// Length in bytes of the longest secret: what must be held back where a text is cut.
+    pub(crate) fn longest(&self) -> usize {
+        self.values.first().map_or(0, String::len)
+    }
+}
+
+/// The start of a text, at most so many bytes, never cut inside a character.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(secrets: &[&str], text: &str, expected: &str) {
+        let mut redactor = Redactor::default();
+        secrets.iter().for_each(|secret| redactor.add(secret));
+        assert_eq!(redactor.clean(text), expected);
+    }
+
+    #[test]
+    fn r_obs_03_secrets_become_stars_in_every_form() {
+        check(&["canary-1"], "token=canary-1;", "token=***;");
+        check(&["Bearer canary-2"], "got canary-2", "got ***");
+        check(&["abcdef", "abcdefgh"], "abcdefgh abcdef", "*** ***");
+        check(
+            &["line one secret\nline two secret"],
+            "x line two secret y",
+            "x *** y",
+        );
+        check(&["with\"quote"], r#"{"K":"with\"quote"}"#, r#"{"K":"***"}"#);
+        check(&["short"], "a short word stays", "a short word stays");
+        check(&[], "plain", "plain");
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(cut("äöü", 3), "ä");
+        assert_eq!(cut("abc", 10), "abc");
+    }
+}

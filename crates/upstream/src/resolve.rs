@@ -1,0 +1,180 @@
+//! From a configured server to what is really run or sent, with its secrets known to the redactor.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pegboard_model::{Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult};
+
+use crate::environment;
+use crate::redact::Redactor;
+use crate::spawn::Launch;
+
+/// Resolves the values of one server.
+pub(crate) struct Resolver<'a> {
+    pub(crate) spec: &'a ServerSpec,
+    pub(crate) secrets: &'a dyn SecretLookup,
+    pub(crate) redactor: Redactor,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(spec: &'a ServerSpec, secrets: &'a dyn SecretLookup) -> Self {
+        Self {
+            spec,
+            secrets,
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// A value that is secret as a whole, whatever it was written as.
+    pub(crate) fn secret(&mut self, template: &Template, field: &str) -> ToolResult<String> {
+        let value = self.plain(template, field)?;
+        self.hide(template, &value);
+        Ok(value)
+    }
+
+    /// A value that is secret only when it came from a variable or a kept secret.
+    pub(crate) fn value(&mut self, template: &Template, field: &str) -> ToolResult<String> {
+        let value = self.plain(template, field)?;
+        if value != template.written() {
+            self.hide(template, &value);
+        }
+        Ok(value)
+    }
+
+    /// Hides a value, and by itself what came from a variable or a kept secret: of `--token=${TOKEN}` a
+    /// server may repeat the token alone.
+    fn hide(&mut self, template: &Template, value: &str) {
+        self.redactor.add(value);
+        for part in referenced(template.written(), value) {
+            self.redactor.add(part);
+        }
+    }
+
+    fn plain(&self, template: &Template, field: &str) -> ToolResult<String> {
+        let resolved = template.resolve(self.secrets).map_err(|name| {
+            let what = format!(
+                "server `{}` needs the secret `{name}` for `{field}`, and it is not kept",
+                self.spec.name
+            );
+            ToolError::new(Reason::ConfigSecretMissing, what)
+                .at_server(&self.spec.name)
+                .at_field(field)
+                .with_remedy(format!("Keep it with `pegboard secret set {name}`."))
+        })?;
+        Ok(resolved.reveal().to_owned())
+    }
+
+    /// An error about a configured value; it names the key and never the value.
+    pub(crate) fn invalid(&self, field: &str, why: &str) -> ToolError {
+        ToolError::new(
+            Reason::ConfigInvalid,
+            format!("`{field}` of server `{}` {why}", self.spec.name),
+        )
+        .at_server(&self.spec.name)
+        .at_field(field)
+    }
+
+    /// What is run for a server on a pipe.
+    pub(crate) fn launch(
+        &mut self,
+        (command, args, env, cwd): (
+            &Template,
+            &[Template],
+            &BTreeMap<String, Template>,
+            Option<&Template>,
+        ),
+        ours: &BTreeMap<String, String>,
+        also_allowed: &[String],
+    ) -> ToolResult<Launch> {
+        let program = self.value(command, "command")?;
+        if program.is_empty() {
+            return Err(self.invalid("command", "is empty"));
+        }
+        let args = args
+            .iter()
+            .map(|arg| self.value(arg, "args"))
+            .collect::<ToolResult<Vec<_>>>()?;
+        let cwd = cwd
+            .map(|cwd| self.value(cwd, "cwd"))
+            .transpose()?
+            .map(PathBuf::from);
+        let mut own = BTreeMap::new();
+        for (name, template) in env {
+            let field = format!("env.{name}");
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(self.invalid(&field, "is not a name of a variable"));
+            }
+            let value = self.secret(template, &field)?;
+            if value.contains('\0') {
+                return Err(self.invalid(&field, "holds a zero byte"));
+            }
+            own.insert(name.clone(), value);
+        }
+        // Variables that were let through by name may be keys as well.
+        for value in also_allowed.iter().filter_map(|name| ours.get(name)) {
+            self.redactor.add(value);
+        }
+        Ok(Launch {
+            program,
+            args,
+            env: environment::of_server(ours, also_allowed, own),
+            cwd,
+        })
+    }
+}
+
+/// What the references in a written value stand for, found by the texts around them. A value that does not
+/// fit the texts gives nothing: it is hidden as a whole anyway.
+fn referenced<'v>(written: &str, value: &'v str) -> Vec<&'v str> {
+    let mut found = Vec::new();
+    let (mut written, mut value) = (written, value);
+    while let Some((before, reference)) = written.split_once("${") {
+        if before.ends_with('$') {
+            // `$${` stands for itself, so the texts no longer match one to one.
+            break;
+        }
+        // `$${` stands for itself.
+        if before.ends_with('$') {
+            break;
+        }
+        let (Some(rest), Some((_, after))) =
+            (value.strip_prefix(before), reference.split_once('}'))
+        else {
+            break;
+        };
+        let next = after.split("${").next().unwrap_or_default();
+        let end = if next.is_empty() {
+            None
+        } else {
+            rest.find(next)
+        };
+        let (part, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        found.push(part);
+        (written, value) = (after, rest);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::referenced;
+
+    #[track_caller]
+    fn check(written: &str, value: &str, expected: &[&str]) {
+        assert_eq!(referenced(written, value), expected, "{written} as {value}");
+    }
+
+    #[test]
+    fn r_obs_03_what_a_reference_stands_for_is_found_by_the_texts_around_it() {
+        check("--token=${TOKEN}", "--token=abc", &["abc"]);
+        check(
+            "db://${USER}:${secret:pw}@host",
+            "db://ann:x:y@host",
+            &["ann", "x:y"],
+        );
+        check("${A}${B}", "abcdef", &["abcdef", ""]);
+        check("plain", "plain", &[]);
+        check("$${not}", "${not}", &[]);
+        check("${unclosed", "x", &[]);
+    }
+}

@@ -1,0 +1,197 @@
+//! The only place that creates processes.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
+use rustix::process::Pid;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::oneshot;
+
+use crate::kill::Group;
+use crate::marks::{MARK, next_mark};
+use crate::parent_death::die_with_us;
+use crate::wording::Wording;
+
+/// What is run. It holds secrets, so it has no `Debug`.
+#[derive(Clone)]
+pub(crate) struct Launch {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// A started process. Dropping it kills its group.
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) group: Arc<Group>,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+/// Starts a server's process in a process group of its own.
+pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spawned> {
+    let (told, started) = oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    let mark = next_mark();
+    let job = {
+        let launch = launch.clone();
+        move || {
+            let _runtime = runtime.enter();
+            // When nobody waits any more, dropping the process kills it.
+            let _ = told.send(start(&launch, mark));
+        }
+    };
+    let no_thread = || {
+        wording.error(
+            Reason::SpawnResource,
+            "could not be started: the system gives no thread for it",
+        )
+    };
+    launchers()
+        .ok_or_else(no_thread)?
+        .send(Box::new(job))
+        .map_err(|_| no_thread())?;
+    match started.await {
+        Ok(Ok(spawned)) => Ok(spawned),
+        Ok(Err(error)) => Err(explain(&error, launch, wording)),
+        Err(_) => Err(no_thread()),
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .env_clear()
+        .envs(&launch.env)
+        .env(MARK, &mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(folder) = &launch.cwd {
+        command.current_dir(folder);
+    }
+    die_with_us(&mut command);
+    let mut child = command.spawn()?;
+    let missing = || std::io::Error::other("the process has no pipes");
+    let pid = child
+        .id()
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(missing)?;
+    let group = Arc::new(Group::new(pid, mark));
+    match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Spawned {
+            child,
+            group,
+            stdin,
+            stdout,
+            stderr,
+        }),
+        _ => Err(missing()),
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads that live as long as the program, because a child dies with the thread that started it. As many as there
+/// are cores: starting more processes at a time than that only makes each of them slower.
+fn launchers() -> Option<&'static Sender<Job>> {
+    static LAUNCHERS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let start = || {
+        let (jobs, queue) = channel::<Job>();
+        let queue = Arc::new(Mutex::new(queue));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let thread = |_| {
+            let queue = Arc::clone(&queue);
+            std::thread::Builder::new()
+                .name("pegboard-launch".to_owned())
+                .spawn(move || launch_all(&queue))
+                .is_ok()
+        };
+        // `filter` rather than `any`: every thread is to be started.
+        ((0..cores).filter(|core| thread(*core)).count() > 0).then_some(jobs)
+    };
+    LAUNCHERS.get_or_init(start).as_ref()
+}
+
+fn launch_all(queue: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        // A panic here would end the thread and with it every child that it started.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+    }
+}
+
+fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolError {
+    let program = wording.quote(&launch.program);
+    if let Some(folder) = launch.cwd.as_deref().filter(|folder| !folder.is_dir()) {
+        let folder = wording.quote(&folder.to_string_lossy());
+        return wording
+            .error(
+                Reason::SpawnFailed,
+                format_args!("could not be started: its folder `{folder}` is not there"),
+            )
+            .at_field("cwd")
+            .with_remedy("Create the folder, or correct `cwd` of the server.");
+    }
+    let path = launch.env.get("PATH").map_or("", String::as_str);
+    match error.kind() {
+        ErrorKind::NotFound if find(launch, path).is_some() => wording
+            .error(Reason::SpawnFailed, format_args!("could not be started: the interpreter that `{program}` names in its first line is not there"))
+            .with_remedy("Install the interpreter, or write it as `command` with the script as its first argument."),
+        ErrorKind::NotFound if launch.program.contains('/') => {
+            wording.error(Reason::SpawnNotFound, format_args!("could not be started: there is no `{program}`"))
+        }
+        ErrorKind::NotFound => wording.error(
+            Reason::SpawnNotFound,
+            format_args!("could not be started: `{program}` is in no folder of PATH ({})", wording.quote(path)),
+        ),
+        ErrorKind::PermissionDenied => {
+            wording.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` may not be executed"))
+        }
+        _ if is_shortage(error) => {
+            wording.error(Reason::SpawnResource, format_args!("could not be started now: {}", system_words(error)))
+        }
+        _ => wording.error(Reason::SpawnFailed, format_args!("could not be started: `{program}`: {}", system_words(error))),
+    }
+}
+
+fn system_words(error: &std::io::Error) -> String {
+    Foreign::new(&error.to_string()).to_string()
+}
+
+fn is_shortage(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let shortages = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    error.raw_os_error().is_some_and(|code| {
+        shortages
+            .iter()
+            .any(|shortage| shortage.raw_os_error() == code)
+    })
+}
+
+/// The file that a program's name means, if there is one.
+fn find(launch: &Launch, path: &str) -> Option<PathBuf> {
+    let base = launch.cwd.as_deref().unwrap_or(Path::new("."));
+    let mut candidates: Vec<PathBuf> = if launch.program.contains('/') {
+        vec![base.join(&launch.program)]
+    } else {
+        std::env::split_paths(path)
+            .map(|folder| base.join(folder).join(&launch.program))
+            .collect()
+    };
+    candidates.retain(|file| file.is_file());
+    candidates.into_iter().next()
+}

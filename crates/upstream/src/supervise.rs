@@ -1,0 +1,180 @@
+//! Watches one child from its start to the moment when nothing of it is left.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_model::{Reason, ToolError};
+use tokio::process::Child;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::kill::{Group, Patience, stop, tidy};
+use crate::link::{Link, ReadEnd, Reading};
+use crate::stderr::Ring;
+use crate::wording::Wording;
+
+/// How long a server that closed its output may take to end.
+const AFTER_OUTPUT_CLOSED: Duration = Duration::from_secs(1);
+/// How long what an ended server wrote may take to be read; a process that got away may hold the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The child as its connection holds it. Dropping it stops the child.
+pub(crate) struct Supervised {
+    pub(crate) group: Arc<Group>,
+    orders: watch::Sender<Option<Patience>>,
+    gone: watch::Receiver<bool>,
+}
+
+impl Supervised {
+    /// Stops the child and waits until nothing of it is left.
+    pub(crate) async fn stop(&self, patience: Patience) {
+        self.orders.send_modify(|order| {
+            *order = Some(order.map_or(patience, |given| given.max(patience)))
+        });
+        let mut gone = self.gone.clone();
+        // An error means that the task is gone, with the runtime it ran on; the group dies with its handle then.
+        let _ = gone.wait_for(|gone| *gone).await;
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        // The runtime may be going down, so the first thing is done here and now.
+        self.group.signal(rustix::process::Signal::KILL);
+    }
+}
+
+/// What the watching task works with.
+pub(crate) struct Watched {
+    pub(crate) child: Child,
+    pub(crate) group: Arc<Group>,
+    pub(crate) link: Arc<Link>,
+    pub(crate) reading: Reading,
+    pub(crate) stderr_task: JoinHandle<()>,
+    pub(crate) stderr: Ring,
+    pub(crate) wording: Wording,
+}
+
+/// Starts to watch.
+pub(crate) fn supervise(watched: Watched) -> Supervised {
+    let (orders, order) = watch::channel(None);
+    let (is_gone, gone) = watch::channel(false);
+    let group = Arc::clone(&watched.group);
+    tokio::spawn(async move {
+        watched.run(order).await;
+        is_gone.send_replace(true);
+    });
+    Supervised {
+        group,
+        orders,
+        gone,
+    }
+}
+
+enum Event {
+    Exited(Option<ExitStatus>),
+    Read(ReadEnd),
+    Ordered(Patience),
+}
+
+impl Watched {
+    async fn run(mut self, mut order: watch::Receiver<Option<Patience>>) {
+        let event = tokio::select! {
+            status = self.child.wait() => Event::Exited(status.ok()),
+            read = &mut self.reading.end => Event::Read(read.unwrap_or(ReadEnd::Closed)),
+            patience = ordered(&mut order) => Event::Ordered(patience),
+        };
+        match event {
+            Event::Exited(status) => self.exited(status).await,
+            Event::Read(ReadEnd::Broken(error)) => {
+                self.link.finish(error);
+                self.stop(Patience::None).await;
+            }
+            Event::Read(ReadEnd::Closed) => {
+                match timeout(AFTER_OUTPUT_CLOSED, self.child.wait()).await {
+                    Ok(status) => {
+                        tidy(&self.group).await;
+                        self.finish_exited(status.ok(), None).await;
+                    }
+                    Err(_) => {
+                        let error = self.wording.error(
+                            Reason::ServerExited,
+                            "closed its standard output and was stopped",
+                        );
+                        self.link
+                            .finish(self.wording.with_stderr(error, &self.stderr.text()));
+                        self.stop(Patience::Firm).await;
+                    }
+                }
+            }
+            Event::Ordered(patience) => {
+                self.link
+                    .finish(self.wording.error(Reason::Cancelled, "was stopped"));
+                // A less patient order may come while a patient one is carried out.
+                let link = Arc::clone(&self.link);
+                let stopping = stop(&mut self.child, &self.group, patience, || {
+                    link.close_input()
+                });
+                let hurried = order.wait_for(|order| order.is_some_and(|given| given > patience));
+                let hurry = tokio::select! {
+                    _ = stopping => false,
+                    _ = hurried => true,
+                };
+                if hurry {
+                    self.stop(Patience::None).await;
+                }
+            }
+        }
+        // A process that got away from its group and its mark must not keep tasks waiting.
+        self.reading.task.abort();
+        self.stderr_task.abort();
+    }
+
+    async fn stop(&mut self, patience: Patience) {
+        let link = Arc::clone(&self.link);
+        stop(&mut self.child, &self.group, patience, || {
+            link.close_input()
+        })
+        .await;
+    }
+
+    /// The child ended by itself: its group goes, then what it wrote last is read.
+    async fn exited(&mut self, status: Option<ExitStatus>) {
+        tidy(&self.group).await;
+        let read = timeout(LAST_WORDS, &mut self.reading.end).await;
+        let broken = match read {
+            Ok(Ok(ReadEnd::Broken(error))) => Some(error),
+            _ => None,
+        };
+        self.finish_exited(status, broken).await;
+    }
+
+    async fn finish_exited(&mut self, status: Option<ExitStatus>, broken: Option<ToolError>) {
+        let _ = timeout(LAST_WORDS, &mut self.stderr_task).await;
+        let error = broken.unwrap_or_else(|| {
+            let error = self.wording.error(Reason::ServerExited, ended_with(status));
+            self.wording.with_stderr(error, &self.stderr.text())
+        });
+        self.link.finish(error);
+        self.link.close_input();
+    }
+}
+
+/// Waits for an order; a dropped handle is the order to end at once.
+async fn ordered(order: &mut watch::Receiver<Option<Patience>>) -> Patience {
+    match order.wait_for(Option::is_some).await {
+        Ok(order) => order.unwrap_or(Patience::None),
+        Err(_) => Patience::None,
+    }
+}
+
+fn ended_with(status: Option<ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!("ended with exit code {code}"),
+        Some((None, Some(signal))) => format!("was ended by signal {signal}"),
+        _ => "ended".to_owned(),
+    }
+}

@@ -109,15 +109,13 @@ impl Inner {
                             if running.since.elapsed() < SHORT_LIFE {
                                 seat.note_failure(&error);
                             }
-                            running.upstream.close().await;
-                            inner.tell_stopped(&new_trace(), &spec.name, "crashed");
+                            inner.end(running.clone(), &spec.name, "crashed");
                         }
                         return;
                     }
                     () = tokio::time::sleep_until(running.idle_at(idle)) => {
                         if seat.retire_if_idle(&running, idle) {
-                            running.upstream.close().await;
-                            inner.tell_stopped(&new_trace(), &spec.name, "idle");
+                            inner.end(running.clone(), &spec.name, "idle");
                             return;
                         }
                     }

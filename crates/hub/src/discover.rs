@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pegboard_guard::admit;
 use pegboard_model::{
-    DiscoveryStatus, ErrorNote, EventKind, Reason, ServerRecord, ServerSpec, Timestamp, ToolError,
-    ToolResult, TraceId, Transport,
+    DiscoveryStatus, ErrorNote, EventKind, Reason, ServerRecord, ServerSpec, Timeouts, Timestamp,
+    ToolError, ToolResult, TraceId, Transport,
 };
 use pegboard_upstream::{ConnectHint, Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -16,6 +16,8 @@ use crate::hub::Inner;
 use crate::refresh::{RefreshOutcome, Refreshed, Source};
 use crate::seat::{Hold, Running};
 
+/// How long a package runner may take for its first start.
+const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
 /// How much longer than its own time-out another process's discovery is waited for.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
 
@@ -56,7 +58,7 @@ pub(crate) async fn discover(
                 .map(|note| from_note(note, &spec));
             (record, error, Source::Shared)
         }
-        None => match ask(&inner, &spec, &known, insistence).await {
+        None => match ask_anew(&inner, &spec, &known, insistence).await {
             Ok((handshake, listing)) => (
                 inner.success(&spec, &known, handshake, listing),
                 None,
@@ -75,27 +77,56 @@ pub(crate) async fn discover(
     Arc::new(outcome)
 }
 
+/// Asks, and once more where a remembered era may be why the server went away.
+async fn ask_anew(
+    inner: &Arc<Inner>,
+    spec: &Arc<ServerSpec>,
+    known: &ServerRecord,
+    insistence: Insistence,
+) -> ToolResult<(Handshake, ToolListing)> {
+    let answer = ask(inner, spec, known, insistence).await;
+    match &answer {
+        Err(error) if error.reason == Reason::ServerExited && known.era.is_some() => {
+            let without_era = ServerRecord {
+                era: None,
+                ..known.clone()
+            };
+            ask(inner, spec, &without_era, insistence).await
+        }
+        _ => answer,
+    }
+}
+
 async fn ask(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
     insistence: Insistence,
 ) -> ToolResult<(Handshake, ToolListing)> {
-    let deadline = Instant::now() + spec.timeouts.discovery;
+    let deadline = Instant::now() + first_budget(spec, known);
     let (hold, opened) = inner.acquire(spec, known, deadline, insistence).await?;
-    let listing = match timeout_at(deadline, hold.upstream().list_tools()).await {
-        Ok(listing) => listing,
-        Err(_) => Err(timed_out(spec, "its list of tools")),
-    };
+    let listing = timeout_at(deadline, hold.upstream().list_tools()).await;
+    let listing = listing.unwrap_or_else(|_| Err(timed_out(spec, "its list of tools")));
     let handshake = hold.upstream().handshake().clone();
     if let Err(error) = &listing {
         inner.seat(&spec.name).note_failure(error);
     }
     let failed = listing.is_err();
-    inner
-        .release_after_discovery(spec, hold, opened, failed)
-        .await;
+    inner.release_after_discovery(spec, hold, opened, failed);
     listing.map(|listing| (handshake, listing))
+}
+
+/// How long a discovery may take. A package runner that was never seen to work gets longer: it may have
+/// to download the server first. A time-out that the user set is never stretched.
+fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
+    let own = spec.timeouts.discovery;
+    let is_default = own == Timeouts::default().discovery;
+    let may_download = !known.is_known() && spec.transport.package_runner().is_some();
+    if is_default && may_download {
+        FIRST_DOWNLOAD
+    } else {
+        own
+    }
 }
 
 fn timed_out(spec: &ServerSpec, what: &str) -> ToolError {
@@ -196,8 +227,7 @@ impl Inner {
             },
         );
         if let Some(replaced) = replaced {
-            self.tasks
-                .spawn(async move { replaced.upstream.close().await });
+            self.end(replaced, &spec.name, "replaced");
         }
         self.watch(seat.clone(), hold.running().clone(), spec.clone());
         Ok((hold, true))
@@ -205,8 +235,8 @@ impl Inner {
 
     /// A server that was started just for its list is stopped again; one reached by HTTP costs nothing
     /// and stays to tell of changes until it is idle. A server that failed is never kept.
-    async fn release_after_discovery(
-        &self,
+    fn release_after_discovery(
+        self: &Arc<Self>,
         spec: &ServerSpec,
         hold: Hold,
         opened: bool,
@@ -217,8 +247,8 @@ impl Inner {
         drop(hold);
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
         if opened && (is_stdio || failed) && seat.retire_if_uncalled(&running) {
-            running.upstream.close().await;
-            self.tell_stopped(&new_trace(), &spec.name, "discovered");
+            // The list is there; nobody waits for a process that is slow to go.
+            self.end(running, &spec.name, "discovered");
         }
     }
 

@@ -18,7 +18,7 @@ use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
 use crate::refresh::RefreshOutcome;
-use crate::seat::{Seat, lock};
+use crate::seat::{Running, Seat, lock};
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::{HubSettings, ToolHandler};
@@ -243,7 +243,21 @@ impl Inner {
         }
     }
 
-    pub(crate) fn tell_stopped(&self, trace: &TraceId, server: &ServerName, why: &str) {
+    /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
+    pub(crate) fn end(
+        self: &Arc<Self>,
+        running: Arc<Running>,
+        server: &ServerName,
+        why: &'static str,
+    ) {
+        let (inner, server) = (self.clone(), server.clone());
+        self.tasks.spawn_to_end(async move {
+            running.upstream.close().await;
+            inner.tell_stopped(&new_trace(), &server, why);
+        });
+    }
+
+    fn tell_stopped(&self, trace: &TraceId, server: &ServerName, why: &str) {
         let kind = EventKind::ServerStopped {
             server: server.clone(),
             why: why.to_owned(),

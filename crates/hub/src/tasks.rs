@@ -42,6 +42,17 @@ impl Tasks {
         });
     }
 
+    /// Runs a task to its end; a shutdown waits for it. For work that must not be left half done, such
+    /// as the ending of a process.
+    pub(crate) fn spawn_to_end(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.running.send_modify(|count| *count += 1);
+        let running = Running(self.running.clone());
+        tokio::spawn(async move {
+            let _running = running;
+            work.await;
+        });
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }

@@ -212,7 +212,7 @@ async fn r_disc_06_a_server_started_for_its_list_is_stopped_and_a_running_one_as
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
-    assert!(!bench.servers.is_running("a"));
+    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
 
     bench.hub.call(fake_call("a__one")).await.unwrap();
     assert!(bench.servers.is_running("a"));

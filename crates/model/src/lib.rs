@@ -31,6 +31,7 @@ pub use record::{DiscoveryStatus, Era, ErrorNote, Rejection, ServerInfo, ServerR
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
 pub use server::{
     Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
+    package_runner,
 };
 pub use text::Foreign;
 pub use tool::{Annotations, DefinitionParts, Tool};

@@ -76,6 +76,28 @@ impl Transport {
     }
 }
 
+/// Programs that may download a package before they run it.
+const PACKAGE_RUNNERS: &[&str] = &[
+    "bun", "bunx", "cargo", "deno", "dnx", "docker", "go", "npm", "npx", "pipx", "pnpm", "pnpx", "podman",
+    "uv", "uvx", "yarn",
+];
+
+/// The package runner that a program is, if it is one: its first start of a server may take long.
+pub fn package_runner(program: &str) -> Option<&'static str> {
+    let name = program.rsplit('/').next()?;
+    PACKAGE_RUNNERS.iter().find(|runner| **runner == name).copied()
+}
+
+impl Transport {
+    /// The package runner that starts the server, if one does.
+    pub fn package_runner(&self) -> Option<&'static str> {
+        let Self::Stdio { command, .. } = self else {
+            return None;
+        };
+        package_runner(command.written())
+    }
+}
+
 /// How long each step with a server may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_model::{Era, Limits, Reason, Timestamp, ToolError, ToolResult};
+use pegboard_model::{Era, Limits, Reason, Timestamp, ToolError, ToolResult, package_runner};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -27,12 +27,6 @@ use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
 use crate::wire::{Ask, Size, Wire};
 use crate::wording::Wording;
-
-/// Programs that fetch a package before they run it.
-const PACKAGE_RUNNERS: &[&str] = &[
-    "npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "deno", "uvx", "uv", "pipx", "docker",
-    "podman", "go", "cargo", "dnx",
-];
 
 /// What is needed to start a server and open the conversation.
 pub(crate) struct StdioOpening<'a> {
@@ -124,8 +118,7 @@ impl StdioOpening<'_> {
         let wording = &self.setup.wording;
         let what = format_args!("did not open the conversation within {:?}", self.budget);
         let error = wording.with_stderr(wording.error(Reason::DiscoveryTimeout, what), stderr);
-        let program = self.launch.program.rsplit('/').next().unwrap_or_default();
-        match PACKAGE_RUNNERS.iter().find(|runner| **runner == program) {
+        match package_runner(&self.launch.program) {
             Some(runner) => error.with_remedy(format!(
                 "`{runner}` may still be downloading the package: run its command once by hand, or raise \
                  `discovery_timeout` of `{}`, for example to `120s`.",

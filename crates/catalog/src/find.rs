@@ -60,7 +60,7 @@ impl Catalog {
         }
         match found {
             Some(view) => self.offered(view),
-            None => Err(self.unknown_tool(entry, written)),
+            None => Err(self.unknown_tool(entry, tool, written)),
         }
     }
 
@@ -126,14 +126,14 @@ impl Catalog {
         Ok(view)
     }
 
-    fn unknown_tool(&self, entry: &ServerEntry, written: &str) -> ToolError {
+    fn unknown_tool(&self, entry: &ServerEntry, tool: &str, written: &str) -> ToolError {
         let server = entry.name();
         let known = match (entry.record.is_known(), entry.discovering) {
             (true, _) => "",
             (false, true) => "; its tools are being discovered",
             (false, false) => "; its tools are not known yet",
         };
-        let message = format!("server `{server}` has no tool `{}`{known}", shown(written));
+        let message = format!("server `{server}` has no tool `{}`{known}", shown(tool));
         let error = ToolError::new(Reason::ToolUnknown, message).at_server(server);
         let error = error.with_nearest(self.near_tools(written));
         if known.is_empty() {

@@ -1,9 +1,8 @@
 //! The command or address of a server as a person must see it before agreeing.
 
-use pegboard_model::{Foreign, Template, Transport};
+use pegboard_model::{Foreign, Template, Transport, secret_arguments};
 
 use crate::explain::shown_url;
-use crate::sensitive::secret_arguments;
 use crate::template::hidden;
 
 /// The exact, untruncated command or url as it was written, with `${…}` unresolved: words are quoted as

@@ -1,49 +1,11 @@
 //! Which parts of a config file may be secrets, and must not be repeated in a message.
 
+use pegboard_model::{has_url_secret, secret_arguments};
+
 use crate::node::{Entry, Node, Value};
 use crate::server::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::text::Format;
-
-/// Parts of a flag's name that mean its value is nobody else's business.
-const SECRET_WORDS: &[&str] = &[
-    "token",
-    "secret",
-    "key",
-    "passw",
-    "auth",
-    "bearer",
-    "credential",
-    "env",
-    "header",
-    "cookie",
-];
-
-/// Whether the value of such a flag may be a secret.
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-}
-
-/// For each argument, whether it may hold a secret: `--token=x`, and `x` in `--token x`.
-pub(crate) fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool> {
-    let mut after_flag = false;
-    let judge = |arg: &str| {
-        let flag = arg.trim_start_matches('-').split('=').next();
-        let may_name = arg.starts_with('-') || arg.contains('=');
-        let names_secret = may_name && flag.is_some_and(is_secret_name);
-        let secret = after_flag || (names_secret && arg.contains('=')) || has_url_secret(arg);
-        after_flag = names_secret && arg.starts_with('-') && !arg.contains('=');
-        secret
-    };
-    args.into_iter().map(judge).collect()
-}
-
-/// Whether a text is an address with a user, a password or a query in it.
-fn has_url_secret(text: &str) -> bool {
-    text.split_once("://")
-        .is_some_and(|(_, rest)| rest.contains(['@', '?', '#']))
-}
 
 /// What may be shown of the values under a key of a server or of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,8 +72,16 @@ impl Hub {
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> ToolResult<(Self, Vec<ToolError>)> {
         let loaded = parts.store.load().await?;
-        let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = loaded
-            .records
+        Ok((Self::over(parts, loaded.records, servers), loaded.notices))
+    }
+
+    /// Opens a hub over records that were loaded before.
+    pub fn over(
+        parts: Parts,
+        records: Vec<ServerRecord>,
+        servers: impl IntoIterator<Item = ServerSpec>,
+    ) -> Self {
+        let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = records
             .into_iter()
             .map(|r| ((r.server.clone(), r.config), r))
             .collect();
@@ -101,7 +109,7 @@ impl Hub {
         });
         let catalog: Catalog = entries.collect();
         inner.catalog.store(Arc::new(catalog));
-        Ok((Self { inner }, loaded.notices))
+        Self { inner }
     }
 
     /// The present snapshot; it never changes.

@@ -13,6 +13,7 @@ mod names;
 mod reason;
 mod record;
 mod secret;
+mod secret_arguments;
 mod server;
 mod text;
 mod tool;
@@ -29,6 +30,7 @@ pub use names::{
 pub use reason::Reason;
 pub use record::{DiscoveryStatus, Era, ErrorNote, Rejection, ServerInfo, ServerRecord};
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
+pub use secret_arguments::{has_url_secret, secret_arguments};
 pub use server::{
     Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
     package_runner,

@@ -78,14 +78,17 @@ impl Transport {
 
 /// Programs that may download a package before they run it.
 const PACKAGE_RUNNERS: &[&str] = &[
-    "bun", "bunx", "cargo", "deno", "dnx", "docker", "go", "npm", "npx", "pipx", "pnpm", "pnpx", "podman",
-    "uv", "uvx", "yarn",
+    "bun", "bunx", "cargo", "deno", "dnx", "docker", "go", "npm", "npx", "pipx", "pnpm", "pnpx",
+    "podman", "uv", "uvx", "yarn",
 ];
 
 /// The package runner that a program is, if it is one: its first start of a server may take long.
 pub fn package_runner(program: &str) -> Option<&'static str> {
     let name = program.rsplit('/').next()?;
-    PACKAGE_RUNNERS.iter().find(|runner| **runner == name).copied()
+    PACKAGE_RUNNERS
+        .iter()
+        .find(|runner| **runner == name)
+        .copied()
 }
 
 impl Transport {

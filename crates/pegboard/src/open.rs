@@ -124,6 +124,14 @@ impl Pegboard {
     /// Opens Pegboard over a configuration that was read before.
     pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
         let (store, mut notices) = SqliteStore::open(&configured.state)?;
+        // On this thread: memory of another one would cost more than the reading.
+        let specs = configured
+            .loaded
+            .servers
+            .values()
+            .chain(&options.more_servers);
+        let loaded = store.load_of(specs.map(|spec| (&spec.name, &spec.hash)))?;
+        notices.extend(loaded.notices);
         let connector = Connector::new(Setup {
             limits: configured.limits.clone(),
             secrets: Arc::new(configured.secrets()),
@@ -149,8 +157,7 @@ impl Pegboard {
             .values()
             .cloned()
             .chain(options.more_servers);
-        let (hub, more) = Hub::open(parts, servers).await?;
-        notices.extend(more);
+        let hub = Hub::over(parts, loaded.records, servers);
         Ok(Self {
             hub,
             configured,

@@ -9,6 +9,7 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use crate::marks::kill_marked;
+use crate::sweep::sweep;
 
 /// How long a server may take to end after its input was closed.
 const AFTER_CLOSE: Duration = Duration::from_secs(2);
@@ -62,15 +63,17 @@ impl Group {
     async fn finish(&self) {
         self.signal(Signal::KILL);
         self.is_over.store(true, Ordering::Release);
-        let mark = self.mark.clone();
-        // Reading /proc may take milliseconds, so it must not hold up a runtime thread.
-        let _ = tokio::task::spawn_blocking(move || kill_marked(&mark)).await;
+        sweep(&self.mark).await;
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        // The runtime may be going down, so whoever left the group is looked for here and now.
+        if !self.is_over.load(Ordering::Acquire) {
+            self.signal(Signal::KILL);
+            kill_marked(&self.mark);
+        }
     }
 }
 

@@ -38,6 +38,7 @@ mod spawn;
 mod stderr;
 mod stdio;
 mod supervise;
+mod sweep;
 
 // Servers on the network.
 mod http;

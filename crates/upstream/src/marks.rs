@@ -28,15 +28,16 @@ pub(crate) fn next_mark() -> String {
 
 /// Kills every process that carries this mark, wherever it moved to.
 pub(crate) fn kill_marked(mark: &str) -> usize {
-    kill_all(|found| found == mark)
+    kill_all_marked(|found| found == mark)
 }
 
 /// Kills what an earlier Pegboard that is dead now left behind; how many processes that were.
 pub fn sweep_orphans() -> usize {
-    kill_all(|mark| owner_is_gone(mark) == Some(true))
+    kill_all_marked(|mark| owner_is_gone(mark) == Some(true))
 }
 
-fn kill_all(wanted: impl Fn(&str) -> bool) -> usize {
+/// Kills every process whose mark is wanted, and those that it started meanwhile.
+pub(crate) fn kill_all_marked(wanted: impl Fn(&str) -> bool) -> usize {
     let mut killed = std::collections::BTreeSet::new();
     for _ in 0..KILL_ROUNDS {
         let found = marked(&wanted);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pegboard_model::{Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult};
+use pegboard_model::{
+    Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult, secret_arguments,
+};
 
 use crate::environment;
 use crate::redact::Redactor;
@@ -37,6 +39,18 @@ impl<'a> Resolver<'a> {
         let value = self.plain(template, field)?;
         if value != template.written() {
             self.hide(template, &value);
+        }
+        Ok(value)
+    }
+
+    /// An argument; of one that may hold a secret somebody wrote down, what stands after `=` is hidden too.
+    fn argument(&mut self, template: &Template, may_be_secret: bool) -> ToolResult<String> {
+        if !may_be_secret {
+            return self.value(template, "args");
+        }
+        let value = self.secret(template, "args")?;
+        if let Some((_, part)) = value.split_once('=') {
+            self.redactor.add(part);
         }
         Ok(value)
     }
@@ -90,9 +104,11 @@ impl<'a> Resolver<'a> {
         if program.is_empty() {
             return Err(self.invalid("command", "is empty"));
         }
+        let telling = secret_arguments(args.iter().map(Template::written));
         let args = args
             .iter()
-            .map(|arg| self.value(arg, "args"))
+            .zip(telling)
+            .map(|(arg, is_telling)| self.argument(arg, is_telling))
             .collect::<ToolResult<Vec<_>>>()?;
         let cwd = cwd
             .map(|cwd| self.value(cwd, "cwd"))

@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
 
 use crate::kill::Group;
-use crate::marks::{MARK, next_mark};
+use crate::marks::{MARK, next_mark, sweep_orphans};
 use crate::parent_death::die_with_us;
 use crate::wording::Wording;
 
@@ -109,6 +109,7 @@ type Job = Box<dyn FnOnce() + Send>;
 fn launchers() -> Option<&'static Sender<Job>> {
     static LAUNCHERS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let start = || {
+        sweep_beside();
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -123,6 +124,13 @@ fn launchers() -> Option<&'static Sender<Job>> {
         ((0..cores).filter(|core| thread(*core)).count() > 0).then_some(jobs)
     };
     LAUNCHERS.get_or_init(start).as_ref()
+}
+
+/// Before the first server of this program starts, what an earlier one left is looked for, beside the work.
+fn sweep_beside() {
+    let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
+    // Without a thread the next program will do it.
+    let _ = thread.spawn(sweep_orphans);
 }
 
 fn launch_all(queue: &Mutex<Receiver<Job>>) {

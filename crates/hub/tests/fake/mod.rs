@@ -28,6 +28,32 @@ pub(crate) struct Behaviour {
     pub(crate) fail_connect: Option<Reason>,
     pub(crate) fail_list: Option<Reason>,
     pub(crate) hang: bool,
+    /// The list is looked up, and its answer is held back.
+    pub(crate) hang_list: bool,
+    pub(crate) crash_on_call: bool,
+}
+
+impl Behaviour {
+    pub(crate) fn hanging() -> Self {
+        Self {
+            hang: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn failing(reason: Reason) -> Self {
+        Self {
+            fail_connect: Some(reason),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn with_tools(names: &[&str]) -> Self {
+        Self {
+            tools: names.iter().map(|name| tool_json(name)).collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// All the servers of a test, and what happened to them.
@@ -65,14 +91,7 @@ impl Servers {
 
     /// The server has these tools from now on.
     pub(crate) fn tools(&self, server: &str, tools: &[&str]) {
-        let tools = tools.iter().map(|name| tool_json(name)).collect();
-        self.set(
-            server,
-            Behaviour {
-                tools,
-                ..Behaviour::default()
-            },
-        );
+        self.set(server, Behaviour::with_tools(tools));
     }
 
     pub(crate) fn started(&self, server: &str) -> usize {
@@ -117,10 +136,10 @@ impl Servers {
             .unwrap_or_default()
     }
 
-    /// Waits as long as the server is told to hang.
-    async fn while_hanging(&self, server: &str) {
+    /// Waits as long as the server is told to hang in this way.
+    async fn while_hanging(&self, server: &str, hangs: impl Fn(&Behaviour) -> bool) {
         let mut changes = self.hung.subscribe();
-        while self.behaviour(server).hang {
+        while hangs(&self.behaviour(server)) {
             changes.changed().await.unwrap();
         }
     }
@@ -139,7 +158,7 @@ impl Connect for FakeConnector {
         let server = spec.name.to_string();
         self.0.starts.lock().unwrap().push(server.clone());
         self.0.hints.lock().unwrap().push(hint.era);
-        if tokio::time::timeout(budget, self.0.while_hanging(&server))
+        if tokio::time::timeout(budget, self.0.while_hanging(&server, |b| b.hang))
             .await
             .is_err()
         {
@@ -184,6 +203,9 @@ impl Upstream for Running {
         if let Some(reason) = behaviour.fail_list {
             return Err(ToolError::new(reason, "it does not list"));
         }
+        self.all
+            .while_hanging(&self.server, |behaviour| behaviour.hang_list)
+            .await;
         let raw = |tool: &Value| RawValue::from_string(tool.to_string()).unwrap();
         let tools = behaviour.tools.iter().map(raw).collect();
         Ok(ToolListing {
@@ -202,6 +224,10 @@ impl Upstream for Running {
     ) -> ToolResult<CallOutcome> {
         let call = (self.server.clone(), tool.to_owned());
         self.all.calls.lock().unwrap().push(call);
+        if self.all.behaviour(&self.server).crash_on_call {
+            self.all.crash(&self.server);
+            return Err(ToolError::new(Reason::ServerExited, "it ended"));
+        }
         let text = format!("{}:{tool}:{}", self.server, arguments.get());
         let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
         let result = RawValue::from_string(result.to_string()).unwrap();

@@ -1,5 +1,13 @@
 //! The command line as its users meet it: the real program, real servers, real files.
 
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot go on stops, with a sentence that says why"
+)]
+
 mod commands;
 mod lasting;
 mod layers;

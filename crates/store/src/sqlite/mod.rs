@@ -60,6 +60,36 @@ impl SqliteStore {
         self.inner.load()
     }
 
+    /// The records of these definitions, read on this thread, for start-up. What was kept for other
+    /// definitions is not looked at.
+    pub fn load_of<'a>(
+        &self,
+        wanted: impl IntoIterator<Item = (&'a ServerName, &'a ConfigHash)>,
+    ) -> StoreResult<Loaded> {
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let inner = &self.inner;
+        let found = inner.with("read the store", |connection| {
+            let find = |(server, config): &(&ServerName, &ConfigHash)| {
+                rows::find(connection, &inner.sealer, server, config)
+            };
+            wanted
+                .iter()
+                .filter_map(|one| find(one).transpose())
+                .collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        let mut loaded = Loaded {
+            records: Vec::with_capacity(found.len()),
+            notices: std::mem::take(&mut *inner.waiting_notices()),
+        };
+        for outcome in found {
+            match outcome {
+                Ok(record) => loaded.records.push(record),
+                Err(notice) => loaded.notices.push(notice),
+            }
+        }
+        Ok(loaded)
+    }
+
     /// Runs work that waits for the disk or for other processes on a thread that may wait.
     async fn run<T: Send + 'static>(
         &self,

@@ -6,6 +6,10 @@ use crate::support::{EXAMPLE_TOOLS, Home};
 fn check(how: &str, damage: impl Fn(Vec<u8>) -> Vec<u8>) {
     let home = Home::with_example();
     let store = home.path("state/pegboard.db");
+    for log in ["state/pegboard.db-wal", "state/pegboard.db-shm"] {
+        // With its log SQLite could mend the file by itself.
+        let _ = std::fs::remove_file(home.path(log));
+    }
     let bytes = std::fs::read(&store).expect("the store is there");
     std::fs::write(&store, damage(bytes)).expect("the store is damaged");
 

@@ -4,3 +4,5 @@ mod hot_reload;
 mod misbehaving;
 mod restart;
 mod signals;
+
+pub(crate) use restart::{call, pid_of};

@@ -5,10 +5,10 @@ use pegboard_testkit::{Script, starts_in, wait_until_sync};
 
 use crate::support::{Home, PATIENCE, Running};
 
-/// A server that stands still at its list, so that it runs when the signal comes.
-fn busy(home: &Home, change: impl FnOnce(&mut Script)) {
+/// A server that stands still at a moment, so that it runs when the signal comes.
+fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
     let script = Script::new()
-        .hang(Moment::List)
+        .hang(moment)
         .with(change)
         .count_in(home.path("count"));
     home.add_script("busy", &script, "");
@@ -22,37 +22,46 @@ fn started(home: &Home, args: &[&str]) -> Running {
     run
 }
 
+/// Ends a program by a signal while its server, with a grandchild in a session of its own, is busy.
+fn check(args: &[&str], moment: Moment, signal: &str) {
+    let home = Home::new();
+    busy(&home, moment, |script| {
+        script.process.grandchild = Some(Grandchild::OwnSession)
+    });
+    let mut run = started(&home, args);
+    wait_until_sync("the grandchild runs", PATIENCE, || {
+        home.processes().len() >= 3
+    });
+    run.signal(signal);
+    let status = run.wait();
+    assert!(
+        status.code().is_some(),
+        "{args:?} did not end by itself: {status}"
+    );
+    home.assert_nothing_runs();
+}
+
 #[test]
-fn r_sec_04_a_signal_ends_the_program_and_its_servers() {
-    for (command, signal) in [
-        (&["up"][..], "-TERM"),
-        (&["up"], "-INT"),
-        (&["up"], "-HUP"),
-        (&["refresh", "--all"], "-INT"),
-        (&["refresh", "--all"], "-TERM"),
-        (&["tools"], "-TERM"),
-    ] {
-        let home = Home::new();
-        busy(&home, |script| {
-            script.process.ignore_eof = true;
-            script.process.grandchild = Some(Grandchild::OwnSession);
-        });
-        let mut run = started(&home, command);
-        run.signal(signal);
-        let status = run.wait();
-        assert!(
-            status.code().is_some(),
-            "{command:?} ended by {signal} itself: {status}"
-        );
-        home.assert_nothing_runs();
-    }
+fn r_sec_04_a_signal_ends_the_program_and_everything_it_started() {
+    std::thread::scope(|scope| {
+        for (args, moment, signal) in [
+            (&["up"][..], Moment::List, "-TERM"),
+            (&["up"], Moment::Start, "-INT"),
+            (&["up"], Moment::List, "-HUP"),
+            (&["refresh", "--all"], Moment::List, "-INT"),
+            (&["refresh", "--all"], Moment::Start, "-TERM"),
+            (&["tools"], Moment::Start, "-TERM"),
+        ] {
+            scope.spawn(move || check(args, moment, signal));
+        }
+    });
 }
 
 #[test]
 fn r_sec_04_a_killed_program_leaves_no_child() {
     for command in [&["up"][..], &["refresh", "--all"]] {
         let home = Home::new();
-        busy(&home, |script| {
+        busy(&home, Moment::List, |script| {
             script.process.ignore_eof = true;
             script.process.ignore_term = true;
         });
@@ -66,7 +75,7 @@ fn r_sec_04_a_killed_program_leaves_no_child() {
 #[test]
 fn r_sec_04_what_a_killed_program_could_not_take_along_goes_at_the_next_start() {
     let home = Home::new();
-    busy(&home, |script| {
+    busy(&home, Moment::List, |script| {
         script.process.grandchild = Some(Grandchild::OwnSession)
     });
     let mut run = started(&home, &["up"]);

@@ -1,0 +1,286 @@
+//! What happens when things happen at the same time: reloads, notices, shutdowns and crashes.
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Behaviour, Bench, spec, wait_for};
+use pegboard_hub::{CallRequest, Hub, HubSettings, SessionId, StaleRefresh, Which};
+use pegboard_model::{DiscoveryStatus, ErrorClass, EventKind, Policy, Reason, ToolResult};
+use pegboard_testkit::{server, wait_until, with_env};
+use pegboard_upstream::CallOutcome;
+use serde_json::value::RawValue;
+
+const LONG: Duration = Duration::from_secs(20);
+
+async fn call(hub: &Hub, tool: &str) -> ToolResult<CallOutcome> {
+    let request = CallRequest {
+        session: SessionId("test".into()),
+        tool: tool.to_owned(),
+        arguments: RawValue::from_string("{}".into()).unwrap(),
+    };
+    hub.call(request).await
+}
+
+async fn is_discovering(bench: &Bench, name: &str) {
+    wait_until("it is being discovered", LONG, || {
+        bench.entry(name).status() == DiscoveryStatus::Discovering
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn r_disc_10_settings_changed_during_a_discovery_are_not_undone_by_its_end() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.set("a", Behaviour::hanging());
+    bench.servers.set("b", Behaviour::hanging());
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    is_discovering(&bench, "a").await;
+    is_discovering(&bench, "b").await;
+    let mut disabled = spec("a");
+    disabled.enabled = false;
+    let mut guarded = spec("b");
+    guarded.policy = Some(Policy::Deny);
+    bench.hub.apply([disabled, guarded]).await;
+    assert_eq!(bench.entry("b").status(), DiscoveryStatus::Discovering);
+    bench.servers.tools("a", &["one"]);
+    bench.servers.tools("b", &["two"]);
+    asked.await.unwrap().unwrap();
+    assert!(!bench.entry("a").spec.enabled, "it stays disabled");
+    assert_eq!(
+        bench.entry("a").record.tools.len(),
+        1,
+        "what it said is kept"
+    );
+    assert_eq!(bench.entry("b").spec.policy, Some(Policy::Deny));
+    let denied = call(&bench.hub, "b__two").await.unwrap_err();
+    assert_eq!(denied.reason, Reason::PolicyDenied);
+}
+
+#[tokio::test]
+async fn a_call_of_an_unknown_tool_starts_no_other_server() {
+    let bench = Bench::new(&["known", "other"]).await;
+    bench.servers.tools("known", &["one"]);
+    let which = Which::One(server("known"));
+    bench.hub.refresh(which, true).await.unwrap();
+    let error = call(&bench.hub, "known__typo").await.unwrap_err();
+    assert_eq!(error.reason, Reason::ToolUnknown);
+    assert_eq!(bench.servers.started("other"), 0);
+    assert_eq!(bench.servers.started("known"), 1);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_the_first_discovery_of_its_own_server_and_starts_no_other() {
+    let settings = HubSettings {
+        answer_deadline: Duration::from_millis(20),
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![spec("slow"), spec("other")], settings).await;
+    bench.servers.set("slow", Behaviour::hanging());
+    let hub = bench.hub.clone();
+    let called = tokio::spawn(async move { call(&hub, "slow__one").await });
+    is_discovering(&bench, "slow").await;
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    bench.servers.tools("slow", &["one"]);
+    called.await.unwrap().unwrap();
+    assert_eq!(bench.servers.started("other"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_reg_05_a_call_of_a_server_that_is_never_discovered_in_time_says_so() {
+    let mut slow = spec("slow");
+    slow.timeouts.call = Duration::from_secs(5);
+    let bench = Bench::with(vec![slow], HubSettings::default()).await;
+    bench.servers.set("slow", Behaviour::hanging());
+    let begun = tokio::time::Instant::now();
+    let error = call(&bench.hub, "slow__one").await.unwrap_err();
+    assert_eq!(error.code, ErrorClass::Unavailable, "{error}");
+    assert!(error.retryable);
+    assert_eq!(
+        begun.elapsed().as_secs(),
+        5,
+        "no longer than a call may take"
+    );
+}
+
+#[tokio::test]
+async fn r_reg_05_a_call_of_a_server_that_cannot_be_discovered_gets_the_servers_failure() {
+    let bench = Bench::new(&["a"]).await;
+    let broken = Behaviour::failing(Reason::SpawnNotFound);
+    bench.servers.set("a", broken);
+    for _ in 0..3 {
+        let error = call(&bench.hub, "a__one").await.unwrap_err();
+        assert_eq!(error.reason, Reason::SpawnNotFound);
+        assert_eq!(error.code, ErrorClass::Unavailable);
+    }
+    assert_eq!(
+        bench.servers.started("a"),
+        1,
+        "it is not tried by each call"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_disc_07_a_server_is_not_started_again_by_what_it_announced_before_it_stopped() {
+    let bench = Bench::new(&["a"]).await;
+    let mut announcing = Behaviour::with_tools(&["one"]);
+    announcing.hang_list = true;
+    bench.servers.set("a", announcing);
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    wait_until("it runs", LONG, || bench.servers.listed("a") == 1).await;
+    for _ in 0..5 {
+        bench.servers.announce_change("a");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    bench.servers.tools("a", &["one", "two"]);
+    asked.await.unwrap().unwrap();
+    assert_eq!(bench.tools(), ["a__one", "a__two"], "asked again in place");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bench.servers.started("a"), 1);
+}
+
+#[tokio::test]
+async fn r_disc_07_a_change_announced_while_the_old_list_is_under_way_is_not_lost() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    call(&bench.hub, "a__one").await.unwrap();
+    let mut slow = Behaviour::with_tools(&["one"]);
+    slow.hang_list = true;
+    bench.servers.set("a", slow.clone());
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    wait_until("the old list is under way", LONG, || {
+        bench.servers.listed("a") == 2
+    })
+    .await;
+    bench.servers.announce_change("a");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    bench.servers.tools("a", &["one", "two"]);
+    asked.await.unwrap().unwrap();
+    wait_until("the change is seen", LONG, || bench.tools().len() == 2).await;
+}
+
+#[tokio::test]
+async fn r_sec_04_a_shutdown_during_the_start_for_a_call_leaves_nothing_running() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
+    bench.servers.set("a", Behaviour::hanging());
+    let hub = bench.hub.clone();
+    let called = tokio::spawn(async move { call(&hub, "a__one").await });
+    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
+    bench.hub.shutdown().await;
+    bench.servers.tools("a", &["one"]);
+    let error = called.await.unwrap().unwrap_err();
+    assert_eq!(error.reason, Reason::Cancelled);
+    assert!(!bench.servers.is_running("a"));
+}
+
+#[tokio::test]
+async fn r_disc_04_a_discovery_given_up_by_a_shutdown_is_not_shown_as_under_way() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.set("a", Behaviour::hanging());
+    bench.hub.session_started();
+    is_discovering(&bench, "a").await;
+    bench.hub.shutdown().await;
+    assert_eq!(bench.entry("a").status(), DiscoveryStatus::Never);
+}
+
+#[tokio::test]
+async fn r_disc_05_a_corrected_definition_is_not_held_back_by_the_failures_of_the_old_one() {
+    let bench = Bench::new(&["a"]).await;
+    bench
+        .servers
+        .set("a", Behaviour::failing(Reason::SpawnNotFound));
+    for _ in 0..8 {
+        bench.hub.refresh(Which::All, true).await.unwrap();
+    }
+    bench.servers.tools("a", &["one"]);
+    bench.hub.apply([with_env(spec("a"), "FIXED", "yes")]).await;
+    wait_until("it is discovered", Duration::from_secs(5), || {
+        bench.tools() == ["a__one"]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_crash_that_a_call_notices_is_told_and_counts_as_a_failure() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    let mut crashing = Behaviour::with_tools(&["one"]);
+    crashing.crash_on_call = true;
+    bench.servers.set("a", crashing);
+    let mut events = bench.hub.subscribe();
+    let error = call(&bench.hub, "a__one").await.unwrap_err();
+    assert_eq!(error.reason, Reason::ServerExited);
+    let crashed =
+        |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "crashed");
+    wait_for(&mut events, crashed).await;
+    assert_eq!(bench.hub.health()[0].failures, 1);
+    let mut reasons = Vec::new();
+    for _ in 0..5 {
+        reasons.push(call(&bench.hub, "a__one").await.unwrap_err().reason);
+    }
+    assert_eq!(reasons.last(), Some(&Reason::ServerBackoff), "{reasons:?}");
+}
+
+#[tokio::test]
+async fn r_disc_04_a_server_left_alone_keeps_the_error_of_its_last_real_try() {
+    let settings = HubSettings {
+        stale_refresh: StaleRefresh::Always,
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![spec("a")], settings).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench
+        .servers
+        .set("a", Behaviour::failing(Reason::SpawnNotFound));
+    for _ in 0..4 {
+        bench.hub.refresh(Which::All, true).await.unwrap();
+    }
+    let tried = bench.entry("a").record.attempted_at;
+    bench.clock.advance(Duration::from_secs(1000));
+    bench.hub.ensure_known().await;
+    let entry = bench.entry("a");
+    assert_eq!(
+        entry.record.last_error.as_ref().unwrap().reason,
+        Reason::SpawnNotFound
+    );
+    assert_eq!(entry.record.attempted_at, tried);
+    assert_eq!(entry.status(), DiscoveryStatus::Failed);
+}
+
+#[tokio::test]
+async fn r_disc_12_stale_marks_follow_the_time_without_anybody_looking_after_them() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench.clock.advance(Duration::from_secs(3600));
+    assert!(bench.hub.health()[0].stale);
+    bench.hub.ensure_known().await;
+    assert!(bench.entry("a").stale);
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_had_is_not_asked_for_after_every_call() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    let mut unlistable = Behaviour::with_tools(&["one"]);
+    unlistable.fail_list = Some(Reason::ListTooLarge);
+    bench.servers.set("a", unlistable);
+    bench.hub.refresh(Which::All, true).await.unwrap();
+    let lists = bench.servers.listed("a");
+    for _ in 0..20 {
+        call(&bench.hub, "a__one").await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    bench.hub.shutdown().await;
+    assert_eq!(bench.servers.listed("a"), lists);
+}

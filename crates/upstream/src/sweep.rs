@@ -1,0 +1,68 @@
+//! One look through the processes of the machine for all servers that end at the same time.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::marks::kill_all_marked;
+
+/// Marks whose processes are to be killed, and who waits for that.
+struct Waiting {
+    marks: HashMap<String, Vec<oneshot::Sender<()>>>,
+    /// Whether a thread is at work that will look at what is added here.
+    is_served: bool,
+}
+
+static WAITING: Mutex<Option<Waiting>> = Mutex::new(None);
+
+/// Kills every process that carries this mark. A look that is under way may have passed the process
+/// already, so the next one counts; all marks that wait share it.
+pub(crate) async fn sweep(mark: &str) {
+    let (sender, done) = oneshot::channel();
+    let must_serve = {
+        let mut waiting = waiting();
+        let waiting = waiting.get_or_insert_with(|| Waiting {
+            marks: HashMap::new(),
+            is_served: false,
+        });
+        waiting
+            .marks
+            .entry(mark.to_owned())
+            .or_default()
+            .push(sender);
+        !std::mem::replace(&mut waiting.is_served, true)
+    };
+    if must_serve {
+        // Not in the runtime's pool: others may wait for it when this runtime is gone.
+        let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
+        if thread.spawn(serve).is_err() {
+            serve();
+        }
+    }
+    let _ = done.await;
+}
+
+fn serve() {
+    while let Some(marks) = next() {
+        kill_all_marked(|mark| marks.contains_key(mark));
+        for waiter in marks.into_values().flatten() {
+            let _ = waiter.send(());
+        }
+    }
+}
+
+/// All marks that wait now; `None` when there are none, and then nobody serves any more.
+fn next() -> Option<HashMap<String, Vec<oneshot::Sender<()>>>> {
+    let mut waiting = waiting();
+    let waiting = waiting.as_mut()?;
+    if waiting.marks.is_empty() {
+        waiting.is_served = false;
+        return None;
+    }
+    Some(std::mem::take(&mut waiting.marks))
+}
+
+fn waiting() -> MutexGuard<'static, Option<Waiting>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}

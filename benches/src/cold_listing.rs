@@ -36,7 +36,10 @@ pub(crate) fn run(lists: Option<&Path>) {
     let file = setup.folder.path().join("listing.json");
     std::fs::write(&file, &bytes).expect("the listing's bytes");
     let document: serde_json::Value = serde_json::from_slice(&bytes).expect("a JSON document");
-    let total = document["total"].as_u64().unwrap_or_default();
+    let total = document
+        .get("total")
+        .and_then(serde_json::Value::as_u64)
+        .unwrap_or_default();
 
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {

@@ -5,14 +5,14 @@ use pegboard_model::{Foreign, Template, Transport, secret_arguments};
 use crate::explain::shown_url;
 use crate::template::hidden;
 
-/// The exact, untruncated command or url as it was written, with `${…}` unresolved: words are quoted as
-/// a shell would need them, and no character can hide.
+/// The exact, untruncated command or url, with `${…}` unresolved and paths in full: words are quoted as a
+/// shell would need them, and no character can hide.
 pub fn command_line(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, .. } => {
             let words = std::iter::once(command)
                 .chain(args)
-                .map(|word| quoted(word.written()));
+                .map(|word| quoted(&word.exact()));
             words.collect::<Vec<_>>().join(" ")
         }
         Transport::Http { url, .. } => Foreign::new(url.written()).to_string(),

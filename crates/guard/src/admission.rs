@@ -1,6 +1,6 @@
 //! From what a server sent to the tools that Pegboard keeps.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pegboard_model::{
     Annotations, ExposedName, Foreign, Limits, Reason, Rejection, ServerName, TOOL_NAME_MAX, Tool,
@@ -33,11 +33,28 @@ pub fn admit(
     raw: &[Box<RawValue>],
     limits: &Limits,
 ) -> Admission {
+    admit_again(server, over_http, raw, &[], limits)
+}
+
+/// The same for a server whose tools are known: a definition that did not change by a byte was looked at
+/// before, and is taken over.
+pub fn admit_again(
+    server: &ServerName,
+    over_http: bool,
+    raw: &[Box<RawValue>],
+    known: &[Tool],
+    limits: &Limits,
+) -> Admission {
+    let known: HashMap<&str, &Tool> = known.iter().map(|tool| (&*tool.definition, tool)).collect();
     let mut admission = Admission::default();
     let (mut names, mut exposed) = (HashSet::new(), HashSet::new());
     for (position, definition) in raw.iter().enumerate() {
         let definition = definition.get();
-        let verdict = admit_one(server, over_http, definition, limits).and_then(|tool| {
+        let verdict = match known.get(definition) {
+            Some(tool) => Ok(Tool::clone(tool)),
+            None => admit_one(server, over_http, definition, limits),
+        };
+        let verdict = verdict.and_then(|tool| {
             if names.contains(&tool.name) {
                 return Err((
                     Reason::ToolDuplicate,

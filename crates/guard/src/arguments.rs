@@ -88,6 +88,18 @@ impl ArgumentCheck {
 /// Checks arguments against a tool's schema as the server wrote it. A schema that cannot be used blocks
 /// no call: the server checks again in any case.
 pub fn check_arguments(tool: &Tool, arguments: &Value) -> ToolResult<()> {
+    let check = ArgumentCheck::of(tool.input_schema());
+    let signature = || signature(tool);
+    check_prepared(check.as_ref(), tool.exposed.as_str(), signature, arguments)
+}
+
+/// The same with a schema that was made ready before, for a tool of any kind.
+pub fn check_prepared(
+    check: Option<&ArgumentCheck>,
+    exposed: &str,
+    signature: impl FnOnce() -> String,
+    arguments: &Value,
+) -> ToolResult<()> {
     let faults = if !arguments.is_object() {
         let problem = format!("must be an object, not {}", kind_of(arguments));
         vec![Fault {
@@ -101,7 +113,6 @@ pub fn check_arguments(tool: &Tool, arguments: &Value) -> ToolResult<()> {
             problem,
         }]
     } else {
-        let check = ArgumentCheck::of(tool.input_schema());
         check
             .and_then(|check| check.faults(arguments))
             .unwrap_or_default()
@@ -122,13 +133,13 @@ pub fn check_arguments(tool: &Tool, arguments: &Value) -> ToolResult<()> {
         .collect();
     let message = format!(
         "the arguments of `{}` do not fit: {}. It takes `{}`.",
-        tool.exposed,
+        exposed,
         told.join("; "),
-        signature(tool),
+        signature(),
     );
     let field = first.field.clone();
     Err(ToolError::new(Reason::ArgsInvalid, message)
-        .at_tool(tool.exposed.as_str())
+        .at_tool(exposed)
         .at_field(field))
 }
 

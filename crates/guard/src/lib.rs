@@ -29,8 +29,8 @@ mod summary;
 mod tokens;
 mod walk;
 
-pub use admission::{Admission, admit};
-pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentCheck, Fault, check_arguments};
+pub use admission::{Admission, admit, admit_again};
+pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentCheck, Fault, check_arguments, check_prepared};
 pub use fingerprint::fingerprint;
 pub use policy::{PolicyDecision, decide, policy_of};
 pub use signature::{signature, signature_of, type_words};

@@ -7,7 +7,7 @@
     reason = "a broken fixture must fail its test"
 )]
 
-use pegboard_guard::{SUMMARY_MAX, admit};
+use pegboard_guard::{SUMMARY_MAX, admit, admit_again};
 use pegboard_model::{ExposedName, Limits, Reason, ServerName};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -389,4 +389,27 @@ proptest! {
             let _verdict = pegboard_guard::check_arguments(&tool, &arguments);
         }
     }
+}
+
+#[test]
+fn a_definition_that_did_not_change_is_taken_over_and_any_other_is_looked_at() {
+    let same = r#"{"name":"same","description":"Stays."}"#;
+    let first = admit(&server(), false, &[raw(same)], &Limits::default());
+    let mut known = first.tools;
+    known[0].summary = "Known.".to_owned();
+    let list = [
+        raw(same),
+        raw(r#"{"name":"new","description":"New."}"#),
+        raw(r#"{"name":7}"#),
+        raw(same),
+    ];
+    let again = admit_again(&server(), false, &list, &known, &Limits::default());
+    let told: Vec<_> = again
+        .tools
+        .iter()
+        .map(|tool| (&*tool.name, &*tool.summary))
+        .collect();
+    assert_eq!(told, [("new", "New."), ("same", "Known.")]);
+    let reasons: Vec<_> = again.rejections.iter().map(|r| r.reason).collect();
+    assert_eq!(reasons, [Reason::ToolRejectedName, Reason::ToolDuplicate]);
 }

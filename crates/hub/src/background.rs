@@ -1,7 +1,6 @@
 //! What happens without anybody waiting: idle servers stop, changed lists are fetched, old ones renewed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pegboard_model::{ServerSpec, TraceId, Transport};
 use tokio::time::Instant;
@@ -13,9 +12,6 @@ use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::{Running, Seat, lock};
 use crate::{RefreshOnStart, StaleRefresh};
-
-/// A server that ended sooner than this after its start counts as failing to start.
-const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 impl Hub {
     /// A session begins: asks, in the background, the servers that the settings name.
@@ -37,6 +33,7 @@ impl Hub {
     /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
     /// Never blocks, never starts a known server that is not yet older than `max_age`.
     pub fn touch(&self) {
+        self.mark_stale();
         let trace = new_trace();
         for entry in self.catalog().servers() {
             let by_http = matches!(entry.spec.transport, Transport::Http { .. });
@@ -60,15 +57,14 @@ impl Hub {
     pub fn mark_stale(&self) -> usize {
         let mut changed = 0;
         for entry in self.catalog().servers() {
-            let stale = self.inner.freshness(entry).is_stale();
-            if stale != entry.stale {
-                changed += 1;
-                let renewed = self
-                    .inner
-                    .entry(entry.spec.clone(), Some(entry.record.clone()));
-                self.inner
-                    .publish(&new_trace(), renewed.with_discovering(entry.discovering));
+            if self.inner.freshness(entry).is_stale() == entry.stale {
+                continue;
             }
+            let is_changed = self.inner.mark(&entry.spec, |entry| {
+                let stale = self.inner.freshness(entry).is_stale();
+                (stale != entry.stale).then(|| entry.clone().with_stale(stale))
+            });
+            changed += usize::from(is_changed);
         }
         changed
     }
@@ -77,7 +73,7 @@ impl Hub {
 impl Inner {
     /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
     pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &TraceId) {
-        if may_start(&spec).is_err() || self.seat(&spec.name).check_pause().is_err() {
+        if may_start(&spec).is_err() || self.is_paused(&spec) {
             return;
         }
         let (inner, trace) = (self.clone(), trace.clone());
@@ -98,6 +94,7 @@ impl Inner {
         let mut changes = running.upstream.list_changed();
         self.tasks.spawn(async move {
             let idle = spec.timeouts.idle;
+            let mut may_change = true;
             loop {
                 let present = seat.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
                 if !present {
@@ -105,12 +102,7 @@ impl Inner {
                 }
                 tokio::select! {
                     error = running.upstream.ended() => {
-                        if seat.remove(&running) {
-                            if running.since.elapsed() < SHORT_LIFE {
-                                seat.note_failure(&error);
-                            }
-                            inner.end(running.clone(), &spec.name, "crashed");
-                        }
+                        inner.lost(&seat, &running, &error);
                         return;
                     }
                     () = tokio::time::sleep_until(running.idle_at(idle)) => {
@@ -119,10 +111,10 @@ impl Inner {
                             return;
                         }
                     }
-                    changed = changes.changed() => match changed {
-                        Ok(()) => inner.follow_change(&seat, &spec),
+                    changed = changes.changed(), if may_change => match changed {
+                        Ok(()) => inner.follow_change(&seat, &running, &spec),
                         // The connection is going away; `ended` or idleness tells how.
-                        Err(_) => std::future::pending().await,
+                        Err(_) => may_change = false,
                     },
                 }
             }
@@ -130,8 +122,13 @@ impl Inner {
     }
 
     /// Fetches the list again because the server said it changed: at once the first time, then at most
-    /// once per pause, however many notices come.
-    fn follow_change(self: &Arc<Self>, seat: &Arc<Seat>, spec: &Arc<ServerSpec>) {
+    /// once per pause, however many notices come. A server that stopped meanwhile is not started for it.
+    fn follow_change(
+        self: &Arc<Self>,
+        seat: &Arc<Seat>,
+        running: &Arc<Running>,
+        spec: &Arc<ServerSpec>,
+    ) {
         let at = {
             let mut change = lock(&seat.change);
             if change.scheduled {
@@ -142,14 +139,20 @@ impl Inner {
             change.last.map_or_else(Instant::now, |last| last + pause)
         };
         let (inner, seat, spec) = (self.clone(), seat.clone(), spec.clone());
+        let running = running.clone();
         self.tasks.spawn(async move {
             tokio::time::sleep_until(at).await;
+            // A discovery under way may have got the list from before the change.
+            inner.flights.landed(&(spec.name.clone(), spec.hash)).await;
             {
                 let mut change = lock(&seat.change);
                 change.scheduled = false;
                 change.last = Some(Instant::now());
             }
-            inner.fly(spec, &new_trace(), Insistence::Patient).await;
+            let present = seat.running();
+            if present.is_some_and(|present| Arc::ptr_eq(&present, &running)) {
+                inner.fly(spec, &new_trace(), Insistence::Patient).await;
+            }
         });
     }
 }

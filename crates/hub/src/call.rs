@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pegboard_catalog::Catalog;
 use pegboard_catalog::ServerEntry;
-use pegboard_guard::{check_arguments, decide};
-use pegboard_model::{EventKind, Policy, Reason, ToolError, ToolResult, TraceId};
+use pegboard_guard::decide;
+use pegboard_model::{EventKind, Policy, Reason, ToolError, ToolRef, ToolResult, TraceId};
 use pegboard_upstream::{CallOptions, CallOutcome};
 use serde_json::value::RawValue;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use crate::discover::Insistence;
+use crate::discover::{Insistence, from_note};
 use crate::events::new_trace;
 use crate::hub::{Hub, Inner};
-use crate::refresh::may_start;
+use crate::refresh::{may_start, shutting_down};
 use crate::static_tools::as_result;
 
 /// Who asks: one connected client or embedding agent.
@@ -106,12 +107,9 @@ impl Inner {
             if !matches!(error.reason, Reason::ToolUnknown) {
                 return (None, Err(error));
             }
-            // The tool may be one of a server that was never seen.
-            Hub {
-                inner: self.clone(),
+            if let Err(error) = self.look_for(&request.tool, &catalog, trace).await {
+                return (None, Err(error));
             }
-            .ensure_known()
-            .await;
             catalog = self.catalog.load_full();
         }
         let view = match catalog.find(&request.tool) {
@@ -127,11 +125,12 @@ impl Inner {
                 return (Some(exposed), Err(error));
             }
         };
+        if let Err(error) = self.checks.check(&view, &arguments) {
+            return (Some(exposed), Err(error));
+        }
         let result = match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => {
-                let ready = check_arguments(tool, &arguments)
-                    .and_then(|()| may_start(&entry.spec))
-                    .map_err(|error| error.at_tool(&exposed));
+                let ready = may_start(&entry.spec).map_err(|error| error.at_tool(&exposed));
                 match ready {
                     Ok(()) => match self.gate(request, entry, &tool.name, &exposed).await {
                         Ok(()) => self.call_server(entry, tool, request, trace).await,
@@ -143,6 +142,55 @@ impl Inner {
             _ => self.call_static(&exposed, arguments).await,
         };
         (Some(exposed), result)
+    }
+
+    /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
+    /// with, or, for a bare name, of every server.
+    async fn look_for(
+        self: &Arc<Self>,
+        tool: &str,
+        catalog: &Catalog,
+        trace: &TraceId,
+    ) -> ToolResult<()> {
+        let server = match ToolRef::parse(tool.trim()) {
+            Some(ToolRef::Qualified { server, .. }) => catalog.server(&server),
+            _ => None,
+        };
+        let Some(entry) = server else {
+            let inner = self.clone();
+            let pending = Hub { inner }.ensure_known().await.discovering;
+            if pending.is_empty() || self.catalog.load().find(tool).is_ok() {
+                return Ok(());
+            }
+            let names: Vec<_> = pending.iter().map(|name| name.as_str()).collect();
+            return Err(not_yet(format!(
+                "no such tool is known yet; still being discovered: `{}`",
+                names.join("`, `")
+            )));
+        };
+        let spec = &entry.spec;
+        if entry.record.is_known() {
+            return Ok(());
+        }
+        if let Some(note) = &entry.record.last_error
+            && self.is_resting(entry)
+        {
+            return Err(from_note(note, spec));
+        }
+        let seat = self.seat(&spec.name);
+        // The call would only start the server again.
+        let _kept = seat.want();
+        let started = EventKind::DiscoveryStarted { servers: 1 };
+        self.events.tell(trace, started);
+        let flight = self.fly(spec.clone(), trace, Insistence::Patient);
+        match timeout(spec.timeouts.call, flight).await {
+            Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),
+            Ok(None) => Err(shutting_down()),
+            Err(_) => {
+                let message = format!("server `{}` is still being discovered", spec.name);
+                Err(not_yet(message).at_server(&spec.name))
+            }
+        }
     }
 
     async fn call_static(
@@ -187,7 +235,11 @@ impl Inner {
                     rule: decision.rule.clone(),
                 };
                 match self.approver.ask(question).await {
-                    Verdict::Allow => Ok(()),
+                    // A person may take long, and the configuration change meanwhile.
+                    Verdict::Allow => match self.is_still_allowed(entry, tool) {
+                        true => Ok(()),
+                        false => refuse(Reason::PolicyDenied, "was taken away meanwhile"),
+                    },
                     Verdict::Refuse => {
                         refuse(Reason::PolicyDenied, "was refused by the person asked")
                     }
@@ -200,6 +252,17 @@ impl Inner {
         }
     }
 
+    fn is_still_allowed(&self, entry: &ServerEntry, tool: &str) -> bool {
+        let catalog = self.catalog.load();
+        let present = catalog.server(&entry.spec.name);
+        present.is_some_and(|present| {
+            let policy = decide(&present.spec, tool).policy;
+            present.spec.hash == entry.spec.hash
+                && may_start(&present.spec).is_ok()
+                && !matches!(policy, Policy::Deny | Policy::Disable)
+        })
+    }
+
     async fn call_server(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
@@ -208,7 +271,7 @@ impl Inner {
         trace: &TraceId,
     ) -> ToolResult<CallOutcome> {
         let seat = self.seat(&entry.spec.name);
-        let _place = seat.enter().await?;
+        let _place = seat.enter(entry.spec.timeouts.call).await?;
         let repeatable =
             tool.annotations.read_only == Some(true) || tool.annotations.idempotent == Some(true);
         let mut result = self.call_once(entry, &tool.name, request).await;
@@ -219,9 +282,13 @@ impl Inner {
             // A call that may have had an effect is never sent twice; this one has none, or may repeat.
             result = self.call_once(entry, &tool.name, request).await;
         }
-        if self.freshness(entry).is_stale() {
+        let catalog = self.catalog.load();
+        if let Some(present) = catalog.server(&entry.spec.name)
+            && self.freshness(present).is_stale()
+            && !self.is_resting(present)
+        {
             // The server runs now, so its list costs one message.
-            self.refresh_soon(entry.spec.clone(), trace);
+            self.refresh_soon(present.spec.clone(), trace);
         }
         result
     }
@@ -247,10 +314,15 @@ impl Inner {
         match &result {
             Ok(_) => self.seat(&spec.name).note_success(),
             Err(error) if error.reason == Reason::ServerExited => {
-                self.seat(&spec.name).remove(hold.running());
+                self.lost(&self.seat(&spec.name), hold.running(), error);
             }
             Err(_) => {}
         }
         result
     }
+}
+
+/// Not known yet, and worth another try.
+fn not_yet(message: impl Into<String>) -> ToolError {
+    ToolError::new(Reason::DiscoveryTimeout, message)
 }

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_guard::admit;
+use pegboard_catalog::ServerEntry;
+use pegboard_guard::admit_again;
 use pegboard_model::{
-    DiscoveryStatus, ErrorNote, EventKind, Reason, ServerRecord, ServerSpec, Timeouts, Timestamp,
-    ToolError, ToolResult, TraceId, Transport,
+    DiscoveryStatus, Era, ErrorNote, EventKind, Reason, ServerRecord, ServerSpec, Timeouts,
+    Timestamp, ToolError, ToolResult, TraceId, Transport,
 };
-use pegboard_upstream::{ConnectHint, Handshake, ToolListing};
+use pegboard_upstream::{Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::events::new_trace;
 use crate::hub::Inner;
-use crate::refresh::{RefreshOutcome, Refreshed, Source};
-use crate::seat::{Hold, Running};
+use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
 
 /// How long a package runner may take for its first start.
 const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
@@ -37,13 +36,18 @@ pub(crate) async fn discover(
     trace: TraceId,
     insistence: Insistence,
 ) -> Arc<RefreshOutcome> {
+    if insistence == Insistence::Patient
+        && let Err(error) = inner.check_pause(&spec)
+    {
+        return Arc::new(refused(&spec, error));
+    }
     let asked_at = inner.clock.now();
     let started = Instant::now();
     let known = inner.known_record(&spec);
-    inner.mark_discovering(&spec, &known, &trace);
+    let _shown = Shown::new(&inner, &spec);
 
     let _permit = inner.discoveries.clone().acquire_owned().await;
-    let wait = spec.timeouts.discovery.saturating_add(OTHER_PROCESS_MARGIN);
+    let wait = first_budget(&spec, &known).saturating_add(OTHER_PROCESS_MARGIN);
     // Without the store's lock the discovery still runs: two starts are better than none.
     let lead = timeout(wait, inner.store.lead(&spec.name)).await;
     let elsewhere = match &lead {
@@ -64,6 +68,10 @@ pub(crate) async fn discover(
                 None,
                 Source::Asked,
             ),
+            // The server was not really tried, so its last real try stays what is known.
+            Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
+                return Arc::new(refused(&spec, error));
+            }
             Err(error) => (inner.failure(&known, &error), Some(error), Source::Asked),
         },
     };
@@ -86,12 +94,13 @@ async fn ask_anew(
 ) -> ToolResult<(Handshake, ToolListing)> {
     let answer = ask(inner, spec, known, insistence).await;
     match &answer {
-        Err(error) if error.reason == Reason::ServerExited && known.era.is_some() => {
+        // A legacy one was learnt anew by the connection itself.
+        Err(error) if error.reason == Reason::ServerExited && known.era == Some(Era::Modern) => {
             let without_era = ServerRecord {
                 era: None,
                 ..known.clone()
             };
-            ask(inner, spec, &without_era, insistence).await
+            ask(inner, spec, &without_era, Insistence::AtOnce).await
         }
         _ => answer,
     }
@@ -103,13 +112,23 @@ async fn ask(
     known: &ServerRecord,
     insistence: Insistence,
 ) -> ToolResult<(Handshake, ToolListing)> {
-    let deadline = Instant::now() + first_budget(spec, known);
+    let budget = first_budget(spec, known);
+    let deadline = Instant::now() + budget;
     let (hold, opened) = inner.acquire(spec, known, deadline, insistence).await?;
-    let listing = timeout_at(deadline, hold.upstream().list_tools()).await;
-    let listing = listing.unwrap_or_else(|_| Err(timed_out(spec, "its list of tools")));
-    let handshake = hold.upstream().handshake().clone();
+    let upstream = hold.upstream();
+    let changes = upstream.list_changed();
+    let list = || async {
+        let listing = timeout_at(deadline, upstream.list_tools()).await;
+        listing.unwrap_or_else(|_| Err(timed_out(spec, "its list of tools", budget)))
+    };
+    let mut listing = list().await;
+    if opened && listing.is_ok() && changes.has_changed().unwrap_or(false) {
+        // It will not be listened to any more, so what it announced is fetched now.
+        listing = list().await;
+    }
+    let handshake = upstream.handshake().clone();
     if let Err(error) = &listing {
-        inner.seat(&spec.name).note_failure(error);
+        inner.seat(&spec.name).note_failure(&spec.hash, error);
     }
     let failed = listing.is_err();
     inner.release_after_discovery(spec, hold, opened, failed);
@@ -129,19 +148,54 @@ fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
     }
 }
 
-fn timed_out(spec: &ServerSpec, what: &str) -> ToolError {
+pub(crate) fn timed_out(spec: &ServerSpec, what: &str, limit: Duration) -> ToolError {
     let message = format!(
         "server `{}` did not give {what} within {:.1} s",
         spec.name,
-        spec.timeouts.discovery.as_secs_f32()
+        limit.as_secs_f32()
     );
     ToolError::new(Reason::DiscoveryTimeout, message).at_server(&spec.name)
 }
 
-fn from_note(note: &ErrorNote, spec: &ServerSpec) -> ToolError {
+pub(crate) fn from_note(note: &ErrorNote, spec: &ServerSpec) -> ToolError {
     ToolError::new(note.reason, note.message.clone())
         .at_server(&spec.name)
         .with_remedy(note.remedy.clone())
+}
+
+/// Whether a remembered era may be what went wrong: a server can change its era by an update under the same
+/// definition, and one that is spoken to in the wrong way refuses, falls silent or ends.
+fn may_be_of_another_era(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::VersionUnsupported
+            | Reason::HandshakeFailed
+            | Reason::DiscoveryFailed
+            | Reason::DiscoveryTimeout
+            | Reason::ServerExited
+    )
+}
+
+/// Shows a server as being discovered until this is dropped, also when the discovery is given up.
+struct Shown<'a> {
+    inner: &'a Inner,
+    spec: &'a ServerSpec,
+}
+
+impl<'a> Shown<'a> {
+    fn new(inner: &'a Inner, spec: &'a ServerSpec) -> Self {
+        inner.mark(spec, |entry| Some(entry.clone().with_discovering(true)));
+        Self { inner, spec }
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        let shown = |entry: &ServerEntry| entry.discovering.then(|| entry.clone());
+        self.inner.mark(self.spec, |entry| {
+            shown(entry).map(|entry| entry.with_discovering(false))
+        });
+    }
 }
 
 impl Inner {
@@ -154,11 +208,16 @@ impl Inner {
             .unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)))
     }
 
-    fn mark_discovering(&self, spec: &Arc<ServerSpec>, known: &Arc<ServerRecord>, trace: &TraceId) {
-        let entry = self
-            .entry(spec.clone(), Some(known.clone()))
-            .with_discovering(true);
-        self.publish(trace, entry);
+    /// Refuses while a server that does not run is left alone after failures.
+    fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
+        match self.existing_seat(&spec.name) {
+            Some(seat) if seat.running().is_none() => seat.check_pause(&spec.hash),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_paused(&self, spec: &ServerSpec) -> bool {
+        self.check_pause(spec).is_err()
     }
 
     /// What another process found out while this one waited for its turn.
@@ -176,82 +235,6 @@ impl Inner {
         (is_new && record.attempted_at >= Some(asked_at)).then_some(record)
     }
 
-    /// Holds the server's connection, opening it when there is none. The flag tells whether it was
-    /// opened just now.
-    pub(crate) async fn acquire(
-        self: &Arc<Self>,
-        spec: &Arc<ServerSpec>,
-        known: &ServerRecord,
-        deadline: Instant,
-        insistence: Insistence,
-    ) -> ToolResult<(Hold, bool)> {
-        let seat = self.seat(&spec.name);
-        if let Some(hold) = seat.hold(&spec.hash) {
-            return Ok((hold, false));
-        }
-        let starting = timeout_at(deadline, seat.starting.lock()).await;
-        let Ok(_starting) = starting else {
-            return Err(timed_out(spec, "a sign of life"));
-        };
-        if let Some(hold) = seat.hold(&spec.hash) {
-            return Ok((hold, false));
-        }
-        if insistence == Insistence::Patient {
-            seat.check_pause()?;
-        }
-        if self.tasks.is_closing() {
-            return Err(ToolError::new(
-                Reason::Cancelled,
-                "Pegboard is shutting down",
-            ));
-        }
-        let hint = ConnectHint {
-            era: known.era,
-            protocol_version: known.protocol_version.clone(),
-        };
-        let budget = deadline.saturating_duration_since(Instant::now());
-        let upstream = match self.connector.connect(spec, &hint, budget).await {
-            Ok(upstream) => upstream,
-            Err(error) => {
-                seat.note_failure(&error);
-                return Err(error);
-            }
-        };
-        let running = Arc::new(Running::new(upstream, spec.hash));
-        let (hold, replaced) = seat.install(running);
-        let trace = new_trace();
-        self.events.tell(
-            &trace,
-            EventKind::ServerStarted {
-                server: spec.name.clone(),
-            },
-        );
-        if let Some(replaced) = replaced {
-            self.end(replaced, &spec.name, "replaced");
-        }
-        self.watch(seat.clone(), hold.running().clone(), spec.clone());
-        Ok((hold, true))
-    }
-
-    /// A server that was started just for its list is stopped again; one reached by HTTP costs nothing
-    /// and stays to tell of changes until it is idle. A server that failed is never kept.
-    fn release_after_discovery(
-        self: &Arc<Self>,
-        spec: &ServerSpec,
-        hold: Hold,
-        opened: bool,
-        failed: bool,
-    ) {
-        let seat = self.seat(&spec.name);
-        let running = hold.running().clone();
-        drop(hold);
-        let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
-        if opened && (is_stdio || failed) && seat.retire_if_uncalled(&running) {
-            // The list is there; nobody waits for a process that is slow to go.
-            self.end(running, &spec.name, "discovered");
-        }
-    }
-
     fn success(
         &self,
         spec: &ServerSpec,
@@ -260,7 +243,13 @@ impl Inner {
         listing: ToolListing,
     ) -> ServerRecord {
         let over_http = matches!(spec.transport, Transport::Http { .. });
-        let admission = admit(&spec.name, over_http, &listing.tools, &self.limits);
+        let admission = admit_again(
+            &spec.name,
+            over_http,
+            &listing.tools,
+            &known.tools,
+            &self.limits,
+        );
         let now = self.clock.now();
         ServerRecord {
             server: spec.name.clone(),
@@ -283,17 +272,19 @@ impl Inner {
         }
     }
 
-    fn failure(&self, known: &ServerRecord, error: &ToolError) -> ServerRecord {
+    fn failure(&self, known: &Arc<ServerRecord>, error: &ToolError) -> ServerRecord {
+        // What was known when the asking began may have been forgotten since, on purpose.
+        let catalog = self.catalog.load();
+        let present = catalog.server(&known.server).map(|entry| &entry.record);
+        let known = present
+            .filter(|record| record.config == known.config)
+            .unwrap_or(known);
         ServerRecord {
             status: DiscoveryStatus::Failed,
             attempted_at: Some(self.clock.now()),
             last_error: Some(ErrorNote::from(error)),
-            // A remembered era may be what went wrong: a modern server can turn into a legacy one by an
-            // update under the same definition.
-            era: known
-                .era
-                .filter(|_| error.reason != Reason::VersionUnsupported),
-            ..known.clone()
+            era: known.era.filter(|_| !may_be_of_another_era(error.reason)),
+            ..ServerRecord::clone(known)
         }
     }
 
@@ -309,7 +300,7 @@ impl Inner {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (tools, rejections) = (record.tools.len(), record.rejections.clone());
         let era = record.era;
-        let delta = self.publish(trace, self.entry(spec.clone(), Some(Arc::new(record))));
+        let delta = self.publish(trace, Arc::new(record), false);
         let seat = self.seat(&spec.name);
         let result = match error {
             None => {
@@ -343,5 +334,34 @@ impl Inner {
             source,
             duration_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pegboard_model::Timestamp;
+    use pegboard_testkit::stdio_spec;
+
+    #[track_caller]
+    fn check(program: &str, configured: Option<u64>, is_known: bool, expected: u64) {
+        let mut spec = stdio_spec("s", program, ["package"]);
+        if let Some(seconds) = configured {
+            spec.timeouts.discovery = Duration::from_secs(seconds);
+        }
+        let mut known = ServerRecord::never(spec.name.clone(), spec.hash);
+        known.discovered_at = is_known.then_some(Timestamp(1));
+        let budget = first_budget(&spec, &known);
+        assert_eq!(budget, Duration::from_secs(expected), "{program}");
+    }
+
+    #[test]
+    fn r_disc_13_the_first_start_of_a_package_runner_may_take_longer() {
+        check("npx", None, false, 120);
+        check("/usr/local/bin/uvx", None, false, 120);
+        check("npx", None, true, 30);
+        check("npx", Some(5), false, 5);
+        check("npx", Some(300), false, 300);
+        check("/usr/bin/server", None, false, 30);
     }
 }

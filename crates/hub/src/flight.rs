@@ -38,6 +38,20 @@ where
         landed.clone()
     }
 
+    /// Waits until the work that is under way with this key now, if any, is over.
+    pub(crate) async fn landed(&self, key: &K) {
+        let present = self
+            .under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+            .cloned();
+        if let Some(mut landing) = present {
+            // An error means that it was given up, which is an end as well.
+            let _ = landing.wait_for(Option::is_some).await;
+        }
+    }
+
     fn board<F>(&self, tasks: &Tasks, key: K, work: impl FnOnce() -> F) -> Landing<V>
     where
         F: Future<Output = V> + Send + 'static,

@@ -47,7 +47,7 @@ pub fn freshness(
 }
 
 /// How long a list counts as fresh.
-pub(crate) fn time_to_live(spec: &ServerSpec, record: &ServerRecord, limits: &Limits) -> Duration {
+pub fn time_to_live(spec: &ServerSpec, record: &ServerRecord, limits: &Limits) -> Duration {
     match record.ttl_hint_ms {
         Some(hint) if hint > 0 => Duration::from_millis(hint).min(limits.longest_ttl),
         _ => spec.ttl,

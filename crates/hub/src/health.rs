@@ -59,7 +59,7 @@ impl Hub {
                 server: entry.spec.name.clone(),
                 state,
                 status: entry.status(),
-                stale: entry.stale,
+                stale: self.inner.freshness(entry).is_stale(),
                 last_discovered: entry.record.discovered_at,
                 last_error: entry.record.last_error.clone(),
                 failures: seat.map_or(0, |seat| seat.failures()),

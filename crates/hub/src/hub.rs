@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
@@ -14,6 +15,7 @@ use pegboard_upstream::Connect;
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::call::Approver;
+use crate::checks::Checks;
 use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
@@ -22,6 +24,9 @@ use crate::seat::{Running, Seat, lock};
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::{HubSettings, ToolHandler};
+
+/// A server that ended sooner than this after its start counts as failing to start.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 /// What a hub is made of; every part can be replaced in tests.
 pub struct Parts {
@@ -61,6 +66,7 @@ pub(crate) struct Inner {
     pub(crate) flights: Flights<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
     pub(crate) discoveries: Arc<Semaphore>,
     pub(crate) counters: Counters,
+    pub(crate) checks: Checks,
     pub(crate) tasks: Tasks,
 }
 
@@ -101,6 +107,7 @@ impl Hub {
             flights: Flights::new(),
             discoveries: Arc::new(Semaphore::new(discoveries)),
             counters: Counters::default(),
+            checks: Checks::default(),
             tasks: Tasks::new(),
         });
         let entries = servers.into_iter().map(|spec| {
@@ -128,9 +135,10 @@ impl Hub {
         {
             let _writing = lock(&self.inner.writing);
             let next = self.inner.catalog.load().with_static(tool)?;
+            // First the handler: whoever finds the tool can call it.
+            lock(&self.inner.handlers).insert(name, handler);
             self.inner.catalog.store(Arc::new(next));
         }
-        lock(&self.inner.handlers).insert(name, handler);
         self.inner.tell_registry(&new_trace());
         Ok(())
     }
@@ -141,8 +149,7 @@ impl Hub {
             return Ok(false);
         };
         let forgotten = self.inner.store.forget(server).await?;
-        self.inner
-            .publish(&new_trace(), self.inner.entry(entry.spec.clone(), None));
+        self.inner.forget(&new_trace(), &entry);
         Ok(forgotten)
     }
 
@@ -151,8 +158,7 @@ impl Hub {
         let forgotten = self.inner.store.clear().await?;
         let trace = new_trace();
         for entry in self.catalog().servers() {
-            self.inner
-                .publish(&trace, self.inner.entry(entry.spec.clone(), None));
+            self.inner.forget(&trace, entry);
         }
         Ok(forgotten)
     }
@@ -178,6 +184,15 @@ impl Inner {
         seat.clone()
     }
 
+    /// Gives up the place of a server that is gone, unless somebody still has to do with it.
+    pub(crate) fn give_up_seat(&self, server: &ServerName) {
+        let mut seats = lock(&self.seats);
+        let unused = |seat: &Arc<Seat>| Arc::strong_count(seat) == 1 && seat.running().is_none();
+        if seats.get(server).is_some_and(unused) {
+            seats.remove(server);
+        }
+    }
+
     pub(crate) fn existing_seat(&self, server: &ServerName) -> Option<Arc<Seat>> {
         lock(&self.seats).get(server).cloned()
     }
@@ -194,18 +209,25 @@ impl Inner {
         ServerEntry::new(spec, record).with_stale(stale)
     }
 
-    /// Makes the next snapshot. An entry of a server that was removed or redefined meanwhile is dropped:
-    /// a late discovery must not bring it back.
-    pub(crate) fn publish(&self, trace: &TraceId, entry: ServerEntry) -> Delta {
+    /// Makes the next snapshot with what is known of a server now. What is about a server that was removed
+    /// or redefined meanwhile is dropped: a late discovery must not bring it back. Settings are those of
+    /// this moment, for the same reason.
+    pub(crate) fn publish(
+        &self,
+        trace: &TraceId,
+        record: Arc<ServerRecord>,
+        discovering: bool,
+    ) -> Delta {
         let delta = {
             let _writing = lock(&self.writing);
             let present = self.catalog.load();
-            let still_wanted = present
-                .server(&entry.spec.name)
-                .is_some_and(|e| e.spec.hash == entry.spec.hash);
-            if !still_wanted {
+            let spec = present
+                .server(&record.server)
+                .map(|entry| entry.spec.clone());
+            let Some(spec) = spec.filter(|spec| spec.hash == record.config) else {
                 return Delta::default();
-            }
+            };
+            let entry = self.entry(spec, Some(record)).with_discovering(discovering);
             let (next, delta) = present.with_server(entry);
             self.catalog.store(Arc::new(next));
             delta
@@ -214,6 +236,38 @@ impl Inner {
             self.tell_registry(trace);
         }
         delta
+    }
+
+    fn forget(&self, trace: &TraceId, entry: &ServerEntry) {
+        let never = ServerRecord::never(entry.spec.name.clone(), entry.spec.hash);
+        self.publish(trace, Arc::new(never), entry.discovering);
+    }
+
+    /// Changes the marks of a server's entry and nothing else: what came in meanwhile stays. `None` from
+    /// `change` leaves it as it is.
+    pub(crate) fn mark(
+        &self,
+        spec: &ServerSpec,
+        change: impl FnOnce(&ServerEntry) -> Option<ServerEntry>,
+    ) -> bool {
+        let _writing = lock(&self.writing);
+        let present = self.catalog.load();
+        let entry = present.server(&spec.name);
+        let entry = entry.filter(|entry| entry.spec.hash == spec.hash);
+        let Some(changed) = entry.and_then(|entry| change(entry)) else {
+            return false;
+        };
+        self.catalog.store(Arc::new(present.with_server(changed).0));
+        true
+    }
+
+    /// Replaces the settings of a server whose definition stays.
+    pub(crate) fn adjust(&self, spec: Arc<ServerSpec>) {
+        self.mark(&spec, |entry| {
+            let record = Some(entry.record.clone());
+            let adjusted = self.entry(spec.clone(), record);
+            Some(adjusted.with_discovering(entry.discovering))
+        });
     }
 
     /// Puts a server in or replaces its definition.
@@ -246,9 +300,23 @@ impl Inner {
 
     pub(crate) async fn stop(&self, seat: &Seat, trace: &TraceId, why: &str) {
         if let Some(running) = seat.take() {
-            running.upstream.close().await;
-            self.tell_stopped(trace, seat.server(), why);
+            self.close(&running, seat.server(), trace, why).await;
         }
+    }
+
+    pub(crate) async fn close(
+        &self,
+        running: &Running,
+        server: &ServerName,
+        trace: &TraceId,
+        why: &str,
+    ) {
+        running.upstream.close().await;
+        let kind = EventKind::ServerStopped {
+            server: server.clone(),
+            why: why.to_owned(),
+        };
+        self.events.tell(trace, kind);
     }
 
     /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
@@ -260,16 +328,18 @@ impl Inner {
     ) {
         let (inner, server) = (self.clone(), server.clone());
         self.tasks.spawn_to_end(async move {
-            running.upstream.close().await;
-            inner.tell_stopped(&new_trace(), &server, why);
+            inner.close(&running, &server, &new_trace(), why).await;
         });
     }
 
-    fn tell_stopped(&self, trace: &TraceId, server: &ServerName, why: &str) {
-        let kind = EventKind::ServerStopped {
-            server: server.clone(),
-            why: why.to_owned(),
-        };
-        self.events.tell(trace, kind);
+    /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
+    /// a failure to start.
+    pub(crate) fn lost(self: &Arc<Self>, seat: &Seat, running: &Arc<Running>, error: &ToolError) {
+        if seat.remove(running) {
+            if running.since.elapsed() < SHORT_LIFE {
+                seat.note_failure(&running.config, error);
+            }
+            self.end(running.clone(), seat.server(), "crashed");
+        }
     }
 }

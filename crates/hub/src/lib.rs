@@ -7,6 +7,7 @@
 
 mod background;
 mod call;
+mod checks;
 mod clock;
 mod discover;
 mod events;
@@ -17,13 +18,14 @@ mod hub;
 mod refresh;
 mod reload;
 mod seat;
+mod start;
 mod static_tools;
 mod stats;
 mod tasks;
 
 pub use call::{Approver, Ask, CallRequest, NobodyToAsk, SessionId, Verdict};
 pub use clock::SystemClock;
-pub use freshness::{Freshness, freshness};
+pub use freshness::{Freshness, freshness, time_to_live};
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, Parts};
 pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};

@@ -134,6 +134,7 @@ impl Hub {
     /// The first need: discovers the servers never seen, side by side, and waits for them no longer than
     /// the answer's deadline. What is still under way then goes on by itself.
     pub async fn ensure_known(&self) -> Pending {
+        self.mark_stale();
         let wanted = self.inner.needed_now();
         let known = self
             .catalog()
@@ -212,12 +213,18 @@ impl Inner {
                 duration_ms: 0,
             };
         }
-        match self.fly(spec.clone(), trace, Insistence::AtOnce).await {
+        let mut flown = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+        let is_left_alone = |outcome: &Arc<RefreshOutcome>| {
+            let error = outcome.result.as_ref().err();
+            error.is_some_and(|error| error.reason == Reason::ServerBackoff)
+        };
+        if flown.as_ref().is_some_and(is_left_alone) {
+            // It joined somebody more patient.
+            flown = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+        }
+        match flown {
             Some(outcome) => RefreshOutcome::clone(&outcome),
-            None => refused(
-                spec,
-                ToolError::new(Reason::Cancelled, "Pegboard is shutting down"),
-            ),
+            None => refused(spec, shutting_down()),
         }
     }
 
@@ -250,8 +257,8 @@ impl Inner {
         wanted.map(|entry| entry.spec.clone()).collect()
     }
 
-    /// A server that was never seen and failed lately is not tried again by every listing.
-    fn is_resting(&self, entry: &ServerEntry) -> bool {
+    /// A server whose last try failed lately is not tried again by every need.
+    pub(crate) fn is_resting(&self, entry: &ServerEntry) -> bool {
         let failed_at = entry
             .record
             .last_error
@@ -275,7 +282,12 @@ pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
     Err(ToolError::new(reason, format!("server `{}` {message}", spec.name)).at_server(&spec.name))
 }
 
-fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
+/// Nothing new is begun.
+pub(crate) fn shutting_down() -> ToolError {
+    ToolError::new(Reason::Cancelled, "Pegboard is shutting down")
+}
+
+pub(crate) fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
     let server = spec.name.clone();
     RefreshOutcome {
         server,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pegboard_model::{EventKind, ServerName, ServerSpec};
+use futures_util::future::join_all;
+use pegboard_model::{EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
 use crate::events::new_trace;
-use crate::hub::Hub;
-use crate::refresh::may_start;
+use crate::hub::{Hub, Inner};
 
 /// What a new configuration changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -40,6 +40,7 @@ impl Hub {
             .map(|spec| (spec.name.clone(), spec))
             .collect();
         let mut change = ConfigChange::default();
+        let mut stopping = Vec::new();
         let before = self.catalog();
         for entry in before
             .servers()
@@ -47,7 +48,7 @@ impl Hub {
         {
             let server = entry.spec.name.clone();
             let removed = self.inner.unplace(&server);
-            self.stop_server(&server, "removed").await;
+            stopping.push(self.inner.stop_soon(&server, "removed", None));
             self.inner.events.tell(
                 &trace,
                 EventKind::ServerRemoved {
@@ -64,10 +65,9 @@ impl Hub {
                 Some(entry) if entry.spec.hash == spec.hash => {
                     let left = (entry.spec.enabled && !spec.enabled)
                         .then(|| entry.visible_tools().count());
-                    let record = Some(entry.record.clone());
-                    self.inner.place(self.inner.entry(spec.clone(), record));
+                    self.inner.adjust(spec.clone());
                     if let Some(removed) = left {
-                        self.stop_server(&name, "disabled").await;
+                        stopping.push(self.inner.stop_soon(&name, "disabled", None));
                         let server = name.clone();
                         self.inner
                             .events
@@ -82,10 +82,8 @@ impl Hub {
                     let record = record.ok().flatten().map(Arc::new);
                     let is_known = record.as_ref().is_some_and(|record| record.is_known());
                     self.inner.place(self.inner.entry(spec.clone(), record));
-                    self.stop_server(&name, "changed").await;
-                    if !is_known && may_start(&spec).is_ok() {
-                        self.inner.refresh_soon(spec, &trace);
-                    }
+                    let next = (!is_known).then_some((spec, &trace));
+                    stopping.push(self.inner.stop_soon(&name, "changed", next));
                     if present.is_some() {
                         &mut change.redefined
                     } else {
@@ -94,6 +92,10 @@ impl Hub {
                     .push(name);
                 }
             }
+        }
+        join_all(stopping).await;
+        for server in &change.removed {
+            self.inner.give_up_seat(server);
         }
         let servers = self.catalog().servers().count();
         self.inner
@@ -104,10 +106,27 @@ impl Hub {
         }
         change
     }
+}
 
-    async fn stop_server(&self, server: &ServerName, why: &str) {
-        if let Some(seat) = self.inner.existing_seat(server) {
-            self.inner.stop(&seat, &new_trace(), why).await;
+impl Inner {
+    /// Takes a server's connection away at once and gives the work of ending it, so that slow ones are ended
+    /// side by side. A new definition is discovered when the old process is gone: both may want the same file.
+    fn stop_soon<'a>(
+        self: &'a Arc<Self>,
+        server: &ServerName,
+        why: &'static str,
+        next: Option<(Arc<ServerSpec>, &'a TraceId)>,
+    ) -> impl Future<Output = ()> + use<'a> {
+        let seat = self.existing_seat(server);
+        let running = seat.as_ref().and_then(|seat| seat.take());
+        let server = server.clone();
+        async move {
+            if let Some(running) = running {
+                self.close(&running, &server, &new_trace(), why).await;
+            }
+            if let Some((spec, trace)) = next {
+                self.refresh_soon(spec, trace);
+            }
         }
     }
 }

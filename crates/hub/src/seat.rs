@@ -7,7 +7,7 @@ use std::time::Duration;
 use pegboard_model::{ConfigHash, Limits, Reason, ServerName, ToolError, ToolResult};
 use pegboard_upstream::Upstream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// The second failure in a row costs this wait, each further one twice as much.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -21,6 +21,8 @@ pub(crate) struct Seat {
     running: Mutex<Option<Arc<Running>>>,
     trouble: Mutex<Trouble>,
     room: Arc<Semaphore>,
+    /// Calls that wait for the server's first list and will need it right after.
+    wanted: AtomicUsize,
     queued: AtomicUsize,
     queue_limit: usize,
     /// When the list was last fetched because the server said it changed.
@@ -36,6 +38,8 @@ pub(crate) struct ChangeState {
 
 #[derive(Default)]
 struct Trouble {
+    /// The definition that failed; another one starts with a clean slate.
+    config: Option<ConfigHash>,
     failures: u32,
     not_before: Option<Instant>,
     last: Option<String>,
@@ -113,6 +117,7 @@ impl Seat {
             running: Mutex::new(None),
             trouble: Mutex::default(),
             room: Arc::new(Semaphore::new(limits.calls_per_server)),
+            wanted: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
             queue_limit: limits.queued_calls_per_server,
             change: Mutex::default(),
@@ -167,40 +172,52 @@ impl Seat {
         })
     }
 
-    /// Takes out a connection that was opened for a discovery and served nothing else.
-    pub(crate) fn retire_if_uncalled(&self, this: &Arc<Running>) -> bool {
+    /// Takes out a connection that was opened for a discovery and serves nothing else.
+    pub(crate) fn retire_if_uncalled(&self, this: &Arc<Running>, failed: bool) -> bool {
         self.take_if(this, |r| {
-            r.users() == 0 && !r.called.load(Ordering::Acquire)
+            let is_wanted = !failed && self.wanted.load(Ordering::Acquire) > 0;
+            r.users() == 0 && !r.called.load(Ordering::Acquire) && !is_wanted
         })
+    }
+
+    /// Tells, until it is dropped, that a call follows the discovery.
+    pub(crate) fn want(&self) -> Counted<'_> {
+        self.wanted.fetch_add(1, Ordering::AcqRel);
+        Counted(&self.wanted)
     }
 
     pub(crate) fn take(&self) -> Option<Arc<Running>> {
         lock(&self.running).take()
     }
 
-    /// Waits for one of the server's places for calls; refuses when too many wait already.
-    pub(crate) async fn enter(&self) -> ToolResult<OwnedSemaphorePermit> {
+    /// Waits for one of the server's places for calls; refuses when too many wait already, or too long.
+    pub(crate) async fn enter(&self, longest: Duration) -> ToolResult<OwnedSemaphorePermit> {
         if let Ok(permit) = self.room.clone().try_acquire_owned() {
             return Ok(permit);
         }
         if self.queued.fetch_add(1, Ordering::AcqRel) >= self.queue_limit {
             self.queued.fetch_sub(1, Ordering::AcqRel);
-            let message = format!("server `{}` has too many calls waiting", self.server);
-            return Err(ToolError::new(Reason::Overloaded, message).at_server(&self.server));
+            return Err(self.overloaded("has too many calls waiting"));
         }
-        let _queued = Queued(&self.queued);
-        self.room.clone().acquire_owned().await.map_err(|_| {
-            ToolError::new(Reason::Cancelled, "Pegboard is shutting down").at_server(&self.server)
-        })
+        let _queued = Counted(&self.queued);
+        match timeout(longest, self.room.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(self.overloaded("was busy with other calls all the time")),
+        }
+    }
+
+    fn overloaded(&self, what: &str) -> ToolError {
+        let message = format!("server `{}` {what}", self.server);
+        ToolError::new(Reason::Overloaded, message).at_server(&self.server)
     }
 
     /// Refuses a start while the server is being left alone.
-    pub(crate) fn check_pause(&self) -> ToolResult<()> {
+    pub(crate) fn check_pause(&self, config: &ConfigHash) -> ToolResult<()> {
         let trouble = lock(&self.trouble);
-        let Some(wait) = trouble
+        let not_before = trouble
             .not_before
-            .and_then(|t| t.checked_duration_since(Instant::now()))
-        else {
+            .filter(|_| trouble.config.as_ref() == Some(config));
+        let Some(wait) = not_before.and_then(|t| t.checked_duration_since(Instant::now())) else {
             return Ok(());
         };
         let message = format!(
@@ -217,8 +234,16 @@ impl Seat {
         *lock(&self.trouble) = Trouble::default();
     }
 
-    pub(crate) fn note_failure(&self, error: &ToolError) {
+    pub(crate) fn note_failure(&self, config: &ConfigHash, error: &ToolError) {
+        if error.reason == Reason::Cancelled {
+            // We stopped it ourselves.
+            return;
+        }
         let mut trouble = lock(&self.trouble);
+        if trouble.config.as_ref() != Some(config) {
+            *trouble = Trouble::default();
+            trouble.config = Some(*config);
+        }
         trouble.failures = trouble.failures.saturating_add(1);
         trouble.last = Some(error.message.clone());
         let pause = pause_after(trouble.failures);
@@ -230,9 +255,10 @@ impl Seat {
     }
 }
 
-struct Queued<'a>(&'a AtomicUsize);
+/// Counts one until it is dropped.
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
-impl Drop for Queued<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -280,15 +306,36 @@ mod tests {
     async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
         let seat = Seat::new(pegboard_testkit::server("bad"), &Limits::default());
         let error = ToolError::new(Reason::ServerExited, "it ended");
-        seat.note_failure(&error);
-        assert!(seat.check_pause().is_ok(), "one failure may be chance");
-        seat.note_failure(&error);
-        let refused = seat.check_pause().unwrap_err();
+        let (config, other) = (ConfigHash([1; 32]), ConfigHash([2; 32]));
+        seat.note_failure(&config, &error);
+        assert!(
+            seat.check_pause(&config).is_ok(),
+            "one failure may be chance"
+        );
+        seat.note_failure(&config, &error);
+        let refused = seat.check_pause(&config).unwrap_err();
+        assert!(seat.check_pause(&other).is_ok(), "another definition");
         assert_eq!(refused.reason, Reason::ServerBackoff);
         assert!(refused.message.contains("2 times"), "{}", refused.message);
-        let over = || seat.check_pause().is_ok();
+        let over = || seat.check_pause(&config).is_ok();
         wait_until("the pause is over", Duration::from_secs(10), over).await;
         seat.note_success();
         assert_eq!(seat.failures(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_for_its_turn_no_longer_than_a_call_may_take() {
+        let limits = Limits {
+            calls_per_server: 1,
+            ..Limits::default()
+        };
+        let seat = Seat::new(pegboard_testkit::server("busy"), &limits);
+        let longest = Duration::from_secs(5);
+        let _first = seat.enter(longest).await.unwrap();
+        let begun = Instant::now();
+        let refused = seat.enter(longest).await.unwrap_err();
+        assert_eq!(refused.reason, Reason::Overloaded);
+        assert_eq!(begun.elapsed().as_secs(), 5);
+        assert_eq!(seat.queued.load(Ordering::SeqCst), 0);
     }
 }

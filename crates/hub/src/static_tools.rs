@@ -19,10 +19,13 @@ pub(crate) fn as_result(answer: Value) -> ToolResult<CallOutcome> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": false });
-    if answer.is_object() {
-        result["structuredContent"] = answer;
-    }
+    let content = json!([{ "type": "text", "text": text }]);
+    let result = match answer {
+        Value::Object(_) => {
+            json!({ "content": content, "structuredContent": answer, "isError": false })
+        }
+        _ => json!({ "content": content, "isError": false }),
+    };
     let result = RawValue::from_string(result.to_string()).map_err(|error| {
         pegboard_model::ToolError::new(pegboard_model::Reason::Internal, error.to_string())
     })?;

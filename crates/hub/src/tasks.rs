@@ -12,7 +12,8 @@ pub(crate) struct Tasks {
     closing: Arc<watch::Sender<bool>>,
 }
 
-struct Running(Arc<watch::Sender<usize>>);
+/// Work that a shutdown waits for until this is dropped.
+pub(crate) struct Running(Arc<watch::Sender<usize>>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -53,8 +54,19 @@ impl Tasks {
         });
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+    /// Lets a shutdown wait for work of the caller; `None` when one has begun.
+    pub(crate) fn enter(&self) -> Option<Running> {
+        // Counted before the look, so that a shutdown either is seen here or sees the count.
+        self.running.send_modify(|count| *count += 1);
+        let running = Running(self.running.clone());
+        (!*self.closing.borrow()).then_some(running)
+    }
+
+    /// Resolves when a shutdown begins.
+    pub(crate) async fn closing(&self) {
+        let mut closing = self.closing.subscribe();
+        // The sender is held here, so there is no other end to the wait.
+        let _ = closing.wait_for(|closing| *closing).await;
     }
 
     /// Tells every task to stop and waits until all have.

@@ -1,5 +1,14 @@
 //! Where calls go, and what stops them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
 mod fake;
 
 use std::sync::Arc;
@@ -258,6 +267,14 @@ async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
         .await
         .unwrap();
     assert_eq!(result["structuredContent"], json!({"hello": "Ada"}));
+    let error = call(&bench, "a__greet", r#"{"name": 5}"#)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.reason,
+        Reason::ArgsInvalid,
+        "its handler may rely on it"
+    );
     assert!(bench.servers.calls.lock().unwrap().is_empty());
     assert_eq!(
         bench.hub.catalog().conflicts().len(),

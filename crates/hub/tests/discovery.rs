@@ -1,5 +1,14 @@
 //! When servers are asked for their tools, and what happens to what they say.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
 mod fake;
 
 use std::time::Duration;

@@ -1,15 +1,30 @@
 //! What happens when things happen at the same time: reloads, notices, shutdowns and crashes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
 mod fake;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fake::{Behaviour, Bench, spec, wait_for};
-use pegboard_hub::{CallRequest, Hub, HubSettings, SessionId, StaleRefresh, Which};
-use pegboard_model::{DiscoveryStatus, ErrorClass, EventKind, Policy, Reason, ToolResult};
-use pegboard_testkit::{server, wait_until, with_env};
+use async_trait::async_trait;
+use fake::{Behaviour, Bench, Servers, spec, wait_for};
+use pegboard_hub::{
+    Approver, Ask, CallRequest, Hub, HubSettings, SessionId, StaleRefresh, Verdict, Which,
+};
+use pegboard_model::{DiscoveryStatus, Era, ErrorClass, EventKind, Policy, Reason, ToolResult};
+use pegboard_store::{MemoryStore, Store};
+use pegboard_testkit::{FakeClock, server, wait_until, with_env};
 use pegboard_upstream::CallOutcome;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -70,7 +85,7 @@ async fn a_call_of_an_unknown_tool_starts_no_other_server() {
     assert_eq!(bench.servers.started("known"), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_waits_for_the_first_discovery_of_its_own_server_and_starts_no_other() {
     let settings = HubSettings {
         answer_deadline: Duration::from_millis(20),
@@ -85,6 +100,11 @@ async fn a_call_waits_for_the_first_discovery_of_its_own_server_and_starts_no_ot
     bench.servers.tools("slow", &["one"]);
     called.await.unwrap().unwrap();
     assert_eq!(bench.servers.started("other"), 0);
+    assert_eq!(
+        bench.servers.started("slow"),
+        1,
+        "one start for the list and the call"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,7 +161,7 @@ async fn r_disc_07_a_server_is_not_started_again_by_what_it_announced_before_it_
     assert_eq!(bench.servers.started("a"), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn r_disc_07_a_change_announced_while_the_old_list_is_under_way_is_not_lost() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
@@ -283,4 +303,130 @@ async fn a_list_that_cannot_be_had_is_not_asked_for_after_every_call() {
     }
     bench.hub.shutdown().await;
     assert_eq!(bench.servers.listed("a"), lists);
+}
+
+/// A person who takes as long as the test wants, and agrees.
+struct Slow {
+    asked: Arc<Notify>,
+    answer: Arc<Notify>,
+}
+
+#[async_trait]
+impl Approver for Slow {
+    async fn ask(&self, _question: Ask) -> Verdict {
+        self.asked.notify_one();
+        self.answer.notified().await;
+        Verdict::Allow
+    }
+}
+
+#[tokio::test]
+async fn a_server_disabled_while_a_person_is_asked_is_not_called() {
+    let (asked, answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let slow = Slow {
+        asked: asked.clone(),
+        answer: answer.clone(),
+    };
+    let mut guarded = spec("a");
+    guarded.policy = Some(Policy::Ask);
+    let lasting: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let clock = Arc::new(FakeClock::at(1_000));
+    let (settings, servers) = (HubSettings::default(), Servers::new());
+    servers.tools("a", &["one"]);
+    let parts = (lasting, clock);
+    let bench = Bench::asking(vec![guarded.clone()], settings, servers, parts, slow).await;
+    bench.hub.ensure_known().await;
+    let hub = bench.hub.clone();
+    let called = tokio::spawn(async move { call(&hub, "a__one").await });
+    asked.notified().await;
+    guarded.enabled = false;
+    bench.hub.apply([guarded]).await;
+    answer.notify_one();
+    let error = called.await.unwrap().unwrap_err();
+    assert_eq!(error.code, ErrorClass::Denied);
+    assert!(bench.servers.calls.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn r_disc_05_a_late_failure_of_an_old_definition_leaves_its_kept_tools() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
+    bench.servers.set("a", Behaviour::hanging());
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
+    let mut other = with_env(spec("a"), "OTHER", "yes");
+    other.enabled = false;
+    bench.hub.apply([other]).await;
+    bench
+        .servers
+        .set("a", Behaviour::failing(Reason::SpawnFailed));
+    asked.await.unwrap().unwrap();
+    bench.hub.apply([spec("a")]).await;
+    assert_eq!(bench.tools(), ["a__one"], "they were kept");
+}
+
+#[tokio::test]
+async fn r_store_04_what_was_forgotten_during_a_discovery_does_not_come_back_by_its_failure() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
+    bench.servers.set("a", Behaviour::hanging());
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
+    bench.hub.invalidate(&server("a")).await.unwrap();
+    bench
+        .servers
+        .set("a", Behaviour::failing(Reason::SpawnFailed));
+    asked.await.unwrap().unwrap();
+    assert!(bench.tools().is_empty());
+    assert_eq!(bench.entry("a").status(), DiscoveryStatus::Failed);
+}
+
+#[tokio::test]
+async fn a_remembered_era_is_doubted_at_once_also_after_an_earlier_failure() {
+    let settings = HubSettings {
+        stale_refresh: StaleRefresh::Always,
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![spec("a")], settings).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench
+        .servers
+        .set("a", Behaviour::failing(Reason::SpawnFailed));
+    bench.hub.refresh(Which::All, true).await.unwrap();
+    let mut ending = Behaviour::with_tools(&["one"]);
+    ending.fail_list = Some(Reason::ServerExited);
+    bench.servers.set("a", ending);
+    bench.servers.hints.lock().unwrap().clear();
+    bench.clock.advance(Duration::from_secs(1000));
+    bench.hub.ensure_known().await;
+    let hints = bench.servers.hints.lock().unwrap().clone();
+    assert_eq!(hints, [Some(Era::Modern), None]);
+}
+
+#[tokio::test]
+async fn an_era_is_forgotten_with_a_failure_that_it_may_have_caused_and_kept_with_others() {
+    for (reason, era) in [
+        (Reason::DiscoveryTimeout, None),
+        (Reason::DiscoveryFailed, None),
+        (Reason::HandshakeFailed, None),
+        (Reason::ConnectFailed, Some(Era::Modern)),
+        (Reason::ListTooLarge, Some(Era::Modern)),
+    ] {
+        let bench = Bench::new(&["a"]).await;
+        bench.servers.tools("a", &["one"]);
+        bench.hub.ensure_known().await;
+        let mut failing = Behaviour::with_tools(&["one"]);
+        failing.fail_list = Some(reason);
+        bench.servers.set("a", failing);
+        bench.hub.refresh(Which::All, true).await.unwrap();
+        assert_eq!(bench.entry("a").record.era, era, "{reason}");
+        assert_eq!(bench.tools(), ["a__one"]);
+    }
 }

@@ -30,7 +30,7 @@ pub use names::{
 pub use reason::Reason;
 pub use record::{DiscoveryStatus, Era, ErrorNote, Rejection, ServerInfo, ServerRecord};
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
-pub use secret_arguments::{has_url_secret, secret_arguments};
+pub use secret_arguments::{has_url_secret, is_secret_name, secret_arguments};
 pub use server::{
     Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
     package_runner,

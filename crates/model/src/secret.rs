@@ -93,6 +93,24 @@ impl Template {
         &self.written
     }
 
+    /// Whether it names a variable or a kept secret.
+    pub fn has_references(&self) -> bool {
+        self.written.replace("$${", "").contains("${")
+    }
+
+    /// The value for a person who must know exactly what will run: what it stands for where that is no
+    /// secret, as it was written where it names variables or secrets.
+    pub fn exact(&self) -> String {
+        let known = self.parts.iter().map(|part| match part {
+            TemplatePart::Known(text) => Some(text.reveal()),
+            TemplatePart::Kept { .. } => None,
+        });
+        match known.collect::<Option<String>>() {
+            Some(value) if !self.has_references() => value,
+            _ => self.written.clone(),
+        }
+    }
+
     /// The parts, for hashing.
     pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
@@ -136,6 +154,19 @@ mod tests {
         );
         assert!(!shown.contains("canary"), "{shown}");
         assert_eq!(template.resolve(&NoSecrets).unwrap().reveal(), "canary");
+    }
+
+    #[test]
+    fn what_will_run_is_shown_exactly_unless_it_is_a_reference() {
+        let known = |text: &str| vec![TemplatePart::Known(Secret::new(text))];
+        let anchored = Template::new("./run.sh", known("/project/run.sh"));
+        assert_eq!(anchored.exact(), "/project/run.sh");
+        let escaped = Template::new("$${HOME}", known("${HOME}"));
+        assert_eq!(escaped.exact(), "${HOME}");
+        assert_eq!(
+            Template::new("${TOKEN}/x", known("canary/x")).exact(),
+            "${TOKEN}/x"
+        );
     }
 
     #[test]

@@ -14,8 +14,8 @@ const SECRET_WORDS: &[&str] = &[
     "cookie",
 ];
 
-/// Whether the value of such a flag may be a secret.
-fn is_secret_name(name: &str) -> bool {
+/// Whether the value of a flag or variable of this name may be a secret.
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
 }

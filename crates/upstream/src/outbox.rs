@@ -113,6 +113,11 @@ impl Outbox {
                 Poll::Pending => {}
             }
         }
+        if sink.written >= BACKLOG_BYTES {
+            // A backlog that never runs dry must not keep what is long written.
+            let written = std::mem::take(&mut sink.written);
+            sink.backlog.drain(..written);
+        }
         sink.backlog.extend_from_slice(rest);
         if !sink.backlog.is_empty()
             && !sink.is_draining
@@ -226,5 +231,23 @@ mod tests {
         outbox.close();
         assert!(!waiting.await.unwrap());
         assert!(!outbox.send("later".to_owned()).await);
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_backlog_that_never_runs_dry_does_not_grow() {
+        let (near, mut far) = tokio::io::duplex(16);
+        let outbox = Outbox::new(Box::new(near));
+        let frame = "x".repeat(200 * 1024);
+        let mut sunk = vec![0; frame.len() + 1];
+        for _ in 0..3 {
+            assert!(outbox.send(frame.clone()).await);
+        }
+        for _ in 0..50 {
+            assert!(outbox.send(frame.clone()).await);
+            far.read_exact(&mut sunk).await.unwrap();
+            assert_eq!(sunk.last(), Some(&b'\n'), "frames stay whole");
+        }
+        let kept = outbox.lock().backlog.len();
+        assert!(kept < 3 * BACKLOG_BYTES, "{kept}");
     }
 }

@@ -37,7 +37,7 @@ impl<'a> Resolver<'a> {
     /// A value that is secret only when it came from a variable or a kept secret.
     pub(crate) fn value(&mut self, template: &Template, field: &str) -> ToolResult<String> {
         let value = self.plain(template, field)?;
-        if value != template.written() {
+        if template.has_references() {
             self.hide(template, &value);
         }
         Ok(value)
@@ -147,10 +147,6 @@ fn referenced<'v>(written: &str, value: &'v str) -> Vec<&'v str> {
     while let Some((before, reference)) = written.split_once("${") {
         if before.ends_with('$') {
             // `$${` stands for itself, so the texts no longer match one to one.
-            break;
-        }
-        // `$${` stands for itself.
-        if before.ends_with('$') {
             break;
         }
         let (Some(rest), Some((_, after))) =

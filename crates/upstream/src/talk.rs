@@ -16,7 +16,7 @@ use crate::pager::list_all;
 use crate::wire::{Ask, Size, Wire};
 use crate::wording::Wording;
 
-/// Definitions whose remembered era failed by a dead process: the next connection learns anew.
+/// Definitions whose remembered era failed by a dead or silent process: the next connection learns anew.
 #[derive(Default)]
 pub(crate) struct Doubts(Mutex<HashSet<ConfigHash>>);
 
@@ -108,6 +108,7 @@ impl<W: Wire> Talk<W> {
         let listed = match tokio::time::timeout(limit, self.list_or_relearn()).await {
             Ok(listed) => listed,
             Err(_) => {
+                self.doubt();
                 let what = format_args!("did not give its tools within {limit:?}");
                 Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
             }
@@ -134,7 +135,10 @@ impl<W: Wire> Talk<W> {
         .await
         {
             Ok(answer) => answer?,
-            Err(_) => return Err(self.setup.wording.call_timeout(tool, options.timeout)),
+            Err(_) => {
+                self.doubt();
+                return Err(self.setup.wording.call_timeout(tool, options.timeout));
+            }
         };
         match answer {
             Answer::Result(result) => self.outcome(tool, result),
@@ -148,6 +152,14 @@ impl<W: Wire> Talk<W> {
 
     fn is_doubtful(&self) -> bool {
         !self.proven.load(Ordering::Relaxed) && self.relearnt.get().is_none()
+    }
+
+    /// Lets the next connection learn the era anew, unless it is proven: a server that is spoken to in the
+    /// wrong way may fall silent or end.
+    fn doubt(&self) {
+        if self.is_doubtful() {
+            self.setup.doubts.add(self.setup.hash);
+        }
     }
 
     async fn list_or_relearn(&self) -> ToolResult<ToolListing> {
@@ -199,18 +211,22 @@ impl<W: Wire> Talk<W> {
         if !self.is_doubtful() {
             return answer;
         }
-        let refused = match &answer {
-            // These say that nothing was run, so that asking again runs it once.
+        // Only what says that nothing was run lets the call be sent again.
+        let (refused, ran_nothing) = match &answer {
             Ok(Answer::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                self.setup.wording.call_refused(tool, error)
+                (self.setup.wording.call_refused(tool, error), true)
             }
-            Err(error) => error.clone(),
+            Err(error) => {
+                let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;
+                (error.clone(), is_refusal)
+            }
             Ok(_) => {
                 self.proven.store(true, Ordering::Relaxed);
                 return answer;
             }
         };
-        if self.relearn(&refused).await && self.handshake().era == Era::Legacy {
+        let is_relearnt = self.relearn(&refused).await;
+        if is_relearnt && ran_nothing && self.handshake().era == Era::Legacy {
             return self.call_once(tool, &members, options).await;
         }
         answer
@@ -237,7 +253,7 @@ impl<W: Wire> Talk<W> {
     async fn relearn(&self, error: &ToolError) -> bool {
         match error.reason {
             Reason::ServerExited => {
-                self.setup.doubts.add(self.setup.hash);
+                self.doubt();
                 return false;
             }
             Reason::DiscoveryFailed

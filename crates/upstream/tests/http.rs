@@ -527,3 +527,122 @@ async fn a_dropped_legacy_call_is_cancelled_and_pings_are_answered() {
             .any(|request| request.body == r#"{"jsonrpc":"2.0","id":"p1","result":{}}"#)
     );
 }
+
+/// A legacy server that numbers its sessions and refuses those older than `oldest` in its own way.
+fn numbered_sessions(
+    oldest: Arc<AtomicUsize>,
+    refusal: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
+    let sessions = AtomicUsize::new(0);
+    move |request| {
+        let session = request.header("mcp-session-id").unwrap_or_default();
+        let number: usize = session.trim_start_matches('s').parse().unwrap_or(0);
+        let is_alive = number >= oldest.load(Ordering::SeqCst);
+        match (request.verb.as_str(), request.method().as_str()) {
+            ("POST", "initialize") => {
+                let number = sessions.fetch_add(1, Ordering::SeqCst) + 1;
+                request
+                    .result(INITIALIZED)
+                    .with("Mcp-Session-Id", &format!("s{number}"))
+            }
+            ("POST", "notifications/initialized") => Reply::status(202),
+            ("POST", "tools/call") if is_alive => request.result(r#"{"content":[]}"#),
+            ("GET", _) if is_alive => Reply::events(
+                "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n",
+            ),
+            _ if number > 0 => refusal(request),
+            _ => Reply::status(400),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_forgot_is_renewed_however_it_says_so() {
+    let bodies: [fn(&Request) -> Reply; 3] = [
+        |_| Reply::status(404),
+        |_| Reply {
+            status: 400,
+            ..Reply::json(
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+            )
+        },
+        |_| Reply {
+            status: 400,
+            ..Reply::typed("text/plain", "Invalid or missing session ID")
+        },
+    ];
+    for refusal in bodies {
+        let web = Web::start(numbered_sessions(Arc::new(AtomicUsize::new(2)), refusal)).await;
+        let server = connect(&at(&web.url)).await.unwrap();
+        server.call("echo", &nothing(), within(5)).await.unwrap();
+        let calls = web.methods();
+        let calls = calls.iter().filter(|method| *method == "tools/call");
+        assert_eq!(calls.count(), 2, "refused, then run");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_request_that_says_nothing_of_a_session_is_an_answer() {
+    let refusal = |request: &Request| request.error(400, -32602);
+    let web = Web::start(numbered_sessions(Arc::new(AtomicUsize::new(9)), refusal)).await;
+    let server = connect(&at(&web.url)).await.unwrap();
+    let error = failure(server.call("echo", &nothing(), within(5)).await);
+    assert_eq!(error.reason, Reason::ArgsInvalid);
+    let methods = web.methods();
+    let opened = methods.iter().filter(|method| *method == "initialize");
+    assert_eq!(opened.count(), 1);
+}
+
+#[tokio::test]
+async fn r_disc_12_changes_are_heard_again_after_a_session_was_renewed() {
+    let oldest = Arc::new(AtomicUsize::new(1));
+    let forgets = |_: &Request| Reply::status(404);
+    let web = Web::start(numbered_sessions(Arc::clone(&oldest), forgets)).await;
+    let server = connect(&at(&web.url)).await.unwrap();
+    let changes = server.list_changed();
+    eventually("the first change", || *changes.borrow() > 0).await;
+    oldest.store(2, Ordering::SeqCst);
+    let refused = || {
+        let seen = web.seen();
+        let gets = seen.iter().filter(|request| request.verb == "GET");
+        gets.count() > 1
+    };
+    eventually("the stream was refused", refused).await;
+    let before = *changes.borrow();
+    server.call("echo", &nothing(), within(5)).await.unwrap();
+    eventually("a change in the new session", || *changes.borrow() > before).await;
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_run_is_not_sent_again_when_the_remembered_era_is_doubted() {
+    for answer in [Reply::status(500), Reply::typed("text/html", "<p>done")] {
+        let web = Web::start(move |request| match request.method().as_str() {
+            "tools/call" => answer.clone(),
+            "server/discover" => Reply::status(404),
+            _ => legacy(request),
+        })
+        .await;
+        let hint = ConnectHint {
+            era: Some(Era::Modern),
+            protocol_version: None,
+        };
+        let server = connector()
+            .connect(&at(&web.url), &hint, Duration::from_secs(5))
+            .await
+            .unwrap();
+        failure(server.call("echo", &nothing(), within(5)).await);
+        let methods = web.methods();
+        let calls = methods.iter().filter(|method| *method == "tools/call");
+        assert_eq!(calls.count(), 1, "{methods:?}");
+    }
+}
+
+#[tokio::test]
+async fn r_obs_03_a_refused_redirect_shows_no_path_because_it_may_hold_a_key() {
+    let place = "/s/key-in-the-path/mcp/";
+    let web = Web::start(move |_| Reply::status(302).with("Location", place)).await;
+    let error = failure(connect(&at(&web.url.replace("/mcp", "/s/key-in-the-path/mcp"))).await);
+    assert_eq!(error.reason, Reason::HttpRedirectRefused);
+    assert!(!error.message.contains("key-in-the-path"), "{error}");
+    assert!(error.message.contains("http://127.0.0.1"), "{error}");
+}

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fixture::*;
 use pegboard_model::{Era, Limits, Reason, Template, TemplatePart, Transport};
-use pegboard_upstream::{Connect, ConnectHint, Connector, Setup};
+use pegboard_upstream::{CallOptions, Connect, ConnectHint, Connector, Setup};
 
 #[tokio::test]
 async fn r_disc_06_a_legacy_server_is_started_asked_and_stopped() {
@@ -409,4 +409,35 @@ async fn r_disc_02_a_refused_opening_carries_the_words_and_stderr() {
         error.message.contains("no key") && error.message.contains("API key missing"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_wrong_memory_of_a_server_that_stays_silent_is_corrected_by_the_next_connection() {
+    let as_modern = ConnectHint {
+        era: Some(Era::Modern),
+        protocol_version: None,
+    };
+    let silent = LEGACY.replace("while read -r line; do", "ready=no; while read -r line; do case \"$line\" in *'\"initialize\"'*) ready=yes;; esac; if [ $ready = no ]; then continue; fi");
+    let mut spec = sh(&silent);
+    spec.timeouts.discovery = Duration::from_millis(200);
+    let connector = connector();
+    for asks_for_its_list in [true, false] {
+        let server = connector
+            .connect(&spec, &as_modern, Duration::from_secs(10))
+            .await
+            .unwrap();
+        if asks_for_its_list {
+            failure(server.list_tools().await);
+        } else {
+            let briefly = CallOptions::within(Duration::from_millis(200));
+            failure(server.call("echo", &nothing(), briefly).await);
+        }
+        server.close().await;
+        let server = connector
+            .connect(&spec, &as_modern, Duration::from_secs(10))
+            .await
+            .unwrap();
+        assert_eq!(server.handshake().era, Era::Legacy);
+        server.close().await;
+    }
 }

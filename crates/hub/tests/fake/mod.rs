@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts};
+use pegboard_hub::{Approver, Hub, HubSettings, NobodyToAsk, Parts};
 use pegboard_model::{
     Clock, Era, Event, EventKind, Limits, Reason, ServerName, ServerSpec, ToolError, ToolResult,
 };
@@ -308,11 +308,22 @@ impl Bench {
         store: Arc<dyn Store>,
         clock: Arc<FakeClock>,
     ) -> Self {
+        Self::asking(specs, settings, servers, (store, clock), NobodyToAsk).await
+    }
+
+    /// A hub whose policies can ask somebody.
+    pub(crate) async fn asking(
+        specs: Vec<ServerSpec>,
+        settings: HubSettings,
+        servers: Arc<Servers>,
+        (store, clock): (Arc<dyn Store>, Arc<FakeClock>),
+        approver: impl Approver + 'static,
+    ) -> Self {
         let parts = Parts {
             store: store.clone(),
             connector: Arc::new(FakeConnector(servers.clone())),
             clock: clock.clone() as Arc<dyn Clock>,
-            approver: Arc::new(NobodyToAsk),
+            approver: Arc::new(approver),
             settings,
             limits: Limits {
                 list_changed_pause: Duration::from_millis(300),

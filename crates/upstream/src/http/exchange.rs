@@ -115,13 +115,15 @@ impl Channel {
             response.status(),
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
         );
+        // A path may hold a key, so only the place is told.
+        let place = next.as_ref().map_or_else(
+            || "nowhere".to_owned(),
+            |next| next.origin().ascii_serialization(),
+        );
         let refused = || {
-            let place = self
-                .wording
-                .glimpse(location.unwrap_or("nowhere").as_bytes());
             self.wording.error(
                 Reason::HttpRedirectRefused,
-                format_args!("redirects to {place}, which is not followed"),
+                format_args!("redirects to another address at {place}, which is not followed"),
             )
         };
         match next.filter(|next| keeps_method && next.origin() == self.target.url.origin()) {
@@ -199,7 +201,12 @@ impl Channel {
             Size::Result => self.limits.result_bytes,
         };
         if !response.status().is_success() {
-            return self.refused(&mut response, id).await;
+            let refused = self.refused(&mut response, id).await;
+            let is_lost = has_session && response.status() == StatusCode::BAD_REQUEST;
+            return match refused {
+                _ if is_lost && names_session(&refused) => Err(Failure::SessionLost),
+                refused => refused,
+            };
         }
         match body::kind(&response) {
             Kind::Json => {
@@ -341,4 +348,15 @@ impl Channel {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Many servers refuse a session that they do not know as a bad request and say so in words. Nothing was run
+/// then, so that the request may be sent again in a new session.
+fn names_session(refused: &Result<Answer, Failure>) -> bool {
+    let words = match refused {
+        Ok(Answer::Error(error)) => &error.message,
+        Err(Failure::Status(_, error)) => &error.message,
+        _ => return false,
+    };
+    words.to_ascii_lowercase().contains("session")
 }

@@ -23,11 +23,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect) {
     let mut pause = FIRST_PAUSE;
     let mut last_event = None;
+    let mut was_open = false;
     loop {
         match open(&session, &dialect, last_event.as_ref()).await {
-            Stream::None => return,
+            // A server that had one may have lost the session; the next request renews it.
+            Stream::None(status) if was_open && may_be_lost(status) => last_event = None,
+            Stream::None(_) => return,
             Stream::Broken => {}
             Stream::Open(response) => {
+                was_open = true;
                 if follow(&session, response, &mut last_event).await {
                     pause = FIRST_PAUSE;
                 }
@@ -42,7 +46,11 @@ enum Stream {
     Open(Response),
     Broken,
     /// The server has none, or does not let us.
-    None,
+    None(StatusCode),
+}
+
+fn may_be_lost(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND)
 }
 
 async fn open(
@@ -80,7 +88,7 @@ async fn open(
         {
             Stream::Broken
         }
-        Ok(_) => Stream::None,
+        Ok(response) => Stream::None(response.status()),
     }
 }
 

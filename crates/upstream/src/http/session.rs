@@ -97,10 +97,10 @@ impl HttpSession {
     fn lost(&self, failure: Failure) -> ToolError {
         match failure {
             Failure::Error(error) | Failure::Status(_, error) => error,
-            Failure::SessionLost => self.channel.wording.error(
-                Reason::HttpStatus,
-                "forgot the session again at once (HTTP 404)",
-            ),
+            Failure::SessionLost => self
+                .channel
+                .wording
+                .error(Reason::HttpStatus, "forgot the session again at once"),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
     let server = NewServer {
         env: pairs(&args.env, '=', "-e KEY=VALUE")?,
         headers: pairs(&args.header, ':', "-H 'Name: value'")?,
-        cwd: args.cwd.clone(),
+        cwd: args.cwd.as_deref().map(from_here),
         description: args.description.clone(),
         category: args.category.clone(),
         ..NewServer::new(name.clone(), transport(&args))
@@ -49,10 +49,27 @@ fn transport(args: &AddArgs) -> NewTransport {
         None => {
             let mut words = args.command.iter().cloned();
             NewTransport::Stdio {
-                command: words.next().unwrap_or_default(),
+                command: words.next().map(|word| program(&word)).unwrap_or_default(),
                 args: words.collect(),
             }
         }
+    }
+}
+
+/// A program given by a path is meant from here, not from the folder of the config file.
+fn program(word: &str) -> String {
+    if word.contains('/') {
+        from_here(word)
+    } else {
+        word.to_owned()
+    }
+}
+
+fn from_here(path: &str) -> String {
+    let is_anchored = path.starts_with(['/', '~']) || path.contains("${");
+    match std::path::absolute(path) {
+        Ok(absolute) if !is_anchored => absolute.display().to_string(),
+        _ => path.to_owned(),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_catalog::Catalog;
-use pegboard_hub::{Approver, Ask, CallRequest, SessionId, Verdict};
+use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
 use pegboard_model::{Foreign, Reason, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,6 +17,9 @@ use super::{Done, Global, Output, configured, open, options, with_servers, worki
 use crate::cli::args::CallArgs;
 use crate::cli::failure::Failure;
 use crate::cli::people::{can_ask, confirm};
+
+/// How long a call's end waits for the renewal of its server's list.
+const RENEWAL: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
@@ -38,6 +42,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
                 })
                 .await?;
             show(&outcome.result, output)?;
+            renew_if_stale(&catalog, &args.tool, &hub).await;
             if outcome.is_error {
                 Err(Failure::shown(Reason::ToolFailed.exit_code()))
             } else {
@@ -46,6 +51,19 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
         })
         .await
     })
+}
+
+/// A stopped server's stale list is renewed by a call, which starts the server anyway: one message more.
+async fn renew_if_stale(catalog: &Catalog, tool: &str, hub: &Hub) {
+    let entry = catalog
+        .find(tool)
+        .ok()
+        .and_then(|view| view.entry().cloned());
+    if let Some(entry) = entry.filter(|entry| entry.stale) {
+        let renewal = hub.refresh(Which::One(entry.name().clone()), false);
+        // The answer is out; the renewal may not hold up the command's end for long.
+        let _ = tokio::time::timeout(RENEWAL, renewal).await;
+    }
 }
 
 fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, Failure> {

@@ -126,7 +126,7 @@ fn note(row: &Row) -> String {
         (Approval::Pending | Approval::Changed, _) => {
             format!("agree with `pegboard trust {}`", row.name)
         }
-        (_, Some(error)) => pegboard_model::Foreign::new(error)
+        (_, Some(error)) => pegboard_model::Foreign::new(error.lines().next().unwrap_or_default())
             .shortened(160)
             .to_string(),
         _ => row.description.clone().unwrap_or_default(),

@@ -3,8 +3,10 @@
 use pegboard_catalog::Catalog;
 use serde::Serialize;
 
-use super::tools::tell_pending;
-use super::{Done, Global, Output, configured, open, options, reading, with_servers};
+use super::tools::{tell_failed, tell_pending};
+use super::{
+    Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
+};
 use crate::cli::args::SearchArgs;
 
 #[derive(Serialize)]
@@ -24,12 +26,16 @@ struct Row<'a> {
 
 pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
+    if !output.json && tell_if_empty(&configured, output) {
+        return Ok(());
+    }
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
         with_servers(pegboard, |hub| async move {
             let pending = hub.ensure_known().await;
             answer(args, &hub.catalog(), output)?;
             tell_pending(&pending, output);
+            tell_failed(&hub.catalog(), output);
             Ok(())
         })
         .await

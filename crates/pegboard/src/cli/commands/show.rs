@@ -1,5 +1,7 @@
 //! `pegboard show`: all that is known of a server.
 
+use std::time::Duration;
+
 use pegboard_catalog::ServerEntry;
 use pegboard_config::shown_command_line;
 use pegboard_hub::SystemClock;
@@ -135,7 +137,7 @@ fn text(entry: &ServerEntry, output: &Output) -> Done {
                 thousands(tokens(record))
             ),
         ),
-        ("fresh for", duration(spec.ttl)),
+        ("fresh for", duration(fresh_for(entry))),
     ];
     match spec.approval {
         Approval::Granted => {}
@@ -195,6 +197,12 @@ fn text(entry: &ServerEntry, output: &Output) -> Done {
         ))?;
     }
     Ok(())
+}
+
+/// A server's own hint counts before the configured time.
+fn fresh_for(entry: &ServerEntry) -> Duration {
+    let limits = pegboard_model::Limits::default();
+    pegboard_hub::time_to_live(&entry.spec, &entry.record, &limits)
 }
 
 fn origin(origin: &pegboard_model::Origin) -> String {

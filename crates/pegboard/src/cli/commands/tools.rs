@@ -2,7 +2,7 @@
 
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
 use pegboard_hub::Pending;
-use pegboard_model::Approval;
+use pegboard_model::{Approval, Foreign};
 
 use super::{
     Done, Global, Output, configured, open, options, reading, server_name, tell_if_empty,
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Done {
                 table(&catalog, &filter, output)?;
             }
             tell_pending(&pending, output);
+            tell_failed(&catalog, output);
             tell_waiting(&catalog, output);
             Ok(())
         })
@@ -89,6 +90,24 @@ pub(crate) fn tell_pending(pending: &Pending, output: &Output) {
         output.paint(Paint::Warn, "note:"),
         names.join(", ")
     ));
+}
+
+/// Names the servers whose tools are missing because they were never received.
+pub(crate) fn tell_failed(catalog: &Catalog, output: &Output) {
+    let unknown = catalog
+        .servers()
+        .filter(|entry| entry.is_offered() && !entry.record.is_known());
+    for entry in unknown {
+        if let Some(error) = &entry.record.last_error {
+            let first = error.message.lines().next().unwrap_or_default();
+            output.note(&format!(
+                "{} {} [{}]",
+                output.paint(Paint::Warn, "note:"),
+                Foreign::new(first),
+                error.reason
+            ));
+        }
+    }
 }
 
 /// Names the servers that a project brings and nobody has agreed to.

@@ -1,7 +1,7 @@
 //! `pegboard trust`: see the exact command of a project's server, and agree to it.
 
 use pegboard_config::{Agreements, command_line};
-use pegboard_model::{Approval, Reason, ServerSpec, ToolError, Transport};
+use pegboard_model::{Approval, Foreign, Reason, ServerSpec, ToolError, Transport, is_secret_name};
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, server_name};
@@ -125,17 +125,17 @@ fn show(spec: &ServerSpec, output: &Output) -> Done {
     match &spec.transport {
         Transport::Stdio { env, cwd, .. } => {
             if let Some(cwd) = cwd {
-                output.line(&format!(
-                    "  in {}",
-                    pegboard_model::Foreign::new(cwd.written())
-                ))?;
+                output.line(&format!("  in {}", Foreign::new(&cwd.exact())))?;
             }
-            if !env.is_empty() {
-                let names: Vec<_> = env
-                    .keys()
-                    .map(|k| pegboard_model::Foreign::new(k).to_string())
-                    .collect();
-                output.line(&format!("  with variables {}", names.join(", ")))?;
+            // A variable can change what a program does as much as an argument can.
+            for (name, value) in env {
+                let hidden = is_secret_name(name) && !value.has_references();
+                let value = if hidden { "***" } else { value.written() };
+                output.line(&format!(
+                    "  with {}={}",
+                    Foreign::new(name),
+                    Foreign::new(value)
+                ))?;
             }
         }
         Transport::Http {
@@ -143,7 +143,7 @@ fn show(spec: &ServerSpec, output: &Output) -> Done {
         } => {
             let mut names: Vec<_> = headers
                 .keys()
-                .map(|k| pegboard_model::Foreign::new(k).to_string())
+                .map(|k| Foreign::new(k).to_string())
                 .collect();
             if bearer.is_some() {
                 names.push("Authorization".to_owned());

@@ -202,11 +202,11 @@ fn tell_event(event: &Event, output: &Output) {
             let mark = output.paint(Paint::Bad, "✗");
             output.note(&format!(
                 "{mark} {server}: {} [{reason}]",
-                Foreign::new(error)
+                Foreign::new(error.lines().next().unwrap_or_default())
             ));
         }
         EventKind::ServerRemoved { server, removed } => {
-            output.note(&format!("- {server}: {} left", count(*removed, "tool")));
+            output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
         }
         EventKind::ServerStopped { server, why } if why == "crashed" => {
             output.note(&format!(

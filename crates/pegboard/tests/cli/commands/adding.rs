@@ -135,3 +135,17 @@ fn add_replaces_a_server_only_when_told_so() {
     assert!(!home.config().contains("old-program"));
     assert_eq!(starts_in(&count).len(), 1);
 }
+
+#[test]
+fn a_program_given_by_a_relative_path_is_meant_from_where_add_is_typed() {
+    let home = Home::new();
+    let folder = home.path("project");
+    std::os::unix::fs::symlink(PEGBOARD, folder.join("server")).unwrap();
+    home.run(&["add", "here", "--", "./server", "example-server"])
+        .ok();
+    let text = std::fs::read_to_string(home.config_file()).unwrap();
+    let absolute = folder.join("server");
+    assert!(text.contains(absolute.to_str().unwrap()), "{text}");
+    let run = home.run(&["add", "gone", "--", "./nothing"]).exits(3);
+    assert!(run.stdout.contains("project/nothing"), "{}", run.stdout);
+}

@@ -75,7 +75,7 @@ fn the_trust_screen_shows_the_whole_command() {
     files (from [HOME]/project/.mcp.json)
       npx -y files@1.2.3 'a b' $'x\u{202e}y' ${HOME}
       in [HOME]/project
-      with variables TOKEN
+      with TOKEN=***
     web (from [HOME]/project/.mcp.json)
       https://example.com/mcp
       with headers X-Key

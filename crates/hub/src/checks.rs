@@ -1,0 +1,92 @@
+//! Schemas made ready to check arguments, kept for the next call: making one ready costs far more than using it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use pegboard_catalog::ToolView;
+use pegboard_guard::{ArgumentCheck, check_prepared, fingerprint, signature_of};
+use pegboard_model::{DefinitionParts, Fingerprint, ToolResult};
+use serde_json::Value;
+
+use crate::seat::lock;
+
+/// Definitions whose schemas are kept ready, in bytes of text; beyond that all are made ready anew.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// A tool without a schema takes any object.
+const ANY_OBJECT: &str = r#"{"type":"object"}"#;
+
+/// The schemas of tools that were called, by the definition's hash.
+#[derive(Default)]
+pub(crate) struct Checks {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    ready: HashMap<Fingerprint, Option<Arc<ArgumentCheck>>>,
+    bytes: usize,
+}
+
+impl Checks {
+    /// Checks arguments against the schema of a tool, a server's or the host's.
+    pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<()> {
+        let definition = tool.definition();
+        let name = tool.tool().map(|tool| tool.fingerprint);
+        let check = match name.or_else(|| fingerprint(definition)) {
+            Some(name) => self.ready(name, definition),
+            None => ArgumentCheck::of(schema_of(definition)).map(Arc::new),
+        };
+        let signature = || signature_of(tool.name(), schema_of(definition));
+        check_prepared(
+            check.as_deref(),
+            tool.exposed().as_str(),
+            signature,
+            arguments,
+        )
+    }
+
+    fn ready(&self, name: Fingerprint, definition: &str) -> Option<Arc<ArgumentCheck>> {
+        if let Some(check) = lock(&self.kept).ready.get(&name) {
+            return check.clone();
+        }
+        let check = ArgumentCheck::of(schema_of(definition)).map(Arc::new);
+        let mut kept = lock(&self.kept);
+        if kept.bytes + definition.len() > KEPT_BYTES {
+            *kept = Kept::default();
+        }
+        let known = kept.ready.insert(name, check.clone());
+        if known.is_none() {
+            kept.bytes += definition.len();
+        }
+        check
+    }
+}
+
+fn schema_of(definition: &str) -> &str {
+    let parts = serde_json::from_str::<DefinitionParts<'_>>(definition).ok();
+    let schema = parts.and_then(|parts| parts.input_schema);
+    schema
+        .map(|schema| schema.get())
+        .filter(|schema| *schema != "null")
+        .unwrap_or(ANY_OBJECT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_made_ready_once_and_what_is_kept_is_bounded() {
+        let checks = Checks::default();
+        let definition = r#"{"name":"a","inputSchema":{"type":"object","required":["x"]}}"#;
+        let ready = |text: &str| checks.ready(fingerprint(text).unwrap(), text);
+        let (first, second) = (ready(definition), ready(definition));
+        assert!(Arc::ptr_eq(&first.unwrap(), &second.unwrap()));
+        for number in 0..40 {
+            let text = "x".repeat(100_000);
+            ready(&format!(r#"{{"name":"{number}","description":"{text}"}}"#));
+            assert!(lock(&checks.kept).bytes <= KEPT_BYTES);
+        }
+        assert!(lock(&checks.kept).ready.len() <= KEPT_BYTES / 100_000);
+    }
+}

@@ -39,6 +39,7 @@ mod stderr;
 mod stdio;
 mod supervise;
 mod sweep;
+mod watcher;
 
 // Servers on the network.
 mod http;
@@ -58,6 +59,7 @@ pub use contract::{
 };
 pub use dialect::ClientInfo;
 pub use marks::sweep_orphans;
+pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watched_by};
 
 /// What a modern server is asked to announce.
 const LISTEN_MEMBERS: &str = r#""notifications":{"toolsListChanged":true}"#;

@@ -26,6 +26,11 @@ pub(crate) fn next_mark() -> String {
     )
 }
 
+/// The part of a mark that names its owner: pid and start time.
+pub(crate) fn owner_part(mark: &str) -> Option<&str> {
+    mark.rsplit_once('.').map(|(owner, _)| owner)
+}
+
 /// Kills every process that carries this mark, wherever it moved to.
 pub(crate) fn kill_marked(mark: &str) -> usize {
     kill_all_marked(|found| found == mark)

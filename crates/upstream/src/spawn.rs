@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::kill::Group;
 use crate::marks::{MARK, next_mark, sweep_orphans};
 use crate::parent_death::die_with_us;
+use crate::watcher::{WATCH_ARGUMENT, is_watched};
 use crate::wording::Wording;
 
 /// What is run. It holds secrets, so it has no `Debug`.
@@ -67,8 +68,9 @@ pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spaw
 
 #[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
 fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
-    let mut command = Command::new(&launch.program);
+    let mut command = Command::new(found_in_path(launch));
     command
+        .arg0(&launch.program)
         .args(&launch.args)
         .env_clear()
         .envs(&launch.env)
@@ -81,7 +83,9 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
     if let Some(folder) = &launch.cwd {
         command.current_dir(folder);
     }
-    die_with_us(&mut command);
+    if !is_watched() {
+        die_with_us(&mut command);
+    }
     let mut child = command.spawn()?;
     let missing = || std::io::Error::other("the process has no pipes");
     let pid = child
@@ -100,6 +104,40 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         }),
         _ => Err(missing()),
     }
+}
+
+/// The file that a bare name means on the server's own PATH. Looked up here because the system's quick way
+/// to start a process takes no name when PATH is given anew; an unknown name is left to the system's error.
+fn found_in_path(launch: &Launch) -> PathBuf {
+    let name = Path::new(&launch.program);
+    let folders = launch
+        .env
+        .get("PATH")
+        .filter(|_| !launch.program.contains('/'));
+    let is_program = |path: &PathBuf| {
+        use std::os::unix::fs::PermissionsExt;
+        let about = std::fs::metadata(path);
+        about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    let candidates = folders.into_iter().flat_map(std::env::split_paths);
+    let mut candidates = candidates.filter(|folder| folder.is_absolute());
+    candidates
+        .find_map(|folder| Some(folder.join(name)).filter(is_program))
+        .unwrap_or_else(|| name.to_owned())
+}
+
+/// Starts the program as a watcher, out of reach of the terminal's signals.
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+pub(crate) fn start_watcher(program: &Path, owner: &str) -> std::io::Result<std::process::Child> {
+    use std::os::unix::process::CommandExt;
+    std::process::Command::new(program)
+        .args([WATCH_ARGUMENT, owner])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
 }
 
 type Job = Box<dyn FnOnce() + Send>;

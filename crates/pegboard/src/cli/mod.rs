@@ -6,15 +6,33 @@ mod failure;
 mod output;
 mod people;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use pegboard_upstream::{WATCH_ARGUMENT, dismiss_watcher, watch, watched_by};
 
 use args::Arguments;
 use output::Output;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1).map(OsString::into_string);
+    if let (Some(Ok(first)), Some(Ok(owner))) = (words.next(), words.next())
+        && first == WATCH_ARGUMENT
+    {
+        watch(&owner, std::io::stdin().lock());
+        return ExitCode::SUCCESS;
+    }
+    if let Ok(program) = std::env::current_exe() {
+        watched_by(program);
+    }
+    let code = run();
+    dismiss_watcher();
+    code
+}
+
+fn run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -1,9 +1,9 @@
 //! Nothing outlives the program, however it ends.
 
 use pegboard_testkit::script::{Grandchild, Moment};
-use pegboard_testkit::{Script, starts_in, wait_until_sync};
+use pegboard_testkit::{Script, processes_with_marker, starts_in, wait_until_sync};
 
-use crate::support::{Home, PATIENCE, Running};
+use crate::support::{Home, PATIENCE, Running, kill};
 
 /// A server that stands still at a moment, so that it runs when the signal comes.
 fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
@@ -64,8 +64,12 @@ fn r_sec_04_a_killed_program_leaves_no_child() {
         busy(&home, Moment::List, |script| {
             script.process.ignore_eof = true;
             script.process.ignore_term = true;
+            script.process.grandchild = Some(Grandchild::OwnSession);
         });
         let mut run = started(&home, command);
+        wait_until_sync("the grandchild runs", PATIENCE, || {
+            home.processes().len() >= 3
+        });
         run.signal("-KILL");
         run.wait();
         home.assert_nothing_runs();
@@ -82,6 +86,10 @@ fn r_sec_04_what_a_killed_program_could_not_take_along_goes_at_the_next_start() 
     wait_until_sync("the grandchild runs", PATIENCE, || {
         home.processes().len() >= 3
     });
+    // With its watcher gone first, nobody is left to end the server.
+    let watcher = processes_with_marker(&format!("watch-children\0{}.", run.pid()));
+    assert_eq!(watcher.len(), 1, "one watcher for the program");
+    watcher.into_iter().for_each(|pid| kill("-KILL", pid));
     run.signal("-KILL");
     run.wait();
     home.write("config/config.toml", "");

@@ -43,6 +43,11 @@ impl Running {
         wait_until_sync(&description, PATIENCE, || self.told().contains(text));
     }
 
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal, written as `kill` takes it.
     pub(crate) fn signal(&self, signal: &str) {
         super::kill(signal, self.child.id());

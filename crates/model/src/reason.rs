@@ -109,7 +109,7 @@ reasons! {
         "Write `server/tool`, `server__tool` or a bare tool name.";
     ToolDisabled "TOOL_DISABLED" Denied final exit 6
         "The tool is disabled by configuration.",
-        "Remove the `disable` policy of the tool.";
+        "Remove the `disable` policy of the tool, or its `enabled = false`.";
     PolicyDenied "POLICY_DENIED" Denied final exit 6
         "A policy forbids this call.",
         "Change the policy that the message names, if the call is right.";

@@ -139,7 +139,7 @@ pub(crate) enum Command {
         pegboard config explain github\n  pegboard config check --strict"
     )]
     Config(ConfigCommand),
-    /// Run the built-in MCP server over stdio: a dozen little tools to try things with
+    /// Run the built-in MCP server over stdio: little tools to try things with
     #[command(after_help = "Example:\n  pegboard add example -- pegboard example-server")]
     ExampleServer,
     /// Print a completion script for a shell

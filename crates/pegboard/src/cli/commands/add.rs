@@ -12,8 +12,15 @@ use crate::cli::args::AddArgs;
 use crate::cli::failure::Failure;
 
 pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
-    let name = ServerName::parse(&args.name)
-        .map_err(|bad| ToolError::new(Reason::ConfigName, bad.to_string()))?;
+    let name = ServerName::parse(&args.name).map_err(|bad| {
+        let reserved = ServerName::is_reserved(&args.name);
+        let reason = if reserved {
+            Reason::ConfigNameReserved
+        } else {
+            Reason::ConfigName
+        };
+        ToolError::new(reason, bad.to_string())
+    })?;
     let before = Configured::read(&options(global))?;
     let file = before.loaded.edit_target.clone();
     let server = NewServer {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use pegboard_config::edit::{remove_server, set_enabled, set_value};
 use pegboard_model::{Layer, Reason, ServerName, ToolError};
+use pegboard_store::{SqliteStore, Store};
 
-use super::{Done, Global, Output, configured, options, server_name, tell_problems};
+use super::{Done, Global, Output, configured, options, reading, server_name, tell_problems};
 use crate::Configured;
 use crate::cli::args::EditArgs;
 use crate::cli::failure::Failure;
@@ -14,6 +15,19 @@ pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> Done {
     let (name, file) = target(server, global, output)?;
     remove_server(&file, &name)?;
     output.note(&format!("removed server `{name}` from {}", file.display()));
+    let after = Configured::read(&options(global))?;
+    if after.loaded.servers.contains_key(&name) {
+        output.note(&format!("another file still defines server `{name}`"));
+        return Ok(());
+    }
+    reading(forget(&name, &after))
+}
+
+/// Drops what was known of a server that is configured nowhere any more.
+async fn forget(name: &ServerName, configured: &Configured) -> Done {
+    let (store, _) = SqliteStore::open(&configured.state)?;
+    store.forget(name).await?;
+    configured.logs().forget(name)?;
     Ok(())
 }
 

@@ -100,8 +100,11 @@ fn document(entry: &ServerEntry) -> Document<'_> {
 fn variables(entry: &ServerEntry) -> Vec<&str> {
     match &entry.spec.transport {
         pegboard_model::Transport::Stdio { env, .. } => env.keys().map(String::as_str).collect(),
-        pegboard_model::Transport::Http { headers, .. } => {
-            headers.keys().map(String::as_str).collect()
+        pegboard_model::Transport::Http {
+            headers, bearer, ..
+        } => {
+            let own = bearer.iter().map(|_| "Authorization");
+            headers.keys().map(String::as_str).chain(own).collect()
         }
     }
 }

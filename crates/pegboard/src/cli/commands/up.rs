@@ -100,12 +100,16 @@ async fn serve(pegboard: &Pegboard, once: bool, output: &Output) -> Done {
     if once {
         return super::refresh::tell(&hub.refresh(Which::All, false).await?, output);
     }
-    output.note(
-        "Press Ctrl-C to stop. `pegboard tools` and `pegboard call` work in another terminal.",
-    );
+    output.note("Press Ctrl-C to stop.");
+    if !pegboard.configured().loaded.servers.is_empty() {
+        output.note("`pegboard tools` and `pegboard call` work in another terminal.");
+    }
     hub.session_started();
     let changed = Arc::new(Notify::new());
-    let files = pegboard.configured().loaded.watch_list();
+    let mut files = pegboard.configured().loaded.watch_list();
+    let state = &pegboard.configured().paths.state_dir;
+    // An agreement or a new secret value changes what may run as much as a config file does.
+    files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
     let signal = changed.clone();
     let _watcher = Watcher::start(files, move || signal.notify_one())?;
     tokio::select! {

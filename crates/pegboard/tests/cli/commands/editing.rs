@@ -123,3 +123,21 @@ fn the_config_file_that_add_creates_is_private() {
         .mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
+
+#[test]
+fn what_was_known_of_a_removed_server_is_forgotten() {
+    let home = Home::with_example();
+    let status = || home.run(&["show", "example", "--json"]).ok().json()["status"].clone();
+    assert_eq!(status(), "success");
+    home.run(&["remove", "example"]).ok();
+    let again = [
+        "add",
+        "example",
+        "--no-discover",
+        "--",
+        PEGBOARD,
+        "example-server",
+    ];
+    home.run(&again).ok();
+    assert_eq!(status(), "never");
+}

@@ -78,3 +78,18 @@ fn up_without_a_server_runs_the_example_and_keeps_it_when_asked() {
     );
     home.assert_nothing_runs();
 }
+
+#[test]
+fn an_agreement_given_elsewhere_starts_the_waiting_server_at_once() {
+    let home = Home::with_example();
+    let (command, args) = Script::new().tools(["work"]).stdio_command();
+    let file = serde_json::json!({"mcpServers": {"theirs": {"command": command, "args": args}}});
+    home.write("project/.mcp.json", &file.to_string());
+    let mut up = home.start(&["up"]);
+    up.wait_for("Press Ctrl-C to stop.");
+    home.run(&["trust", "theirs", "--yes"]).ok();
+    up.wait_for("✓ theirs: 1 tool");
+    up.signal("-TERM");
+    assert!(up.wait().success());
+    home.assert_nothing_runs();
+}

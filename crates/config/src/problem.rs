@@ -121,23 +121,46 @@ pub(crate) fn shown_path(path: &Path) -> String {
     Foreign::new(&path.to_string_lossy()).to_string()
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Problem {
+    /// The problem in one line, for places where it is not the matter at hand.
+    pub fn in_one_line(&self) -> String {
+        let place = self.place().map(|place| format!(" ({place})"));
+        format!(
+            "{}{}; {}",
+            self.head(),
+            place.unwrap_or_default(),
+            self.help
+        )
+    }
+
+    fn head(&self) -> String {
         let severity = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Advice => "advice",
         };
-        write!(f, "{severity}[{}]: ", self.reason)?;
-        if let Some(server) = &self.server {
-            write!(f, "server `{server}`: ")?;
-        }
-        write!(f, "{}", self.message)?;
-        if let Some(file) = &self.file {
-            write!(f, "\n  --> {}", shown_path(file))?;
-            if let (Some(line), Some(column)) = (self.line, self.column) {
-                write!(f, ":{line}:{column}")?;
-            }
+        let server = self
+            .server
+            .as_ref()
+            .map(|server| format!("server `{server}`: "));
+        let server = server.unwrap_or_default();
+        format!("{severity}[{}]: {server}{}", self.reason, self.message)
+    }
+
+    fn place(&self) -> Option<String> {
+        let file = shown_path(self.file.as_deref()?);
+        Some(match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+            _ => file.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.head())?;
+        if let Some(place) = self.place() {
+            write!(f, "\n  --> {place}")?;
         }
         if let (Some(line), Some(text)) = (self.line, &self.line_text) {
             let number = line.to_string();

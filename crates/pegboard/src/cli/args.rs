@@ -27,6 +27,9 @@ pub(crate) struct Global {
     /// The project whose configuration counts [default: found upwards from here]
     #[arg(long, short = 'p', global = true, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
+    /// Refuse config files that other users can change; `config check` fails on warnings too
+    #[arg(long, global = true)]
+    pub(crate) strict: bool,
     /// Print one JSON document instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -332,11 +335,7 @@ pub(crate) enum ConfigCommand {
         server: Option<String>,
     },
     /// Read the configuration and report every problem
-    Check {
-        /// Treat warnings as errors
-        #[arg(long)]
-        strict: bool,
-    },
+    Check,
     /// Print the JSON Schema of the config file
     Schema,
 }

@@ -5,6 +5,7 @@ mod commands;
 mod failure;
 mod output;
 mod people;
+mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

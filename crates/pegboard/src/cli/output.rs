@@ -5,14 +5,16 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use serde::Serialize;
 
 use super::args::{Colours, Global};
 use super::failure::Failure;
+use super::table;
 
 /// A terminal narrower than this is treated as this wide.
 const NARROWEST: u16 = 40;
+/// From this width on a table of tools has room for their categories.
+const ROOM_FOR_THREE_COLUMNS: u16 = 110;
 /// As much as a pipe takes at once.
 const STREAM_BUFFER: usize = 64 * 1024;
 /// What tables are laid out for when no terminal is there.
@@ -125,59 +127,30 @@ impl Output {
         }
     }
 
+    /// Whether there is room for little more than a name and a sentence.
+    pub(crate) fn is_narrow(&self) -> bool {
+        std::io::stdout().is_terminal() && terminal_width() < ROOM_FOR_THREE_COLUMNS
+    }
+
     /// Whether a person watches and waits.
     pub(crate) fn is_watched(&self) -> bool {
         !self.quiet && !self.json && std::io::stderr().is_terminal()
     }
 
-    /// A table without borders that fits the terminal; the column `flexible` takes what is left.
-    pub(crate) fn table(&self, header: &[&str], rows: Vec<Vec<String>>, flexible: usize) -> String {
-        let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(terminal_width());
-        table.set_header(header.iter().map(|title| self.paint(Paint::Dim, title)));
-        for row in &rows {
-            table.add_row(row);
-        }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
-            if index != flexible {
-                let widest = rows.iter().filter_map(|row| row.get(index));
-                let widest = widest.map(|cell| visible_width(cell)).max().unwrap_or(0);
-                let width = widest.max(header.get(index).map_or(0, |title| title.len()));
-                let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
-                column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width.min(70))));
-            }
-        }
-        for (index, title) in header.iter().enumerate() {
-            if matches!(*title, "TOOLS" | "TOKENS")
-                && let Some(column) = table.column_mut(index)
-            {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        table.trim_fmt()
+    /// A table without borders. On a terminal the column `flexible` is cut so that each row takes one
+    /// line; elsewhere, and without such a column, nothing is cut.
+    pub(crate) fn table(
+        &self,
+        header: &[&str],
+        rows: Vec<Vec<String>>,
+        flexible: impl Into<Option<usize>>,
+    ) -> String {
+        let flexible = flexible.into().filter(|_| std::io::stdout().is_terminal());
+        let fit = flexible.map(|column| (column, usize::from(terminal_width())));
+        let header = header.iter().map(|title| self.paint(Paint::Dim, title));
+        let rows: Vec<Vec<String>> = std::iter::once(header.collect()).chain(rows).collect();
+        table::render(&rows, fit)
     }
-}
-
-/// Answers and notes are painted alike, so both must go to a terminal.
-fn both_are_terminals() -> bool {
-    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
-}
-
-fn visible_width(text: &str) -> usize {
-    let mut width = 0;
-    let mut in_escape = false;
-    for character in text.chars() {
-        match (in_escape, character) {
-            (true, 'm') => in_escape = false,
-            (true, _) => {}
-            (false, '\u{1b}') => in_escape = true,
-            (false, _) => width += 1,
-        }
-    }
-    width
 }
 
 pub(crate) fn terminal_width() -> u16 {
@@ -185,4 +158,9 @@ pub(crate) fn terminal_width() -> u16 {
         Some((width, _)) => width.0.max(NARROWEST),
         None => WIDTH_WITHOUT_TERMINAL,
     }
+}
+
+/// Answers and notes are painted alike, so both must go to a terminal.
+fn both_are_terminals() -> bool {
+    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -33,13 +33,11 @@ pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> 
     if let ConfigCommand::Schema = command {
         return output.document(&pegboard_config::schema());
     }
-    let mut options = options(global);
-    options.strict = matches!(command, ConfigCommand::Check { strict: true });
-    let configured = Configured::read(&options)?;
+    let configured = Configured::read(&options(global))?;
     match command {
         ConfigCommand::Path => path(&configured, output),
         ConfigCommand::Explain { server } => explain(&configured, server.as_deref(), output),
-        ConfigCommand::Check { strict } => check(&configured, *strict, output),
+        ConfigCommand::Check => check(&configured, global.strict, output),
         ConfigCommand::Schema => Ok(()),
     }
 }
@@ -89,7 +87,7 @@ fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Do
         let layer = format!("{:?}", value.layer).to_lowercase();
         vec![value.key.clone(), value.value.clone(), layer, place]
     });
-    output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), 1))
+    output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), None))
 }
 
 fn check(configured: &Configured, strict: bool, output: &Output) -> Done {

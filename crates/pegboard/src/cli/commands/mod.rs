@@ -68,6 +68,7 @@ fn options(global: &Global) -> Options {
     Options {
         config_file: global.config.clone(),
         project: global.project.clone(),
+        strict: global.strict,
         ..Options::default()
     }
 }
@@ -97,7 +98,7 @@ fn unusable_flag<'a>(global: &Global, configured: &'a Configured) -> Option<&'a 
             .file
             .as_ref()
             .is_some_and(|file| named.contains(file));
-        is_named && problem.severity == Severity::Error && problem.server.is_none()
+        is_named && costs_a_file(problem)
     })
 }
 
@@ -116,13 +117,23 @@ fn tell_if_empty(configured: &Configured, output: &Output) -> bool {
 fn tell_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Problem) -> bool) {
     let problems = configured.loaded.problems.iter();
     for problem in problems.filter(|p| p.severity != Severity::Advice && wanted(p)) {
-        let paint = if problem.severity == Severity::Error {
-            Paint::Bad
+        let (paint, text) = if problem.severity == Severity::Error {
+            (Paint::Bad, problem.to_string())
         } else {
-            Paint::Warn
+            (Paint::Warn, problem.in_one_line())
         };
-        output.note(&output.paint(paint, &problem.to_string()));
+        let text = output.paint(paint, &text);
+        if costs_a_file(problem) {
+            output.always_note(&text);
+        } else {
+            output.note(&text);
+        }
     }
+}
+
+/// Whether a whole file is left out: an answer without its servers must not look complete.
+fn costs_a_file(problem: &Problem) -> bool {
+    problem.severity == Severity::Error && problem.server.is_none()
 }
 
 /// Opens Pegboard over a configuration, tells what of the store could not be used.

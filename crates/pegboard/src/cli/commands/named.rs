@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::Catalog;
 use pegboard_hub::{Hub, Which};
-use pegboard_model::{Reason, ServerName, ToolRef};
+use pegboard_model::{Reason, SEPARATOR, ServerName, ToolRef};
 
 use super::server_name;
 use crate::Configured;
@@ -43,13 +43,14 @@ pub(crate) async fn catalog_with(tool: &str, hub: &Hub) -> Result<Arc<Catalog>, 
 
 /// Says what is wrong with the definition of the server that a tool's name begins with.
 pub(crate) fn refuse_broken(tool: &str, configured: &Configured) -> Result<(), Failure> {
-    match ToolRef::parse(tool) {
-        Some(ToolRef::Qualified { server, .. })
-            if configured.loaded.broken_problem(server.as_str()).is_some() =>
-        {
-            server_name(server.as_str(), configured).map(drop)
-        }
-        _ => Ok(()),
+    // A name that is no server's name may still be what somebody wrote in the file.
+    let ends = tool.match_indices('/').chain(tool.match_indices(SEPARATOR));
+    let broken = ends
+        .filter_map(|(at, _)| tool.get(..at))
+        .find(|server| configured.loaded.broken_problem(server).is_some());
+    match broken {
+        Some(server) => server_name(server, configured).map(drop),
+        None => Ok(()),
     }
 }
 

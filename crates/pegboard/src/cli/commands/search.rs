@@ -1,6 +1,7 @@
 //! `pegboard search`: tools by words.
 
 use pegboard_catalog::Catalog;
+use pegboard_model::Foreign;
 use serde::Serialize;
 
 use super::tools::{tell_failed, tell_pending};
@@ -67,7 +68,7 @@ fn answer(args: &SearchArgs, catalog: &Catalog, output: &Output) -> Done {
     }
     let rows = rows
         .iter()
-        .map(|row| vec![row.name.to_owned(), row.summary.to_owned()])
+        .map(|row| vec![row.name.to_owned(), Foreign::new(row.summary).to_string()])
         .collect();
     output.line(&output.table(&["TOOL", "SUMMARY"], rows, 1))
 }

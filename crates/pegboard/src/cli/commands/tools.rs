@@ -53,22 +53,29 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
         .filter(|tool| filter.admits(tool))
         .map(|tool| {
             tokens += tool.tokens() as usize;
-            let mut summary = tool.summary().to_owned();
+            let mut summary = Foreign::new(tool.summary()).to_string();
             if !tool.enabled() {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(disabled)"));
             } else if tool.stale() {
-                summary = format!("{summary} {}", output.paint(Paint::Dim, "(stale)"));
+                summary = format!("{} {summary}", output.paint(Paint::Dim, "(stale)"));
             }
-            vec![
-                tool.exposed().to_string(),
-                tool.category().to_owned(),
-                summary,
-            ]
+            let category = Foreign::new(tool.category()).to_string();
+            let name = tool.exposed().to_string();
+            if output.is_narrow() {
+                vec![name, summary]
+            } else {
+                vec![name, category, summary]
+            }
         })
         .collect();
     let total = rows.len();
     if total > 0 {
-        output.line(&output.table(&["TOOL", "CATEGORY", "SUMMARY"], rows, 2))?;
+        let table = if output.is_narrow() {
+            output.table(&["TOOL", "SUMMARY"], rows, 1)
+        } else {
+            output.table(&["TOOL", "CATEGORY", "SUMMARY"], rows, 2)
+        };
+        output.line(&table)?;
     }
     let cost = format!("about {} tokens if listed in full", thousands(tokens));
     output.note(&format!("{}, {cost}", count(total, "tool")));

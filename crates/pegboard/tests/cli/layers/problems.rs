@@ -101,6 +101,48 @@ fn r_cfg_04_a_broken_server_is_named_wherever_it_is_asked_for() {
 }
 
 #[test]
+fn r_cfg_05_a_server_with_a_bad_or_reserved_name_is_told_to_those_who_call_it() {
+    let home = Home::with_example();
+    let program = crate::support::PEGBOARD;
+    let servers = ["mcp", "a__b", "\"a/b\""].map(|name| {
+        format!("[servers.{name}]\ncommand = \"{program}\"\nargs = [\"example-server\"]\n")
+    });
+    home.write(
+        "config/config.toml",
+        &format!("{}{}", home.config(), servers.concat()),
+    );
+    for (tool, server, code) in [
+        ("mcp/echo", "mcp", "CONFIG_NAME_RESERVED"),
+        ("mcp__echo", "mcp", "CONFIG_NAME_RESERVED"),
+        ("a__b__echo", "a__b", "CONFIG_NAME"),
+        ("a/b/echo", "a/b", "CONFIG_NAME"),
+    ] {
+        for command in ["call", "describe"] {
+            let run = home.run(&[command, tool, "--quiet"]).exits(2);
+            let told = format!("server `{server}` cannot be used");
+            assert!(run.stderr.contains(&told), "{tool}: {}", run.stderr);
+            assert!(run.stderr.contains(code), "{tool}: {}", run.stderr);
+        }
+    }
+    home.run(&["call", "example/echo", "text=hi"]).ok();
+}
+
+#[test]
+fn r_cfg_04_a_file_that_is_left_out_is_told_even_to_those_who_want_quiet() {
+    let home = Home::new();
+    home.write("config/config.toml", "[servers\n");
+    for args in [
+        &["list", "--quiet"][..],
+        &["tools", "--quiet", "--json"],
+        &["search", "x", "--quiet"],
+    ] {
+        let run = home.run(args).ok();
+        assert!(run.stderr.contains("CONFIG_PARSE"), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains("config.toml:1:"), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn r_cfg_04_a_file_that_cannot_be_parsed_leaves_the_other_files() {
     let home = Home::new();
     home.write("config/config.toml", "[servers\n");
@@ -122,4 +164,25 @@ fn strict_makes_warnings_count() {
     );
     home.run(&["config", "check"]).ok();
     home.run(&["config", "check", "--strict"]).exits(2);
+}
+
+#[test]
+fn r_sec_01_strict_refuses_a_file_that_others_can_change() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::with_example();
+    let file = home.write("config/config.toml", &home.config());
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let run = home.run(&["call", "example/echo", "text=hi"]).ok();
+    assert!(
+        run.stderr.contains("warning[CONFIG_PERMISSION]"),
+        "{}",
+        run.stderr
+    );
+    let run = home
+        .run(&["--strict", "call", "example/echo", "text=hi"])
+        .exits(2);
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("chmod go-w"), "{}", run.stderr);
+    let list = home.run(&["list", "--json", "--strict"]).ok().json();
+    assert_eq!(list["broken"], serde_json::json!(["example"]));
 }

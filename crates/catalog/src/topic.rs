@@ -24,7 +24,11 @@ pub(crate) fn categories<'a>(
         return names.map(|_| whole.clone()).collect();
     }
     let lines: Vec<String> = names.map(word_line).collect();
-    let names: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
+    // A name without a letter or digit has no words at all.
+    let names: Vec<Vec<&str>> = lines
+        .iter()
+        .map(|line| line.split_ascii_whitespace().collect())
+        .collect();
     let start = shared_prefix(&names);
     let topics = Topics::of(names.iter().map(|words| (words.as_slice(), start, 0)));
     let is_large = |place: &Place| topics.size(place.group) > LARGE_TOPIC;
@@ -189,6 +193,12 @@ mod tests {
                 ("search", "hub"),
             ],
         );
+    }
+
+    #[test]
+    fn names_without_words_belong_to_the_whole_server() {
+        let names = "__ -- _ a b c d e f g h i j";
+        check(names, &[("__", "hub"), ("--", "hub"), ("a", "hub")]);
     }
 
     #[test]

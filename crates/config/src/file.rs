@@ -55,17 +55,24 @@ pub(crate) fn read_text(path: &Path, limits: &Limits) -> Result<String, Problem>
         return Err(too_large());
     }
     String::from_utf8(bytes).map_err(|error| {
-        let line = error
+        let sound = error
             .as_bytes()
-            .iter()
-            .take(error.utf8_error().valid_up_to())
-            .filter(|b| **b == b'\n')
+            .get(..error.utf8_error().valid_up_to())
+            .unwrap_or_default();
+        let sound = String::from_utf8_lossy(sound);
+        let line = sound.matches('\n').count() + 1;
+        let column = sound
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
             .count()
             + 1;
         let mut problem = Problem::error(Reason::ConfigParse, "the file is not UTF-8 text")
             .help("save the file with the encoding UTF-8")
             .in_file(path);
         problem.line = Some(line);
+        problem.column = Some(column);
         problem
     })
 }
@@ -194,5 +201,9 @@ pub(crate) fn syntax_problem(source: &SourceText, error: crate::text::SyntaxErro
         source.format.name(),
         error.message
     );
-    Problem::error(reason, message).at(source, error.at)
+    let problem = Problem::error(reason, message).at(source, error.at);
+    match error.help {
+        Some(help) => problem.help(help),
+        None => problem,
+    }
 }

@@ -2,6 +2,7 @@
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use pegboard_model::Limits;
 
@@ -26,12 +27,36 @@ pub(crate) fn options() -> ParseOptions {
 }
 
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options())
-        .map_err(|error| SyntaxError::new(error.range().start, error.kind().to_string()))?;
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).map_err(|error| {
+        let at = error.range().start;
+        SyntaxError {
+            help: help(error.kind(), text.as_bytes().get(at)),
+            ..SyntaxError::new(at, error.kind().to_string())
+        }
+    })?;
     match parsed.value {
         Some(value) => convert(value, limits.json_depth),
         None => Ok(Node::new(0, 0, Value::Null)),
     }
+}
+
+fn help(kind: &ParseErrorKind, found: Option<&u8>) -> Option<&'static str> {
+    Some(match (kind, found) {
+        (_, Some(b'#')) => "write the comment as `// …`",
+        (_, Some(b',')) => "remove this `,`",
+        (ParseErrorKind::ExpectedComma, _) => "put a `,` at the marked place",
+        (ParseErrorKind::ExpectedColonAfterObjectKey, _) => "put a `:` after the key",
+        (ParseErrorKind::SingleQuotedStringsNotAllowed, _)
+        | (ParseErrorKind::ExpectedStringObjectProperty, _)
+        | (ParseErrorKind::UnexpectedWord, _) => "write the text in double quotes",
+        (ParseErrorKind::UnterminatedObject, _) => "add the missing `}` of this `{`",
+        (ParseErrorKind::UnterminatedArray, _) => "add the missing `]` of this `[`",
+        (ParseErrorKind::UnterminatedCommentBlock, _) => "end the comment by `*/`",
+        (ParseErrorKind::MultipleRootJsonValues, _) => {
+            "remove what follows the end of the first value"
+        }
+        _ => return None,
+    })
 }
 
 fn convert(value: ast::Value<'_>, depth: usize) -> Result<Node, SyntaxError> {

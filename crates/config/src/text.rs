@@ -58,6 +58,8 @@ pub(crate) struct SyntaxError {
     pub(crate) at: usize,
     pub(crate) message: String,
     pub(crate) too_large: bool,
+    /// What to write instead, where that is plain from the mistake.
+    pub(crate) help: Option<&'static str>,
 }
 
 impl SyntaxError {
@@ -66,6 +68,7 @@ impl SyntaxError {
             at,
             message: message.into(),
             too_large: false,
+            help: None,
         }
     }
 
@@ -74,6 +77,7 @@ impl SyntaxError {
             at,
             message: message.into(),
             too_large: true,
+            help: None,
         }
     }
 }

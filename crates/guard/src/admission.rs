@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::fields::Fields;
 use crate::nesting::nesting;
 use crate::schema::{Flaw, check_input, check_output};
+use crate::unique::repeats_a_key;
 use crate::{estimate_tokens, fallback_summary, fingerprint, shorten, summarise};
 
 /// Characters of a tool's name in a rejection.
@@ -102,6 +103,9 @@ fn admit_one(
     }
     let fields = Fields::read(definition).map_err(|error| malformed(error.to_string()))?;
     check_nesting(&fields, limits)?;
+    if repeats_a_key(definition) {
+        return Err(malformed("an object in it has the same key twice"));
+    }
     let name = name_of(&fields)?;
     let title = text_of(&fields, "title")?;
     let description = text_of(&fields, "description")?.unwrap_or_default();

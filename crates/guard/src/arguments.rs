@@ -5,7 +5,7 @@ use jsonschema::{Draft, ValidationError, Validator};
 use pegboard_model::{Foreign, Reason, Tool, ToolError, ToolResult};
 use serde_json::Value;
 
-use crate::linear::{drop_unusable_patterns, linear_patterns};
+use crate::linear::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
 use crate::{effort, signature};
 
 /// Bytes that arguments may hold in all.
@@ -47,6 +47,9 @@ impl ArgumentCheck {
         let mut schema: Value = serde_json::from_str(schema).ok()?;
         let dialect = schema.as_object_mut()?.shift_remove("$schema");
         let draft = draft_of(dialect.as_ref().and_then(Value::as_str).unwrap_or_default());
+        if drop_surplus_patterns(&mut schema) && strict {
+            return None;
+        }
         let build = |schema: &Value| {
             let options = jsonschema::options()
                 .with_draft(draft)
@@ -187,10 +190,15 @@ fn explain(error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
             );
         }
         ValidationErrorKind::Enum { options } => {
-            let options = Foreign::new(&options.to_string())
-                .shortened(SHOWN)
-                .to_string();
-            tell(place, format!("must be one of {options}"));
+            let written = options.to_string();
+            let shown = Foreign::new(&written).shortened(SHOWN).to_string();
+            let count = options.as_array().map_or(0, Vec::len);
+            let total = if written.chars().count() > SHOWN {
+                format!(" ({count} in all)")
+            } else {
+                String::new()
+            };
+            tell(place, format!("must be one of {shown}{total}"));
         }
         // A pattern that gave up has not decided anything.
         ValidationErrorKind::RegexEngineFailure { .. } => {}

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::{
+    linear::states,
     references::percent_decoded,
     walk::{Reach, walk},
 };
@@ -15,15 +16,14 @@ const STEPS: usize = 100_000;
 /// the arguments ends here.
 const DEPTH: usize = 200;
 
+/// How many states a pattern goes through in the time of one step.
+const STATES_PER_STEP: usize = 24;
+
 const SAME_VALUE_LISTS: &[&str] = &["allOf", "anyOf", "oneOf"];
 const SAME_VALUE: &[&str] = &["not", "if", "then", "else"];
 const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 const EACH_ITEM: &[&str] = &["items", "additionalItems", "contains", "unevaluatedItems"];
-const EACH_PROPERTY: &[&str] = &[
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-];
+const EACH_PROPERTY: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
 /// Whether a validation of these arguments ends within the steps, however the schema is built. The walk
 /// goes where the validator would go if it never stopped early, and counts.
@@ -99,11 +99,20 @@ impl<'a> Walk<'a> {
                 }
             }
             Value::Object(fields) if keyword == "patternProperties" => {
-                for schema in inner.as_object().into_iter().flat_map(Map::values) {
-                    for field in fields.values() {
+                for (pattern, schema) in inner.as_object().into_iter().flatten() {
+                    for (name, field) in fields {
+                        self.matching(pattern, name)?;
                         self.apply(schema, field, depth)?;
                     }
                 }
+            }
+            Value::Object(fields) if keyword == "propertyNames" => {
+                for name in fields.keys() {
+                    self.apply(inner, &Value::from(name.as_str()), depth)?;
+                }
+            }
+            Value::String(text) if keyword == "pattern" => {
+                self.matching(inner.as_str().unwrap_or_default(), text)?;
             }
             Value::Object(fields) if EACH_PROPERTY.contains(&keyword) => {
                 for field in fields.values() {
@@ -124,6 +133,13 @@ impl<'a> Walk<'a> {
             }
             _ => {}
         }
+        Some(())
+    }
+
+    /// Matching goes through all states of a pattern for each character, at worst.
+    fn matching(&mut self, pattern: &str, text: &str) -> Option<()> {
+        let work = states(pattern).saturating_mul(text.len()) / STATES_PER_STEP;
+        self.steps = self.steps.checked_sub(work)?;
         Some(())
     }
 
@@ -196,5 +212,25 @@ mod tests {
             doubling["$defs"][format!("a{level}")] = json!({"allOf": [next, next]});
         }
         assert!(!is_bounded(&doubling, &json!({})));
+    }
+
+    #[test]
+    fn r_sec_01_g07_matching_a_long_text_with_a_large_pattern_is_seen() {
+        let counted = "a[ab]{900}c";
+        let [short, long] = [10, 50_000].map(|length| "ab".repeat(length));
+        let value = json!({"properties": {"x": {"pattern": counted}}});
+        assert!(is_bounded(&value, &json!({"x": short})));
+        assert!(!is_bounded(&value, &json!({"x": long})));
+        let names = json!({"propertyNames": {"pattern": counted}});
+        assert!(is_bounded(&names, &json!({&short: 1})));
+        assert!(!is_bounded(&names, &json!({&long: 1})));
+        let named = json!({"patternProperties": {counted: {}}});
+        assert!(is_bounded(&named, &json!({&short: 1})));
+        assert!(!is_bounded(&named, &json!({&long: 1})));
+        let plain = json!({"properties": {"x": {"pattern": "^\\S+$"}}});
+        assert!(
+            is_bounded(&plain, &json!({"x": long})),
+            "ordinary patterns take long texts"
+        );
     }
 }

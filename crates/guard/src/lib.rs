@@ -27,6 +27,7 @@ mod sentence;
 mod signature;
 mod summary;
 mod tokens;
+mod unique;
 mod walk;
 
 pub use admission::{Admission, admit, admit_again};

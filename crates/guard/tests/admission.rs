@@ -100,6 +100,8 @@ fn r_sec_01_fields_of_the_wrong_kind_cost_only_their_tool() {
         r#""text""#,
         r#"{"name":"a","name":"b"}"#,
         r#"{"name":"a","x":1,"\u0078":2}"#,
+        r#"{"name":"a","annotations":{"readOnlyHint":true,"readOnlyHint":false}}"#,
+        r#"{"name":"a","inputSchema":{"type":"object","properties":{"x":{},"x":{"type":"string"}}}}"#,
         r#"{"name":"a","description":7}"#,
         r#"{"name":"a","title":["x"]}"#,
         r#"{"name":"a","annotations":"x"}"#,

@@ -202,6 +202,42 @@ fn a_pattern_that_cannot_be_used_takes_only_itself_away() {
 }
 
 #[test]
+fn r_sec_01_g07_a_schema_full_of_patterns_costs_little_and_the_rest_still_counts() {
+    let costly = |number: usize| format!("\\pL{{20}}{number}");
+    let mut properties: serde_json::Map<String, Value> = (0..1_500)
+        .map(|number| (format!("p{number}"), json!({"pattern": costly(number)})))
+        .collect();
+    properties.insert("count".to_owned(), json!({"type": "integer"}));
+    let schema = json!({"type": "object", "properties": properties});
+    let begin = std::time::Instant::now();
+    check(
+        &tool(&schema),
+        json!({"count": "x", "p1": "y"}),
+        Some("/count"),
+    );
+    // Making them all ready would take a minute, and as many gigabytes.
+    assert!(begin.elapsed() < std::time::Duration::from_secs(15));
+    assert!(
+        ArgumentCheck::with_formats(&schema.to_string()).is_none(),
+        "nobody can be sure"
+    );
+}
+
+#[test]
+fn r_sec_01_g06_a_long_enumeration_is_checked_and_shown_cut_with_its_count() {
+    let choices: Vec<_> = (0..9_000).map(|number| number.to_string()).collect();
+    let tool = tool(&json!({"properties": {"x": {"enum": choices}, "y": {"enum": ["a", "b"]}}}));
+    check(&tool, json!({"x": "8999"}), None);
+    let error = check_arguments(&tool, &json!({"x": "9000", "y": "c"})).unwrap_err();
+    let (cut, whole) = ("… (9000 in all)", r#"must be one of ["a","b"]"#);
+    assert!(
+        error.message.contains(cut) && error.message.contains(whole),
+        "{error}"
+    );
+    assert!(error.message.len() < 1_000, "{error}");
+}
+
+#[test]
 fn r_sec_01_arguments_have_a_size() {
     let tool = tool(&json!({"type": "object"}));
     check(

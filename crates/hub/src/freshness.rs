@@ -25,7 +25,8 @@ impl Freshness {
 }
 
 /// The rules: a positive hint of the server is honoured up to a day; without one the configured time
-/// counts; a failed try makes what is known stale at once.
+/// counts; a failed try makes what is known stale at once. A list from the future was received under a wrong
+/// clock: up to a day that is let pass, so that a clock set back wakes nobody; beyond, it would stay fresh for years.
 pub fn freshness(
     spec: &ServerSpec,
     record: &ServerRecord,
@@ -38,12 +39,20 @@ pub fn freshness(
     let age = now.since(discovered);
     if age >= spec.max_age {
         Freshness::Expired
-    } else if record.status == DiscoveryStatus::Failed || age >= time_to_live(spec, record, limits)
+    } else if record.status == DiscoveryStatus::Failed
+        || age >= time_to_live(spec, record, limits)
+        || discovered.since(now) > limits.longest_ttl
     {
         Freshness::Stale
     } else {
         Freshness::Fresh
     }
+}
+
+/// Whether something happened less than a time ago. What lies further in the future than that happened under a
+/// wrong clock, and tells nothing.
+pub(crate) fn is_recent(at: Timestamp, now: Timestamp, time: Duration) -> bool {
+    now.since(at).max(at.since(now)) < time
 }
 
 /// How long a list counts as fresh.
@@ -98,12 +107,31 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_back_makes_nothing_stale() {
+    fn r_store_01_k09_a_clock_set_back_a_day_makes_nothing_stale_and_years_do() {
+        const HOUR: u64 = 3600 * 1000;
         let spec = stdio_spec("s", "true", ["x"]);
         let mut record = ServerRecord::never(spec.name.clone(), spec.hash);
         record.status = DiscoveryStatus::Success;
-        record.discovered_at = Some(Timestamp(5_000_000));
-        let verdict = freshness(&spec, &record, Timestamp(1_000), &Limits::default());
-        assert_eq!(verdict, Freshness::Fresh);
+        record.discovered_at = Some(Timestamp(200_000 * HOUR));
+        for (hours_back, expected) in [
+            (1, Freshness::Fresh),
+            (24, Freshness::Fresh),
+            (25, Freshness::Stale),
+            (10 * 365 * 24, Freshness::Stale),
+        ] {
+            let now = Timestamp((200_000 - hours_back) * HOUR);
+            let verdict = freshness(&spec, &record, now, &Limits::default());
+            assert_eq!(verdict, expected, "{hours_back} h");
+        }
+    }
+
+    #[test]
+    fn k09_a_failure_under_a_clock_years_ahead_holds_nobody_back() {
+        let time = Duration::from_secs(300);
+        let recent =
+            |at: u64, now: u64| is_recent(Timestamp(at * 1000), Timestamp(now * 1000), time);
+        assert!(recent(1_000, 1_000) && recent(1_000, 1_299) && recent(1_299, 1_000));
+        assert!(!recent(1_000, 1_300) && !recent(1_300, 1_000) && !recent(315_360_000, 0));
+        assert!(!is_recent(Timestamp(1), Timestamp(1), Duration::ZERO));
     }
 }

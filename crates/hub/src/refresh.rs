@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::StaleRefresh;
 use crate::discover::{Insistence, discover};
 use crate::events::new_trace;
-use crate::freshness::{Freshness, freshness};
+use crate::freshness::{Freshness, freshness, is_recent};
 use crate::hub::{Hub, Inner};
 
 /// Which servers a refresh is about.
@@ -264,7 +264,7 @@ impl Inner {
             .last_error
             .as_ref()
             .and(entry.record.attempted_at);
-        failed_at.is_some_and(|at| self.clock.now().since(at) < entry.spec.ttl)
+        failed_at.is_some_and(|at| is_recent(at, self.clock.now(), entry.spec.ttl))
     }
 }
 

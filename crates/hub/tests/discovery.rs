@@ -482,6 +482,33 @@ async fn reading_starts_no_known_server_until_it_is_very_old() {
 }
 
 #[tokio::test]
+async fn r_store_01_k09_a_clock_that_jumps_starts_no_storm_and_leaves_nothing_for_years() {
+    const NOW: u64 = 1_000_000_000;
+    const TEN_YEARS: u64 = 10 * 365 * 24 * 3600 * 1000;
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    let mut events = bench.hub.subscribe();
+    bench.clock.set(NOW + TEN_YEARS);
+    for _ in 0..100 {
+        bench.hub.touch();
+    }
+    wait_for(&mut events, |kind| {
+        matches!(kind, EventKind::ServerDiscovered { .. })
+    })
+    .await;
+    bench.hub.touch();
+    assert_eq!(bench.servers.started("a"), 2, "one refresh for all needs");
+
+    bench.clock.set(NOW);
+    bench.hub.mark_stale();
+    assert!(bench.entry("a").stale, "not fresh for ten years");
+    let outcomes = bench.hub.refresh(Which::All, false).await.unwrap();
+    assert_eq!(outcomes[0].source, Source::Asked);
+    assert!(!bench.entry("a").stale);
+}
+
+#[tokio::test]
 async fn the_strict_rule_refreshes_before_it_answers() {
     let settings = HubSettings {
         stale_refresh: StaleRefresh::Always,

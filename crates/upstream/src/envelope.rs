@@ -83,7 +83,10 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
             serde_json::from_str::<IgnoredAny>(text).map_or(Flaw::NotJson, |_| Flaw::NotRpc)
         );
     }
-    let wire: Wire<'_> = serde_json::from_str(text).map_err(|error| flaw_of(&error))?;
+    let wire: Wire<'_> = match serde_json::from_str(text) {
+        Ok(wire) => wire,
+        Err(error) => return refuse(text, flaw_of(&error)),
+    };
     let deep = is_deeper(text, depth);
     let version_is_known = wire
         .jsonrpc
@@ -116,6 +119,33 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
         (Some(id), answer) => Ok(Message::Response { id, answer }),
         (None, Ok(Answer::Error(error))) => Ok(Message::Complaint(error)),
         (None, _) => Err(Flaw::NotRpc),
+    }
+}
+
+/// A message that cannot be used may still say whose answer it is; that caller is told at once and need
+/// not wait for the time-out.
+fn refuse(text: &str, flaw: Flaw) -> Result<Message<'_>, Flaw> {
+    #[derive(Deserialize)]
+    struct Addressed {
+        id: Option<u64>,
+        method: Option<IgnoredAny>,
+    }
+    let (why, readable) = match flaw {
+        Flaw::NotRpc => ("has a key that stands twice", Cow::Borrowed(text)),
+        Flaw::NotJson if text.contains('\0') => {
+            ("holds a NUL byte", Cow::Owned(text.replace('\0', "")))
+        }
+        Flaw::NotJson => return Err(flaw),
+    };
+    match serde_json::from_str(&readable) {
+        Ok(Addressed {
+            id: Some(id),
+            method: None,
+        }) => Ok(Message::Response {
+            id,
+            answer: Err(why),
+        }),
+        _ => Err(flaw),
     }
 }
 
@@ -282,6 +312,23 @@ mod tests {
             "bad 1 has neither a result nor an error",
         );
         check(r#"{"jsonrpc":"2.0","id":1,"id":2,"result":1}"#, "NotRpc");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#,
+            "bad 1 has a key that stands twice",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+            "NotRpc",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"Method":"ping"}"#,
+            "bad 1 has neither a result nor an error",
+        );
+        check(
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\0\"result\":1}",
+            "bad 1 holds a NUL byte",
+        );
+        check("\0\0", "NotJson");
         check(
             r#"{"jsonrpc":"2.0","id":1,"Result":1}"#,
             "bad 1 has neither a result nor an error",

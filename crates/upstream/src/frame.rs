@@ -3,10 +3,14 @@
 use std::ops::Range;
 
 use memchr::memchr;
+use memchr::memmem;
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What is asked of the system at a time; a pipe holds four times as much.
 const CHUNK: usize = 16 * 1024;
+/// No JSON holds this: where it stands, messages are parted by a carriage return alone.
+const GLUED: &[u8] = b"}\r{";
 /// A buffer that grew beyond this for one line is given back after it.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
@@ -15,6 +19,8 @@ const KEPT_CAPACITY: usize = 256 * 1024;
 pub(crate) enum LineFault {
     /// A line is longer than this many bytes.
     TooLong(usize),
+    /// Messages end by a carriage return alone, so that no line would ever end.
+    CarriageReturns,
     /// The stream broke.
     Io,
 }
@@ -59,6 +65,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.next = end + 1;
                 return self.within(limit());
             }
+            if self.is_glued(scanned) {
+                return Err(LineFault::CarriageReturns);
+            }
             scanned += unread.len();
             // One more byte than the limit may be the `\r` of a line end.
             let limit = limit();
@@ -81,6 +90,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 Err(_) => return Err(LineFault::Io),
             }
         }
+    }
+
+    /// Whether the unfinished line holds a whole message and the start of another; the first bytes of it
+    /// were looked at before.
+    fn is_glued(&self, scanned: usize) -> bool {
+        let line = self.buffer.get(self.next..).unwrap_or_default();
+        let from = scanned.saturating_sub(GLUED.len() - 1);
+        let fresh = line.get(from..).unwrap_or_default();
+        let first = memmem::find(fresh, GLUED).and_then(|at| line.get(..=from + at));
+        first.is_some_and(|first| serde_json::from_slice::<IgnoredAny>(first).is_ok())
     }
 
     fn within(&self, limit: usize) -> Result<bool, LineFault> {
@@ -150,6 +169,23 @@ mod tests {
         ] {
             let (_, fault) = lines(input.as_bytes(), 4).await;
             assert_eq!(fault.is_none(), fits, "{input:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_c07_messages_parted_by_carriage_returns_alone_are_seen_at_once() {
+        for (first, second, seen) in [
+            ("{\"id\":1}\r", "{", true),
+            ("{\"id\":1}", "\r{\"id\":2}\r", true),
+            ("{\"id\":1}\r{", "\"id\":2}", true),
+            ("{\"id\":1}\r", "\n{\"id\":2}\r\n", false),
+            ("{\"a\":[{}\r,", "{}]}", false),
+            ("{progress}\r", "{more}", false),
+        ] {
+            let mut reader = LineReader::new(first.as_bytes().chain(second.as_bytes()));
+            let fault = reader.advance(|| 1000).await;
+            let found = matches!(fault, Err(LineFault::CarriageReturns));
+            assert_eq!(found, seen, "{first:?} {second:?}");
         }
     }
 

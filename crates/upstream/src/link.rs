@@ -198,6 +198,11 @@ impl Link {
                         format_args!("wrote a message larger than {limit} bytes and was stopped");
                     return ReadEnd::Broken(self.wording.error(Reason::FrameTooLarge, what));
                 }
+                Err(LineFault::CarriageReturns) => {
+                    let what = "ends its messages by a carriage return alone, and was stopped; \
+                                each must end by a line feed";
+                    return ReadEnd::Broken(self.wording.error(Reason::FrameInvalid, what));
+                }
             }
             self.take_line(lines.line());
             if self.traffic.useless_lines() > self.limits.stdout_noise_lines {
@@ -338,6 +343,9 @@ mod tests {
         for bad in [
             r#"{"jsonrpc":"2.0","id":ID}"#,
             r#"{"jsonrpc":"2.0","id":ID,"result":1,"error":{"code":1,"message":""}}"#,
+            r#"{"jsonrpc":"2.0","id":ID,"result":1,"result":2}"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"a\0b\"}",
+            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\0",
             &format!(
                 r#"{{"jsonrpc":"2.0","id":ID,"result":{}{}}}"#,
                 "[".repeat(100_000),

@@ -90,19 +90,19 @@ where
             .extend(tools.into_iter().map(ToOwned::to_owned));
         listing.pages += 1;
         listing.ttl_ms = shorter(listing.pages, listing.ttl_ms, ttl(page.ttl, limits));
-        // Pages that differ are as careful as the most careful one.
+        // Pages that differ are as careful as the most careful one; an unknown scope is no leave to share.
         let page_scope = page.scope.and_then(string);
         let differs = listing.pages > 1 && scope.as_deref() != page_scope.as_deref();
-        listing.private |= differs || page_scope.as_deref() == Some("private");
+        let is_stated = page.scope.is_some_and(|scope| scope.get() != "null");
+        listing.private |= differs || (is_stated && page_scope.as_deref() != Some("public"));
         scope = page_scope.map(|scope| scope.into_owned());
         let next = match page.next {
             None => return Ok(listing),
             Some(next) if next.get() == "null" => return Ok(listing),
             Some(next) if next.get().len() > limits.cursor_bytes => {
-                return Err(too_large(
-                    wording,
-                    format_args!("a cursor of {} bytes", limits.cursor_bytes),
-                ));
+                let what = format!("gives a cursor of more than {} bytes", limits.cursor_bytes);
+                let error = wording.error(Reason::ListTooLarge, what);
+                return Err(error.with_remedy(Reason::PaginationLoop.remedy()));
             }
             Some(next) => string(next)
                 .ok_or_else(|| failed("with a cursor that is no text"))?
@@ -329,6 +329,9 @@ mod tests {
             (public, public, false),
             (public, private, true),
             (private, public, true),
+            (",\"cacheScope\":7", ",\"cacheScope\":7", true),
+            (",\"cacheScope\":\"team\"", ",\"cacheScope\":\"team\"", true),
+            (",\"cacheScope\":null", "", false),
             (public, "", true),
             ("", "", false),
         ] {

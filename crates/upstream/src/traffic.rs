@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pegboard_model::Reason;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -45,7 +46,15 @@ impl Traffic {
     }
 
     pub(crate) fn count_noise(&self) {
-        self.noise.fetch_add(1, Ordering::Relaxed);
+        if self.noise.fetch_add(1, Ordering::Relaxed) == 0 {
+            // Once: a banner does no harm, and its maker should know where it belongs.
+            let reason = Reason::StdoutPollution;
+            self.log_protocol(&format!(
+                "{} {} [{reason}]",
+                reason.title(),
+                reason.remedy()
+            ));
+        }
     }
 
     pub(crate) fn count_invalid(&self) {
@@ -80,12 +89,7 @@ impl Traffic {
     /// An error came in that belongs to no request.
     pub(crate) fn complained(&self, error: &RpcError) {
         self.count_dropped();
-        if self.logged.fetch_add(1, Ordering::Relaxed) < LOG_MESSAGES {
-            self.logs.append(
-                &self.wording.server,
-                &format!("(protocol) {}", self.wording.rpc(error)),
-            );
-        }
+        self.log_protocol(&self.wording.rpc(error));
     }
 
     /// A request came in; the answer is a result, or `None` for "no such method".
@@ -94,6 +98,8 @@ impl Traffic {
             return Some("{}");
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
+        let method = self.wording.quote(method);
+        self.log_protocol(&format!("the server's request `{method}` was refused"));
         None
     }
 
@@ -105,6 +111,13 @@ impl Traffic {
             dropped_frames: self.dropped.load(Ordering::Relaxed),
             refused_requests: self.refused.load(Ordering::Relaxed),
             ..Health::default()
+        }
+    }
+
+    fn log_protocol(&self, what: &str) {
+        if self.logged.fetch_add(1, Ordering::Relaxed) < LOG_MESSAGES {
+            let line = format!("(protocol) {what}");
+            self.logs.append(&self.wording.server, &line);
         }
     }
 
@@ -124,5 +137,52 @@ impl Traffic {
             self.logs
                 .append(&self.wording.server, &self.wording.quote(&text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use pegboard_model::ServerName;
+
+    use super::*;
+    use crate::testing::wording;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<String>>);
+
+    impl LogSink for Kept {
+        fn append(&self, server: &ServerName, text: &str) {
+            self.0.lock().unwrap().push(format!("{server}: {text}"));
+        }
+    }
+
+    #[test]
+    fn r_sec_01_c03_text_on_standard_output_is_logged_once_and_counted() {
+        let kept = Arc::new(Kept::default());
+        let traffic = Traffic::new(wording(), kept.clone());
+        (0..3).for_each(|_| traffic.count_noise());
+        let lines = kept.0.lock().unwrap().clone();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("STDOUT_POLLUTION"), "{lines:?}");
+        assert_eq!(traffic.health().noise_lines, 3);
+    }
+
+    #[test]
+    fn r_sec_01_c14_a_refused_request_is_logged_and_a_flood_of_them_is_not() {
+        let kept = Arc::new(Kept::default());
+        let traffic = Traffic::new(wording(), kept.clone());
+        assert_eq!(traffic.asked("ping", false), Some("{}"));
+        assert_eq!(traffic.asked("sampling/create\u{1b}[31m", true), None);
+        let lines = kept.0.lock().unwrap().clone();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("`sampling/create"), "{lines:?}");
+        assert!(!lines[0].contains('\u{1b}'), "{lines:?}");
+        for _ in 0..2 * LOG_MESSAGES {
+            traffic.asked("roots/list", true);
+        }
+        assert_eq!(kept.0.lock().unwrap().len() as u64, LOG_MESSAGES);
+        assert_eq!(traffic.health().refused_requests, 1 + 2 * LOG_MESSAGES);
     }
 }

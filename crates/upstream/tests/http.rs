@@ -414,6 +414,53 @@ async fn r_obs_03_headers_carry_secrets_and_errors_do_not() {
 }
 
 #[tokio::test]
+async fn r_obs_03_k10_what_stands_before_the_host_is_sent_and_never_shown() {
+    let web = Web::start(|request| match request.method().as_str() {
+        "tools/call" => Reply::json("known: canary-user and canary/pass and canary%2Fpass"),
+        _ => modern(request),
+    })
+    .await;
+    let address = web
+        .url
+        .replace("http://", "http://canary-user:canary%2Fpass@");
+    let server = connect(&at(&address)).await.unwrap();
+    let error = failure(server.call("echo", &nothing(), within(5)).await);
+    assert!(
+        error.message.contains("known: *** and *** and ***"),
+        "{error}"
+    );
+    let call = web.seen().pop().unwrap();
+    let sent = call.header("authorization").unwrap_or_default().to_owned();
+    assert!(sent.starts_with("Basic "), "{sent}");
+}
+
+#[tokio::test]
+async fn r_sec_01_i15_a_busy_server_s_wish_is_told_and_clamped() {
+    for (asked, told) in [("7", "7s"), ("1000000000000", "3600s")] {
+        let web = Web::start(move |request| match request.method().as_str() {
+            "tools/call" => Reply::status(429).with("Retry-After", asked),
+            _ => modern(request),
+        })
+        .await;
+        let server = connect(&at(&web.url)).await.unwrap();
+        let error = failure(server.call("echo", &nothing(), within(5)).await);
+        assert_eq!((error.reason, error.retryable), (Reason::HttpStatus, true));
+        let remedy = format!("The server is busy; try again in {told}.");
+        assert_eq!(error.remedy, remedy);
+    }
+}
+
+#[tokio::test]
+async fn r_sec_01_i09_an_address_that_cannot_be_read_says_why_and_how_to_write_it() {
+    let error = failure(connect(&at("http://canary@127.0.0.1:99999/")).await);
+    assert_eq!(
+        error.message,
+        "`url` of server `tested` is not an address: invalid port number"
+    );
+    assert_eq!(error.remedy, "Write it as `https://example.com/mcp`.");
+}
+
+#[tokio::test]
 async fn configured_values_that_cannot_be_sent_are_named_but_not_shown() {
     let with_header = |name: &str, value: &str| {
         let headers = BTreeMap::from([(name.to_owned(), Template::literal(value))]);
@@ -433,6 +480,9 @@ async fn configured_values_that_cannot_be_sent_are_named_but_not_shown() {
         (at("ftp://127.0.0.1/"), "url"),
         (at("file:///etc/passwd"), "url"),
         (at("not a url"), "url"),
+        (at("http://canary@127.0.0.1:99999/"), "url"),
+        (at("http://[::1/canary"), "url"),
+        (at("http://256.256.256.256/canary"), "url"),
     ] {
         let error = failure(connect(&server).await);
         assert_eq!(

@@ -139,6 +139,24 @@ proptest! {
     }
 
     #[test]
+    fn r_reg_02_no_two_tools_of_any_servers_share_an_exposed_name(
+        pairs in prop::collection::btree_set(("[ab](_[ab]){0,2}", "[ab_]{1,7}"), 2..12),
+    ) {
+        let mut servers = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for (server, tool) in &pairs {
+            servers.entry(server).or_default().push(tool);
+        }
+        let catalog: Catalog = servers.iter().map(|(server, tools)| entry(server, tools)).collect();
+        let exposed: std::collections::BTreeSet<_> =
+            catalog.tools().map(|view| view.exposed().to_string()).collect();
+        prop_assert_eq!(exposed.len(), pairs.len());
+        for view in catalog.tools() {
+            let found = catalog.find(view.exposed().as_str()).unwrap();
+            prop_assert_eq!((found.server(), found.name()), (view.server(), view.name()));
+        }
+    }
+
+    #[test]
     fn any_written_name_gets_an_answer(written in "(?s).{0,200}") {
         let catalog = catalog(&["github: close_issue search"]);
         if let Err(error) = catalog.find(&written) {

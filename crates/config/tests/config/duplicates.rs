@@ -242,6 +242,43 @@ fn r_cfg_04_a_file_that_cannot_be_read_is_told_with_its_line() {
 }
 
 #[test]
+fn r_cfg_04_a_slip_in_json_is_told_with_its_place_and_what_to_write() {
+    for (text, line, column, help) in [
+        ("{\n  \"servers\": {} # mine\n}", 2, 17, "`// …`"),
+        ("{\"servers\": {},,}", 1, 16, "remove this `,`"),
+        ("{\"servers\": {}\n\"settings\": {}}", 1, 15, "put a `,`"),
+        ("{'servers': {}}", 1, 2, "double quotes"),
+        ("{servers: {}}", 1, 2, "double quotes"),
+        ("{\"servers\" {}}", 1, 12, "put a `:`"),
+        ("{\"servers\": {", 1, 13, "missing `}`"),
+        ("{} {}", 1, 4, "remove what follows"),
+    ] {
+        let loaded = World::with("config.json", text).load();
+        let problem = &loaded.problems[0];
+        assert!(problem.help.contains(help), "{text}: {problem}");
+        let place = (problem.line, problem.column);
+        assert_eq!(place, (Some(line), Some(column)), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn r_cfg_04_text_of_another_encoding_is_told_with_its_place() {
+    let world = World::with("config.json", "");
+    for (bytes, line, column) in [
+        (&b"\xff\xfe{\0}\0"[..], 1, 1),
+        (b"{\r\n  \"caf\xe9\": 1}", 2, 7),
+    ] {
+        std::fs::write(world.paths().config_dir.join("config.json"), bytes).unwrap();
+        let loaded = world.load();
+        let problem = &loaded.problems[0];
+        assert_eq!(problem.reason, pegboard_model::Reason::ConfigParse);
+        let place = (problem.line, problem.column);
+        assert_eq!(place, (Some(line), Some(column)), "{problem}");
+        assert!(problem.to_string().contains("UTF-8"), "{problem}");
+    }
+}
+
+#[test]
 fn r_cfg_04_a_broken_project_file_leaves_the_users_servers() {
     let loaded = World::with("config.toml", "[servers.a]\ncommand='x'")
         .project(".mcp.json", "{")

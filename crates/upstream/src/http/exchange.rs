@@ -11,6 +11,7 @@ use crate::dialect::{reply, request};
 use crate::envelope::{Answer, Message, parse};
 use crate::http::body::{self, Kind};
 use crate::http::open::{explain, send};
+use crate::http::patience::asked_pause;
 use crate::http::sse::{Event, Parser};
 use crate::http::target::Target;
 use crate::traffic::Traffic;
@@ -332,6 +333,10 @@ impl Channel {
         let what = format_args!("answered with HTTP {}: \"{glimpse}\"", status.as_u16());
         let mut error = self.wording.error(Reason::HttpStatus, what);
         error.retryable = may_pass;
+        let pause = asked_pause(response.headers(), jiff::Timestamp::now());
+        if let Some(pause) = pause.filter(|_| may_pass) {
+            error = error.with_remedy(format!("The server is busy; try again in {pause:?}."));
+        }
         Err(Failure::Status(status, error))
     }
 

@@ -7,6 +7,7 @@ mod body;
 mod exchange;
 mod listen;
 pub(crate) mod open;
+mod patience;
 mod session;
 mod sse;
 mod target;

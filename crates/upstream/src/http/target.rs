@@ -1,8 +1,10 @@
 //! Where an HTTP server is, and what is sent with every request.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use pegboard_model::{Template, ToolResult};
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
@@ -32,15 +34,10 @@ pub(crate) struct Target {
 impl Target {
     /// Whether the endpoint is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self
-            .url
-            .host_str()
-            .unwrap_or_default()
-            .trim_matches(['[', ']']);
-        host == "localhost"
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+        let host = self.url.host_str().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        host.trim_end_matches('.') == "localhost"
+            || address.is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
     /// The part of the address that is no secret.
@@ -58,12 +55,19 @@ impl Resolver<'_> {
         bearer: Option<&Template>,
     ) -> ToolResult<Target> {
         let text = self.value(url, "url")?;
-        let url = Url::parse(text.trim()).map_err(|_| self.invalid("url", "is not a url"))?;
+        // The parser's words name the part that is wrong and never the text, which may hold a secret.
+        let url = Url::parse(text.trim()).map_err(|flaw| {
+            self.invalid("url", &format!("is not an address: {flaw}"))
+                .with_remedy("Write it as `https://example.com/mcp`.")
+        })?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(self.invalid("url", "must begin with `http://` or `https://`"));
         }
-        if let Some(password) = url.password() {
-            self.redactor.add(password);
+        // What stands before `@` is sent decoded, and a token is often given as the user.
+        for part in [Some(url.username()), url.password()].into_iter().flatten() {
+            self.redactor.add(part);
+            self.redactor
+                .add(&percent_decode_str(part).decode_utf8_lossy());
         }
         url.query_pairs()
             .for_each(|(_, value)| self.redactor.add(&value));
@@ -97,5 +101,40 @@ impl Resolver<'_> {
         })?;
         value.set_sensitive(true);
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, is_loopback: bool) {
+        let (url, headers) = (Url::parse(url).unwrap(), HeaderMap::new());
+        let target = Target { url, headers };
+        assert_eq!(target.is_loopback(), is_loopback, "{}", target.shown());
+    }
+
+    #[test]
+    fn r_sec_01_i09_this_machine_is_known_in_every_form() {
+        for host in ["localhost", "LOCALHOST.", "127.0.0.1", "127.1", "[::1]"] {
+            check(&format!("http://{host}:80/mcp"), true);
+        }
+        for host in [
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "[::ffff:127.0.0.1]",
+        ] {
+            check(&format!("http://{host}/mcp"), true);
+        }
+        for host in [
+            "localhost.example",
+            "10.0.0.1",
+            "127.0.0.1.example",
+            "[::ffff:10.0.0.1]",
+        ] {
+            check(&format!("http://127.0.0.1@{host}/mcp"), false);
+        }
     }
 }

@@ -137,8 +137,16 @@ fn r_cfg_04_a_file_that_is_left_out_is_told_even_to_those_who_want_quiet() {
         &["search", "x", "--quiet"],
     ] {
         let run = home.run(args).ok();
-        assert!(run.stderr.contains("CONFIG_PARSE"), "{args:?}: {}", run.stderr);
-        assert!(run.stderr.contains("config.toml:1:"), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("CONFIG_PARSE"),
+            "{args:?}: {}",
+            run.stderr
+        );
+        assert!(
+            run.stderr.contains("config.toml:1:"),
+            "{args:?}: {}",
+            run.stderr
+        );
     }
 }
 

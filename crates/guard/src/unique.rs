@@ -1,0 +1,98 @@
+//! Keys that stand twice, at any depth.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// Whether an object somewhere in a JSON text has a key twice. Readers differ in which of the two counts,
+/// so one fingerprint could stand for two tools. The text is not nested deeper than the parser follows.
+pub(crate) fn repeats_a_key(json: &str) -> bool {
+    serde_json::from_str::<Unique>(json).is_err_and(|error| error.is_data())
+}
+
+/// Any JSON in which no object has a key twice.
+struct Unique;
+
+/// A key that borrows from the text where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON without a key that stands twice")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unique, A::Error> {
+        while items.next_element::<Unique>()?.is_some() {}
+        Ok(Unique)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Unique, A::Error> {
+        let mut seen = HashSet::new();
+        while let Some((Key(key), Unique)) = entries.next_entry::<Key<'de>, Unique>()? {
+            if !seen.insert(key) {
+                return Err(A::Error::custom("the same key stands twice"));
+            }
+        }
+        Ok(Unique)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repeats_a_key;
+
+    #[test]
+    fn a_key_that_stands_twice_is_found_at_any_depth() {
+        for (json, expected) in [
+            (r#"{"a":1,"a":2}"#, true),
+            (r#"{"a":[{"b":{"c":1,"\u0063":2}}]}"#, true),
+            (r#"[{"a":1},{"a":2}]"#, false),
+            (
+                r#"{"a":{"a":{"a":null}},"A":-1.5e3,"b":[true,"x",18446744073709551615]}"#,
+                false,
+            ),
+            (r#"{"n":123456789012345678901234567890,"m":-1}"#, false),
+            ("{broken", false),
+        ] {
+            assert_eq!(repeats_a_key(json), expected, "{json}");
+        }
+    }
+}

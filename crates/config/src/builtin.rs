@@ -7,6 +7,7 @@ use pegboard_model::{
 };
 
 use crate::hash::config_hash;
+use crate::server::Definition;
 use crate::settings::Settings;
 
 /// A server that the program brings itself: a command with arguments, and the user's own settings.
@@ -23,24 +24,11 @@ pub fn builtin_server(
         env: BTreeMap::new(),
         cwd: None,
     };
-    ServerSpec {
-        name,
-        enabled: true,
-        timeouts: settings.timeouts(),
-        ttl: settings.ttl,
-        max_age: settings.max_age,
-        description: None,
-        category: None,
-        policy: None,
-        policies: BTreeMap::new(),
-        tools: BTreeMap::new(),
-        origin: Origin {
-            layer: Layer::Builtin,
-            file: None,
-            line: None,
-        },
-        approval: Approval::Granted,
-        hash: config_hash(&transport, key),
-        transport,
-    }
+    let hash = config_hash(&transport, key);
+    let origin = Origin {
+        layer: Layer::Builtin,
+        file: None,
+        line: None,
+    };
+    Definition::plain(transport, settings).into_spec(name, origin, Approval::Granted, hash)
 }

@@ -144,7 +144,7 @@ pub(crate) fn servers_of_environment(
                     headers: BTreeMap::new(),
                     bearer: None,
                 };
-                servers.push((name, plain_definition(transport, settings)));
+                servers.push((name, Definition::plain(transport, settings)));
             }
             NameVerdict::Corrected(_) => {}
             NameVerdict::Bad { reason, why, .. } => {
@@ -156,21 +156,6 @@ pub(crate) fn servers_of_environment(
         }
     }
     servers
-}
-
-fn plain_definition(transport: Transport, settings: &Settings) -> Definition {
-    Definition {
-        transport,
-        enabled: true,
-        timeouts: settings.timeouts(),
-        ttl: settings.ttl,
-        max_age: settings.max_age,
-        description: None,
-        category: None,
-        policy: None,
-        policies: BTreeMap::new(),
-        tools: BTreeMap::new(),
-    }
 }
 
 /// A variable's value under the variable's name, so that only the name is ever shown.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pegboard_model::{Policy, Reason, Timeouts, ToolOverride, Transport};
+use pegboard_model::{
+    Approval, ConfigHash, Origin, Policy, Reason, ServerName, ServerSpec, Timeouts, ToolOverride,
+    Transport,
+};
 
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
@@ -49,6 +52,50 @@ pub(crate) struct Definition {
     pub(crate) policy: Option<Policy>,
     pub(crate) policies: BTreeMap<String, Policy>,
     pub(crate) tools: BTreeMap<String, ToolOverride>,
+}
+
+impl Definition {
+    /// A definition that says nothing but how the server is reached.
+    pub(crate) fn plain(transport: Transport, settings: &Settings) -> Self {
+        Self {
+            transport,
+            enabled: true,
+            timeouts: settings.timeouts(),
+            ttl: settings.ttl,
+            max_age: settings.max_age,
+            description: None,
+            category: None,
+            policy: None,
+            policies: BTreeMap::new(),
+            tools: BTreeMap::new(),
+        }
+    }
+
+    /// The server itself: who it is, where it comes from and whether it may run.
+    pub(crate) fn into_spec(
+        self,
+        name: ServerName,
+        origin: Origin,
+        approval: Approval,
+        hash: ConfigHash,
+    ) -> ServerSpec {
+        ServerSpec {
+            name,
+            transport: self.transport,
+            enabled: self.enabled,
+            timeouts: self.timeouts,
+            ttl: self.ttl,
+            max_age: self.max_age,
+            description: self.description,
+            category: self.category,
+            policy: self.policy,
+            policies: self.policies,
+            tools: self.tools,
+            origin,
+            approval,
+            hash,
+        }
+    }
 }
 
 /// Reads a server's table. `None` when something in it is wrong; `typed` then says what.

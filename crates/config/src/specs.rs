@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{
-    Approval, HashKey, Layer, Origin, Reason, ServerName, ServerSpec, Template, Transport,
-};
+use pegboard_model::{Approval, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
 
 use crate::agreements::Agreements;
 use crate::environment::Paths;
@@ -76,22 +74,7 @@ pub(crate) fn finish(
             }
             loaded.problems.push(advice);
         }
-        let spec = ServerSpec {
-            name: parsed.clone(),
-            transport: definition.transport,
-            enabled: definition.enabled,
-            timeouts: definition.timeouts,
-            ttl: definition.ttl,
-            max_age: definition.max_age,
-            description: definition.description,
-            category: definition.category,
-            policy: definition.policy,
-            policies: definition.policies,
-            tools: definition.tools,
-            origin,
-            approval,
-            hash,
-        };
+        let spec = definition.into_spec(parsed.clone(), origin, approval, hash);
         loaded.servers.insert(parsed, spec);
     }
 }

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, event_names, spec, wait_for};
-use pegboard_hub::{HubSettings, RefreshOnStart, Source, StaleRefresh, Which};
+use pegboard_hub::{HubSettings, RefreshOnStart, Source, Which};
 use pegboard_model::{DiscoveryStatus, EventKind, Reason};
 use pegboard_testkit::{server, tool_json, wait_until, with_env};
 
@@ -510,11 +510,7 @@ async fn r_store_01_k09_a_clock_that_jumps_starts_no_storm_and_leaves_nothing_fo
 
 #[tokio::test]
 async fn the_strict_rule_refreshes_before_it_answers() {
-    let settings = HubSettings {
-        stale_refresh: StaleRefresh::Always,
-        ..HubSettings::default()
-    };
-    let bench = Bench::with(vec![spec("a")], settings).await;
+    let bench = Bench::strict("a").await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
     bench.servers.tools("a", &["one", "two"]);

@@ -16,9 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, Servers, spec, wait_for};
-use pegboard_hub::{
-    Approver, Ask, CallRequest, Hub, HubSettings, SessionId, StaleRefresh, Verdict, Which,
-};
+use pegboard_hub::{Approver, Ask, CallRequest, Hub, HubSettings, SessionId, Verdict, Which};
 use pegboard_model::{DiscoveryStatus, Era, ErrorClass, EventKind, Policy, Reason, ToolResult};
 use pegboard_store::{MemoryStore, Store};
 use pegboard_testkit::{FakeClock, server, wait_until, with_env};
@@ -251,11 +249,7 @@ async fn a_crash_that_a_call_notices_is_told_and_counts_as_a_failure() {
 
 #[tokio::test]
 async fn r_disc_04_a_server_left_alone_keeps_the_error_of_its_last_real_try() {
-    let settings = HubSettings {
-        stale_refresh: StaleRefresh::Always,
-        ..HubSettings::default()
-    };
-    let bench = Bench::with(vec![spec("a")], settings).await;
+    let bench = Bench::strict("a").await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
     bench
@@ -389,11 +383,7 @@ async fn r_store_04_what_was_forgotten_during_a_discovery_does_not_come_back_by_
 
 #[tokio::test]
 async fn a_remembered_era_is_doubted_at_once_also_after_an_earlier_failure() {
-    let settings = HubSettings {
-        stale_refresh: StaleRefresh::Always,
-        ..HubSettings::default()
-    };
-    let bench = Bench::with(vec![spec("a")], settings).await;
+    let bench = Bench::strict("a").await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
     bench

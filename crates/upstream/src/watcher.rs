@@ -1,8 +1,8 @@
 //! A small process beside Pegboard that ends its servers when Pegboard is killed.
 //!
 //! The parent-death signal does the same for a server's first process, but it can only be asked for
-//! between `fork` and `exec`, and `fork` copies the page tables of a program that holds a whole catalog:
-//! 50 starts take about 150 ms with it and 45 ms without. A program that can run itself as a watcher is
+//! between `fork` and `exec`, and `fork` copies the page tables of a program that holds a whole catalog,
+//! which `benches/run refresh-all` shows. A program that can run itself as a watcher is
 //! therefore better off; one that embeds Pegboard as a library keeps the signal.
 
 use std::io::Read;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Approver, Hub, HubSettings, NobodyToAsk, Parts};
+use pegboard_hub::{Approver, Hub, HubSettings, NobodyToAsk, Parts, StaleRefresh};
 use pegboard_model::{
     Clock, Era, Event, EventKind, Limits, Reason, ServerName, ServerSpec, ToolError, ToolResult,
 };
@@ -299,6 +299,15 @@ impl Bench {
             HubSettings::default(),
         )
         .await
+    }
+
+    /// A hub that asks first when a list is past its time.
+    pub(crate) async fn strict(name: &str) -> Self {
+        let settings = HubSettings {
+            stale_refresh: StaleRefresh::Always,
+            ..HubSettings::default()
+        };
+        Self::with(vec![spec(name)], settings).await
     }
 
     pub(crate) async fn over(

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::Home;
 
-const ROUNDS: u64 = 24;
+const ROUNDS: u64 = 200;
 const SERVERS: [&str; 2] = ["one", "two"];
 const TOOLS: usize = 60;
 

@@ -23,6 +23,8 @@ pub struct ServerEntry {
     /// Whether its tools are older than they should be; set by whoever knows the time.
     pub stale: bool,
     listed: Arc<[ListedTool]>,
+    /// Positions in `listed`, sorted by the server's own names; made at the first look for one.
+    by_name: Arc<OnceLock<Box<[usize]>>>,
     search_texts: Arc<OnceLock<Vec<SearchText>>>,
 }
 
@@ -47,6 +49,7 @@ impl ServerEntry {
             discovering: false,
             stale: false,
             listed,
+            by_name: Arc::default(),
             search_texts: Arc::default(),
         }
     }
@@ -96,10 +99,44 @@ impl ServerEntry {
 
     /// Every tool that is known, offered or not, sorted by exposed name.
     pub fn all_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
-        self.listed.iter().filter_map(move |listed| {
-            let tool = self.record.tools.get(listed.at)?;
-            Some(ToolView::of_server(self, tool, listed))
-        })
+        self.listed
+            .iter()
+            .filter_map(move |listed| self.viewed(listed))
+    }
+
+    /// The tool that the server itself knows by this name, offered or not.
+    pub(crate) fn named(self: &Arc<Self>, name: &str) -> Option<ToolView<'_>> {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut positions: Box<[usize]> = (0..self.listed.len()).collect();
+            positions.sort_by_key(|at| self.name_at(*at));
+            positions
+        });
+        // The first of several, as a list would give it.
+        let at = by_name.partition_point(|at| self.name_at(*at) < Some(name));
+        let listed = self.listed.get(*by_name.get(at)?)?;
+        self.viewed(listed).filter(|view| view.name() == name)
+    }
+
+    /// The tool that models know by this name, offered or not.
+    pub(crate) fn exposed_as(self: &Arc<Self>, exposed: &str) -> Option<ToolView<'_>> {
+        let at = self
+            .listed
+            .binary_search_by(|listed| {
+                let tool = self.record.tools.get(listed.at);
+                tool.map(|tool| tool.exposed.as_str()).cmp(&Some(exposed))
+            })
+            .ok()?;
+        self.viewed(self.listed.get(at)?)
+    }
+
+    fn viewed<'a>(self: &'a Arc<Self>, listed: &'a ListedTool) -> Option<ToolView<'a>> {
+        let tool = self.record.tools.get(listed.at)?;
+        Some(ToolView::of_server(self, tool, listed))
+    }
+
+    fn name_at(&self, listed: usize) -> Option<&str> {
+        let tool = self.record.tools.get(self.listed.get(listed)?.at)?;
+        Some(&tool.name)
     }
 
     /// What the user says of one tool, by its own name.

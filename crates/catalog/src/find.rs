@@ -23,6 +23,9 @@ impl Catalog {
         if let Some(tool) = self.static_tool(written) {
             return Ok(ToolView::of_host(tool));
         }
+        if let Some(view) = self.exactly(written) {
+            return Ok(view);
+        }
         match ToolRef::parse(written) {
             None => Err(ToolError::new(
                 Reason::ToolNameInvalid,
@@ -40,24 +43,34 @@ impl Catalog {
         }
     }
 
+    /// The usual case, found without a copy of anything: an offered tool, written as it is listed or as
+    /// `server/tool`. No server's name holds a separator, so the first one decides.
+    fn exactly(&self, written: &str) -> Option<ToolView<'_>> {
+        let view = match written.split_once('/') {
+            Some((server, tool)) if !server.contains(SEPARATOR) => {
+                self.server_named(server)?.named(tool)?
+            }
+            _ => {
+                let (server, _) = written.split_once(SEPARATOR)?;
+                self.server_named(server)?.exposed_as(written)?
+            }
+        };
+        let hidden = self.static_tool(view.exposed().as_str()).is_some();
+        (view.enabled() && !hidden).then_some(view)
+    }
+
     fn find_at<'a>(
         &'a self,
         entry: &'a Arc<ServerEntry>,
         tool: &str,
         written: &str,
     ) -> ToolResult<ToolView<'a>> {
-        let alias = format!("{}{SEPARATOR}{tool}", entry.name());
-        let found = entry
-            .all_tools()
-            .find(|view| view.name() == tool)
-            .or_else(|| {
-                entry
-                    .all_tools()
-                    .find(|view| view.exposed().as_str() == alias)
-            });
         if let Some(refusal) = refusal(entry) {
             return Err(refusal);
         }
+        let found = entry
+            .named(tool)
+            .or_else(|| entry.exposed_as(&format!("{}{SEPARATOR}{tool}", entry.name())));
         match found {
             Some(view) => self.offered(view),
             None => Err(self.unknown_tool(entry, tool, written)),
@@ -65,10 +78,13 @@ impl Catalog {
     }
 
     fn find_bare(&self, name: &str) -> ToolResult<ToolView<'_>> {
-        let named: Vec<ToolView<'_>> = self
-            .all_tools()
-            .filter(|view| view.name() == name)
+        // One of the host program's tools of this name was found before.
+        let mut named: Vec<ToolView<'_>> = self
+            .servers()
+            .filter_map(|entry| entry.named(name))
+            .filter(|view| self.static_tool(view.exposed().as_str()).is_none())
             .collect();
+        named.sort_by_key(|view| view.exposed());
         let offered: Vec<ToolView<'_>> = named.iter().copied().filter(ToolView::enabled).collect();
         match (offered.as_slice(), named.as_slice()) {
             ([one], _) => Ok(*one),
@@ -163,7 +179,7 @@ impl Catalog {
 }
 
 /// Why nothing of a server is offered, when that is so.
-fn refusal(entry: &ServerEntry) -> Option<ToolError> {
+pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
     let server = entry.name();
     let (reason, message) = match entry.spec.approval {
         Approval::Pending => (

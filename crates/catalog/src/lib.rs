@@ -11,6 +11,7 @@
     reason = "errors are rare and read by people; boxing each would help nobody"
 )]
 
+pub mod brief;
 mod conflict;
 mod delta;
 mod describe;
@@ -21,6 +22,7 @@ mod find;
 mod flatten;
 mod listing;
 mod near;
+mod offers;
 mod parameters;
 mod related;
 mod sample;
@@ -30,15 +32,20 @@ mod snapshot;
 mod static_tool;
 mod statistics;
 mod topic;
+mod uri_template;
 mod view;
 mod words;
 
+pub use brief::{
+    Detail, ListRequest, context_summary, describe_text, list_json, list_text, search_text,
+};
 pub use conflict::Conflict;
 pub use delta::{ChangedTool, Delta};
 pub use describe::{Description, describe};
 pub use entry::ServerEntry;
 pub use example::generate_example;
 pub use listing::{ListingFilter, write_listing};
+pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
 pub use search::Hit;
 pub use snapshot::Catalog;

@@ -12,14 +12,11 @@ const ALIKE: f64 = 0.6;
 impl Catalog {
     /// The exposed names of tools nearest to a name that is not one, the nearest first.
     pub fn near_tools(&self, wrong: &str) -> Vec<String> {
-        let wrong = folded(wrong);
-        let bare = bare(&wrong).to_owned();
-        nearest(self.tools().map(|view| {
-            let name = view.exposed().as_str();
-            let likeness =
-                likeness(&wrong, &folded(name)).max(likeness(&bare, &folded(view.name())));
-            (likeness, name)
-        }))
+        let names = self.tools();
+        nearest_to(
+            wrong,
+            names.map(|view| (view.exposed().as_str(), view.name())),
+        )
     }
 
     /// The names of servers nearest to a name that is not one, the nearest first.
@@ -32,13 +29,30 @@ impl Catalog {
     }
 }
 
-fn nearest<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> Vec<String> {
-    let mut alike: Vec<(f64, &str)> = names.filter(|(likeness, _)| *likeness >= ALIKE).collect();
-    alike.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+/// The exposed names nearest to a name that is not one, the nearest first; each comes with its server's own
+/// name for it.
+pub(crate) fn nearest_to<'a, N: Into<String> + AsRef<str>>(
+    wrong: &str,
+    names: impl Iterator<Item = (N, &'a str)>,
+) -> Vec<String> {
+    let wrong = folded(wrong);
+    let bare = bare(&wrong).to_owned();
+    nearest(names.map(|(exposed, own)| {
+        let whole = likeness(&wrong, &folded(exposed.as_ref()));
+        (whole.max(likeness(&bare, &folded(own))), exposed)
+    }))
+}
+
+fn nearest<N: Into<String> + AsRef<str>>(names: impl Iterator<Item = (f64, N)>) -> Vec<String> {
+    let mut alike: Vec<(f64, N)> = names.filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    alike.sort_by(|one, other| {
+        let by_name = || one.1.as_ref().cmp(other.1.as_ref());
+        other.0.total_cmp(&one.0).then_with(by_name)
+    });
     alike
         .into_iter()
         .take(NEAREST)
-        .map(|(_, name)| name.to_owned())
+        .map(|(_, name)| name.into())
         .collect()
 }
 

@@ -84,6 +84,16 @@ impl Catalog {
         )
     }
 
+    /// The same catalog with only the servers that `keep` names; static tools stay.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(&ServerName) -> bool) -> Self {
+        let kept = self.servers.iter().filter(|entry| keep(entry.name()));
+        Self {
+            servers: kept.cloned().collect(),
+            statics: self.statics.clone(),
+        }
+    }
+
     /// A catalog with one more tool of the host program. Its name must be free among static tools; a
     /// server's tool of the same name gives way.
     pub fn with_static(&self, tool: StaticTool) -> Result<Self, ToolError> {
@@ -112,9 +122,14 @@ impl Catalog {
 
     /// What is known of a server.
     pub fn server(&self, name: &ServerName) -> Option<&Arc<ServerEntry>> {
+        self.server_named(name.as_str())
+    }
+
+    /// The same by a text that may be no server's name at all.
+    pub(crate) fn server_named(&self, name: &str) -> Option<&Arc<ServerEntry>> {
         let at = self
             .servers
-            .binary_search_by(|held| held.name().cmp(name))
+            .binary_search_by(|held| held.name().as_str().cmp(name))
             .ok()?;
         self.servers.get(at)
     }
@@ -170,8 +185,8 @@ impl Catalog {
     pub fn conflicts(&self) -> Vec<Conflict> {
         let hidden = self.statics.keys().filter_map(|name| {
             let (server, _) = name.as_str().split_once(SEPARATOR)?;
-            let entry = self.server(&ServerName::parse(server).ok()?)?;
-            let view = entry.all_tools().find(|view| view.exposed() == name)?;
+            let entry = self.server_named(server)?;
+            let view = entry.exposed_as(name.as_str())?;
             let (name, server) = (name.to_string(), entry.name().clone());
             Some(Conflict {
                 name,

@@ -30,15 +30,16 @@ pub struct Explained {
     pub note: Option<String>,
 }
 
-/// Adds a row for each value under a key of a server.
+/// Adds a row for each value under a key of a server or a profile; `root` is the table of all of them.
 pub(crate) fn explain_entry(
     rows: &mut Vec<Explained>,
+    root: &str,
     key: String,
     entry: &Entry,
     source: &SourceText,
     layer: Layer,
 ) {
-    let showing = showing("servers", &entry.key);
+    let showing = showing(root, &entry.key);
     let mut push = |key: String, value: String, at: usize| {
         let line = Some(source.line_of(at));
         rows.push(Explained {

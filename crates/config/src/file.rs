@@ -12,7 +12,7 @@ use crate::text::SourceText;
 use crate::typed::{Typed, duplicates};
 
 /// The keys at the top of a file.
-const ROOT_KEYS: &[&str] = &["mcpServers", "servers", "settings"];
+const ROOT_KEYS: &[&str] = &["mcpServers", "profiles", "servers", "settings"];
 
 /// A config file that was read.
 #[derive(Debug)]
@@ -147,12 +147,9 @@ impl ConfigFile {
         }
     }
 
-    /// The `settings` of the file, when they may be used.
-    pub(crate) fn settings(&self) -> Option<&Entry> {
-        let mut found = self
-            .root_entries()
-            .iter()
-            .filter(|entry| entry.key == "settings");
+    /// The table under a key at the top of the file, when it may be used.
+    pub(crate) fn table(&self, key: &str) -> Option<&Entry> {
+        let mut found = self.root_entries().iter().filter(|entry| entry.key == key);
         let first = found.next()?;
         (found.next().is_none() && self.refused.is_none()).then_some(first)
     }

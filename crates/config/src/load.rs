@@ -13,6 +13,7 @@ use crate::layers::read_files;
 use crate::merge::{apply_environment, merge_servers};
 use crate::node::Entry;
 use crate::problem::{Problem, Severity};
+use crate::profile::{Profile, read_profiles};
 use crate::settings::Settings;
 use crate::specs::finish;
 use crate::template::Values;
@@ -50,6 +51,8 @@ pub struct Loaded {
     pub broken: BTreeMap<String, Vec<usize>>,
     /// What holds for all servers.
     pub settings: Settings,
+    /// What clients get to see, by the profile's name.
+    pub profiles: BTreeMap<String, Profile>,
     /// Everything that is wrong, in the order it was met.
     pub problems: Vec<Problem>,
     /// The files that were looked for.
@@ -134,13 +137,14 @@ pub fn load(
     let mut merged = merge_servers(&files, &values, &mut loaded);
     apply_environment(&mut merged, env, &mut loaded);
     finish(merged, &files, paths, key, &mut loaded);
+    read_profiles(&files, &values, &mut loaded);
     loaded
 }
 
 fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
     let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
-        let Some(entry) = file.settings() else {
+        let Some(entry) = file.table("settings") else {
             continue;
         };
         let mut typed = file.typed(None, values);

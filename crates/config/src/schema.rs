@@ -15,7 +15,13 @@ pub fn schema() -> Value {
                 "$ref": "#/$defs/foreign_servers",
                 "description": "The same under the name that other clients use; names may have other forms here."
             },
-            "settings": { "$ref": "#/$defs/settings" }
+            "settings": { "$ref": "#/$defs/settings" },
+            "profiles": {
+                "type": "object",
+                "description": "What clients get to see, by the profile's name; `default` is for clients that name none.",
+                "propertyNames": { "pattern": "^[a-z0-9_-]{1,32}$" },
+                "additionalProperties": { "$ref": "#/$defs/profile" }
+            }
         },
         "additionalProperties": false,
         "$defs": {
@@ -28,6 +34,7 @@ pub fn schema() -> Value {
             "foreign_servers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/server" } },
             "server": server(),
             "settings": settings(),
+            "profile": profile(),
             "tool": tool(),
             "duration": {
                 "description": "A time as `30s`, `5m`, `24h`, `500ms`, `1h30m`, or a whole number of seconds.",
@@ -115,7 +122,26 @@ fn settings() -> Value {
             "discovery_timeout": duration("`discovery_timeout` of servers that do not say."),
             "connect_timeout": duration("`connect_timeout` of servers that do not say."),
             "call_timeout": duration("`call_timeout` of servers that do not say."),
-            "idle_timeout": duration("`idle_timeout` of servers that do not say.")
+            "idle_timeout": duration("`idle_timeout` of servers that do not say."),
+            "essential": { "type": "array", "items": { "type": "string" }, "description": "Patterns of the tools that the summary for models names first." },
+            "result_tokens": { "type": "integer", "minimum": 1, "description": "Results of more tokens are given in parts; 25000 when not given." },
+            "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "The port of the HTTP face; 7340, or a free one, when not given." },
+            "listen": { "type": "string", "description": "The address of the HTTP face; 127.0.0.1 when not given." },
+            "allow_hosts": { "type": "array", "items": { "type": "string" }, "description": "More names by which clients may reach the HTTP face." },
+            "allow_origins": { "type": "array", "items": { "type": "string" }, "description": "Origins whose pages may speak to the HTTP face." }
+        },
+        "additionalProperties": false
+    })
+}
+
+fn profile() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "servers": { "type": "array", "items": { "type": "string" }, "description": "Names of servers, `*` for any part; all when not given." },
+            "pinned": { "type": "array", "items": { "type": "string", "pattern": "^[^/]+/.+$" }, "description": "Tools that are listed in any mode, as `server/tool`; `*` for any part." },
+            "mode": { "enum": ["lazy", "direct", "both"], "description": "`lazy` lists the meta tools and what is pinned, `direct` every tool, `both` all of them." },
+            "prefix": { "type": "boolean", "description": "Whether names carry their server; only a profile of one server may go without." }
         },
         "additionalProperties": false
     })
@@ -141,13 +167,18 @@ fn tool() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::PROFILE_KEYS;
     use crate::server::SERVER_KEYS;
     use crate::settings::SETTING_KEYS;
 
     #[test]
     fn r_cfg_02_the_schema_has_every_key_that_is_read() {
         let schema = schema();
-        for (table, keys) in [("server", SERVER_KEYS), ("settings", SETTING_KEYS)] {
+        for (table, keys) in [
+            ("server", SERVER_KEYS),
+            ("settings", SETTING_KEYS),
+            ("profile", PROFILE_KEYS),
+        ] {
             for key in keys {
                 assert!(
                     schema["$defs"][table]["properties"].get(key).is_some(),

@@ -3,6 +3,7 @@
 use pegboard_model::{has_url_secret, secret_arguments};
 
 use crate::node::{Entry, Node, Value};
+use crate::profile::PROFILE_KEYS;
 use crate::server::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::text::Format;
@@ -25,6 +26,7 @@ pub(crate) enum Showing {
 pub(crate) fn showing(root: &str, key: &str) -> Showing {
     match (root, key) {
         ("settings", key) if SETTING_KEYS.contains(&key) => Showing::Open,
+        ("profiles", key) if PROFILE_KEYS.contains(&key) => Showing::Open,
         ("servers" | "mcpServers", key) => match key {
             "command" | "args" => Showing::Arguments,
             "url" | "serverUrl" | "httpUrl" => Showing::Address,

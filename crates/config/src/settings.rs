@@ -1,5 +1,6 @@
 //! The `[settings]` table: what holds for all servers.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use pegboard_model::{Layer, Reason, Timeouts};
@@ -12,17 +13,29 @@ use crate::typed::{Typed, duplicates};
 /// Most discoveries that may run side by side.
 const MOST_DISCOVERIES: usize = 1024;
 
+/// Most tokens of a result that may be given at once.
+const MOST_RESULT_TOKENS: usize = 10_000_000;
+
+/// The port of the HTTP face when none is given.
+pub const DEFAULT_PORT: u16 = 7340;
+
 /// The keys of `[settings]`.
 pub(crate) const SETTING_KEYS: &[&str] = &[
+    "allow_hosts",
+    "allow_origins",
     "answer_deadline",
     "call_timeout",
     "concurrent_discoveries",
     "connect_timeout",
     "discovery_timeout",
     "env_allow",
+    "essential",
     "idle_timeout",
+    "listen",
     "max_age",
+    "port",
     "refresh_on_start",
+    "result_tokens",
     "stale_refresh",
     "ttl",
 ];
@@ -76,6 +89,18 @@ pub struct Settings {
     pub call_timeout: Duration,
     /// `idle_timeout` for servers that do not say.
     pub idle_timeout: Duration,
+    /// Patterns of the tools that a summary for models names first; empty means the usual ones.
+    pub essential: Vec<String>,
+    /// Results of more tokens are given to models in parts.
+    pub result_tokens: usize,
+    /// The port of the HTTP face, when one was given: then no other will do.
+    pub port: Option<u16>,
+    /// The address of the HTTP face.
+    pub listen: IpAddr,
+    /// More names by which clients may reach the HTTP face.
+    pub allow_hosts: Vec<String>,
+    /// Origins whose pages may speak to the HTTP face.
+    pub allow_origins: Vec<String>,
 }
 
 impl Default for Settings {
@@ -93,6 +118,12 @@ impl Default for Settings {
             connect_timeout: timeouts.connect,
             call_timeout: timeouts.call,
             idle_timeout: timeouts.idle,
+            essential: Vec::new(),
+            result_tokens: 25_000,
+            port: None,
+            listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            allow_hosts: Vec::new(),
+            allow_origins: Vec::new(),
         }
     }
 }
@@ -116,7 +147,10 @@ impl Settings {
                 .and_then(|v| v.as_str().map(str::to_owned))
                 .unwrap_or_default()
         };
+        let list = |texts: &[String]| format!("[{}]", texts.join(", "));
         vec![
+            ("allow_hosts", list(&self.allow_hosts)),
+            ("allow_origins", list(&self.allow_origins)),
             ("answer_deadline", shown_duration(self.answer_deadline)),
             ("call_timeout", shown_duration(self.call_timeout)),
             (
@@ -125,13 +159,17 @@ impl Settings {
             ),
             ("connect_timeout", shown_duration(self.connect_timeout)),
             ("discovery_timeout", shown_duration(self.discovery_timeout)),
-            ("env_allow", format!("[{}]", self.env_allow.join(", "))),
+            ("env_allow", list(&self.env_allow)),
+            ("essential", list(&self.essential)),
             ("idle_timeout", shown_duration(self.idle_timeout)),
+            ("listen", self.listen.to_string()),
             ("max_age", shown_duration(self.max_age)),
+            ("port", self.port.unwrap_or(DEFAULT_PORT).to_string()),
             (
                 "refresh_on_start",
                 word(serde_json::to_value(self.refresh_on_start)),
             ),
+            ("result_tokens", self.result_tokens.to_string()),
             (
                 "stale_refresh",
                 word(serde_json::to_value(self.stale_refresh)),
@@ -189,15 +227,26 @@ impl Settings {
             "call_timeout" => self.call_timeout = typed.duration(entry, false)?,
             "idle_timeout" => self.idle_timeout = typed.duration(entry, true)?,
             "env_allow" if layer == Layer::Project => {
-                typed.report(
-                    Severity::Warning,
-                    Reason::ConfigInvalid,
-                    entry.key_start,
-                    "a project file cannot let servers see more variables; `env_allow` is ignored here",
-                    "name the variables in your own config file, or in `env` of the server",
-                );
+                let why = "a project file cannot let servers see more variables";
+                let help = "name the variables in your own config file, or in `env` of the server";
+                not_of_projects(entry, typed, why, help);
                 return None;
             }
+            "listen" | "allow_hosts" | "allow_origins" if layer == Layer::Project => {
+                let why = "a project file cannot say who may reach Pegboard";
+                let help = "write it into your own config file, if you mean it";
+                not_of_projects(entry, typed, why, help);
+                return None;
+            }
+            "essential" => self.essential = typed.texts(entry)?,
+            "result_tokens" => self.result_tokens = typed.count(entry, MOST_RESULT_TOKENS)?,
+            "port" => {
+                let port = typed.count(entry, usize::from(u16::MAX))?;
+                self.port = u16::try_from(port).ok();
+            }
+            "listen" => self.listen = address(entry, typed)?,
+            "allow_hosts" => self.allow_hosts = host_names(entry, typed)?,
+            "allow_origins" => self.allow_origins = origins(entry, typed)?,
             "env_allow" => self.env_allow = variable_names(entry, typed)?,
             _ => {
                 typed.unknown_key(entry, "`settings`", SETTING_KEYS);
@@ -208,21 +257,76 @@ impl Settings {
     }
 }
 
+/// Tells that a key of a project's file has no effect.
+fn not_of_projects(entry: &Entry, typed: &mut Typed<'_>, why: &str, help: &str) {
+    typed.report(
+        Severity::Warning,
+        Reason::ConfigInvalid,
+        entry.key_start,
+        format!("{why}; `{}` is ignored here", entry.key),
+        help,
+    );
+}
+
 fn variable_names(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
-    let names = typed.texts(entry)?;
-    let wrong = names
-        .iter()
-        .position(|name| name.is_empty() || name.contains(['=', '\0', '$', ' ']));
+    let good = |name: &str| !name.is_empty() && !name.contains(['=', '\0', '$', ' ']);
+    checked_texts(entry, typed, good, "names of variables", "HTTPS_PROXY")
+}
+
+fn host_names(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
+    let good = |name: &str| {
+        let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
+        !name.is_empty() && name.bytes().all(of_host)
+    };
+    let wanted = "names of hosts, each alone or with a port";
+    checked_texts(entry, typed, good, wanted, "box.lan")
+}
+
+fn origins(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
+    let good = |origin: &str| {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        let host = host.map(|host| host.strip_suffix('/').unwrap_or(host));
+        host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' ', '?', '#']))
+    };
+    let wanted = "origins, without a path and without `*`";
+    checked_texts(entry, typed, good, wanted, "https://app.example.com")
+}
+
+fn checked_texts(
+    entry: &Entry,
+    typed: &mut Typed<'_>,
+    good: impl Fn(&str) -> bool,
+    wanted: &str,
+    example: &str,
+) -> Option<Vec<String>> {
+    let texts = typed.texts(entry)?;
+    let wrong = texts.iter().position(|text| !good(text));
     if let (Some(wrong), Value::List(items)) = (wrong, &entry.node.value) {
         let at = items.get(wrong).map_or(entry.node.start, |item| item.start);
         typed.invalid(
             at,
-            "`env_allow` must hold names of variables",
-            "write for example `[\"HTTPS_PROXY\"]`",
+            format!("`{}` must hold {wanted}", entry.key),
+            format!("write for example `[\"{example}\"]`"),
         );
         return None;
     }
-    Some(names)
+    Some(texts)
+}
+
+fn address(entry: &Entry, typed: &mut Typed<'_>) -> Option<IpAddr> {
+    let text = typed.text(entry)?;
+    let parsed = match text.as_str() {
+        "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        text => text.trim_matches(['[', ']']).parse().ok(),
+    };
+    if parsed.is_none() {
+        typed.invalid(
+            entry.node.start,
+            "`listen` must be an address of this machine",
+            "write `127.0.0.1` for this machine alone, or `0.0.0.0` for everybody who can reach it",
+        );
+    }
+    parsed
 }
 
 /// A duration as it would be written.

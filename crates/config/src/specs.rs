@@ -97,7 +97,7 @@ fn explain(name: &str, server: &Merged<'_>, values: &mut Vec<Explained>) {
     if let Some((file, _, entry)) = server.place {
         for inner in entry.node.entries() {
             let key = ["servers.", name, ".", &shown_text(&inner.key, 60)].concat();
-            explain_entry(values, key, inner, &file.source, server.layer);
+            explain_entry(values, "servers", key, inner, &file.source, server.layer);
         }
     }
     for overlaid in &server.overlaid {

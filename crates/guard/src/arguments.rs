@@ -1,32 +1,24 @@
 //! Arguments against a tool's own schema, before a server is touched.
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{Draft, Validator};
 use pegboard_model::{Foreign, Reason, Tool, ToolError, ToolResult};
 use serde_json::Value;
 
+use crate::effort::Landmarks;
+use crate::faults::{Fault, SHOWN, explain, kind_of};
 use crate::linear::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
 use crate::{effort, signature};
 
 /// Bytes that arguments may hold in all.
 pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of a field's place that are told whole.
+const FIELD_BYTES: usize = 1_000;
 /// Mistakes that are told at once.
 const FAULTS_SHOWN: usize = 5;
-/// Characters of a schema's own words in a message.
-const SHOWN: usize = 160;
-
-/// One mistake in some arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Where it is, as a JSON pointer; empty for the arguments as a whole.
-    pub field: String,
-    /// What is wrong, to be read after the field: `is missing`.
-    pub problem: String,
-}
-
 /// A schema made ready to check arguments.
 pub struct ArgumentCheck {
     schema: Value,
+    landmarks: Landmarks,
     validator: Validator,
 }
 
@@ -67,18 +59,26 @@ impl ArgumentCheck {
                 build(&schema).ok()?
             }
         };
-        Some(Self { schema, validator })
+        Some(Self {
+            landmarks: Landmarks::of(&schema),
+            schema,
+            validator,
+        })
     }
 
     /// The first mistakes in some arguments; none when they fit, `None` when that cannot be told within
     /// a fixed effort.
     pub fn faults(&self, arguments: &Value) -> Option<Vec<Fault>> {
-        if !effort::is_bounded(&self.schema, arguments) {
+        if !effort::is_bounded(&self.schema, self.landmarks, arguments) {
             return None;
         }
         let mut faults = Vec::new();
+        // Finding out what is wrong costs far more than that nothing is.
+        if self.validator.is_valid(arguments) {
+            return Some(faults);
+        }
         for error in self.validator.iter_errors(arguments) {
-            explain(&error, &mut faults);
+            explain(&self.schema, &error, &mut faults);
             if faults.len() >= FAULTS_SHOWN {
                 break;
             }
@@ -140,7 +140,10 @@ pub fn check_prepared(
         told.join("; "),
         signature(),
     );
-    let field = first.field.clone();
+    let field = match first.field.len() {
+        ..=FIELD_BYTES => first.field.clone(),
+        _ => Foreign::new(&first.field).shortened(SHOWN).to_string(),
+    };
     Err(ToolError::new(Reason::ArgsInvalid, message)
         .at_tool(exposed)
         .at_field(field))
@@ -155,73 +158,6 @@ fn draft_of(dialect: &str) -> Draft {
     ];
     let known = drafts.into_iter().find(|(name, _)| dialect.contains(name));
     known.map_or(Draft::Draft202012, |(_, draft)| draft)
-}
-
-/// Puts a validator's error into words that never repeat the caller's values.
-fn explain(error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
-    let place = error.instance_path().to_string();
-    let child = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-    let mut tell = |field: String, problem: String| faults.push(Fault { field, problem });
-    match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            tell(
-                child(property.as_str().unwrap_or_default()),
-                "is missing".to_owned(),
-            );
-        }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            unexpected
-                .iter()
-                .for_each(|name| tell(child(name), "is not known".to_owned()));
-        }
-        ValidationErrorKind::Type { kind } => {
-            let wanted = match kind {
-                TypeKind::Single(one) => one.to_string(),
-                TypeKind::Multiple(several) => {
-                    let several: Vec<String> =
-                        several.iter().map(|kind| kind.to_string()).collect();
-                    several.join(" or ")
-                }
-            };
-            tell(
-                place,
-                format!("must be {wanted}, not {}", kind_of(error.instance())),
-            );
-        }
-        ValidationErrorKind::Enum { options } => {
-            let written = options.to_string();
-            let shown = Foreign::new(&written).shortened(SHOWN).to_string();
-            let count = options.as_array().map_or(0, Vec::len);
-            let total = if written.chars().count() > SHOWN {
-                format!(" ({count} in all)")
-            } else {
-                String::new()
-            };
-            tell(place, format!("must be one of {shown}{total}"));
-        }
-        // A pattern that gave up has not decided anything.
-        ValidationErrorKind::RegexEngineFailure { .. } => {}
-        _ => {
-            let words = error.masked_with("it").to_string();
-            tell(
-                place,
-                format!("is wrong: {}", Foreign::new(&words).shortened(SHOWN)),
-            );
-        }
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// About the bytes that a value takes as JSON; the nesting is bounded by the parser that made it.

@@ -25,17 +25,36 @@ const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 const EACH_ITEM: &[&str] = &["items", "additionalItems", "contains", "unevaluatedItems"];
 const EACH_PROPERTY: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
+/// What is looked for once in a schema, and not again for each call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Landmarks {
+    embedded_document: bool,
+    anchors: bool,
+}
+
+impl Landmarks {
+    pub(crate) fn of(root: &Value) -> Self {
+        Self {
+            embedded_document: has_embedded_document(root),
+            anchors: !anchors(root).is_empty(),
+        }
+    }
+}
+
 /// Whether a validation of these arguments ends within the steps, however the schema is built. The walk
 /// goes where the validator would go if it never stopped early, and counts.
-pub(crate) fn is_bounded(root: &Value, arguments: &Value) -> bool {
+pub(crate) fn is_bounded(root: &Value, landmarks: Landmarks, arguments: &Value) -> bool {
     // Inside a part with an identifier of its own, references start from that part. No real tool has
     // one, so such schemas are simply left to the server.
-    if has_embedded_document(root) {
+    if landmarks.embedded_document {
         return false;
     }
     let mut walk = Walk {
         root,
-        anchors: anchors(root),
+        anchors: match landmarks.anchors {
+            true => anchors(root),
+            false => HashMap::new(),
+        },
         steps: STEPS,
     };
     walk.apply(root, arguments, DEPTH).is_some()
@@ -188,6 +207,10 @@ fn anchors(root: &Value) -> HashMap<&str, &Value> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn is_bounded(root: &Value, arguments: &Value) -> bool {
+        super::is_bounded(root, Landmarks::of(root), arguments)
+    }
 
     #[test]
     fn ordinary_and_recursive_schemas_are_bounded() {

@@ -2,7 +2,7 @@
 
 /// Whether a pattern matches a whole name. Linear in time for each star: only the last star is ever
 /// tried again, so hostile patterns and names cost no more than their product.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut read) = (0, 0);

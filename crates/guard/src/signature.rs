@@ -3,6 +3,8 @@
 use pegboard_model::{Foreign, Tool};
 use serde_json::{Map, Value};
 
+use crate::faults::kind_of;
+
 /// Arguments that are shown; the rest is counted.
 const SHOWN_ARGUMENTS: usize = 24;
 /// References, alternatives and lists that are looked through to find a type. It also ends cycles.
@@ -125,17 +127,5 @@ fn named(root: &Value, map: &Map<String, Value>, kind: &str, depth: usize) -> St
 fn add(words: &mut Vec<String>, word: String) {
     if !words.contains(&word) {
         words.push(word);
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

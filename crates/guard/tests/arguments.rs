@@ -266,3 +266,76 @@ fn signatures_show_every_argument_once() {
         "close_issue(t?: any, u?: string, v?: string|integer[])"
     );
 }
+
+#[track_caller]
+fn told(schema: Value, arguments: Value, part: &str) {
+    let error = check_arguments(&tool(&schema), &arguments).unwrap_err();
+    assert!(error.message.contains(part), "{part} in {}", error.message);
+    assert!(error.message.contains("It takes `close_issue("));
+    assert!(error.message.len() < 4_000, "{}", error.message.len());
+}
+
+#[test]
+fn r_reg_05_a_mistake_is_told_so_that_the_next_try_succeeds() {
+    let strict = json!({"type": "object", "additionalProperties": false, "required": ["repo_name"],
+        "properties": {"repo_name": {"type": "string"}, "limit": {"type": "integer"}}});
+    told(
+        strict.clone(),
+        json!({"repoName": "x"}),
+        "`/repoName` is not known; `repo_name` is",
+    );
+    told(
+        strict.clone(),
+        json!({"repo_name": "x", "zzz": 1}),
+        "`/zzz` is not known.",
+    );
+    told(
+        strict,
+        json!({"repo_name": "x", "limit": "5"}),
+        "`/limit` must be integer, not string; give the value itself, not a text that holds it",
+    );
+    let open = json!({"type": "object", "required": ["query"],
+        "properties": {"query": {"type": "string"}, "tags": {"type": "array"}}});
+    told(
+        open.clone(),
+        json!({"qurey": "x"}),
+        "`/query` is missing; `qurey` is not known",
+    );
+    told(open.clone(), json!({"tags": []}), "`/query` is missing.");
+    told(
+        open,
+        json!({"query": "x", "tags": "[\"a\"]"}),
+        "must be array, not string; give the value itself",
+    );
+    let forms = json!({"type": "object", "properties":
+        {"at": {"anyOf": [{"type": "integer"}, {"type": "string", "minLength": 5}]}}});
+    told(
+        forms,
+        json!({"at": true}),
+        "`/at` fits none of the allowed forms (integer|string)",
+    );
+}
+
+#[test]
+fn r_sec_01_hostile_names_do_not_make_a_message_long_or_deceptive() {
+    let long = "x".repeat(50_000);
+    let properties: serde_json::Map<String, Value> = (0..100)
+        .map(|n| (format!("{long}{n}\u{202e}"), json!({"type": "string"})))
+        .collect();
+    let schema = json!({"type": "object", "additionalProperties": false,
+        "required": [format!("{long}0\u{202e}")], "properties": properties});
+    let error = check_arguments(
+        &{
+            let mut small = issue_tool();
+            small.definition = json!({"name": "a", "inputSchema": schema})
+                .to_string()
+                .into();
+            small
+        },
+        &json!({format!("{long}q"): 1}),
+    )
+    .unwrap_err();
+    assert!(error.message.len() < 4_000, "{}", error.message.len());
+    assert!(!error.message.contains('\u{202e}'));
+    assert!(error.field.unwrap().len() < 1_000);
+}

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use pegboard_model::{ServerSpec, TraceId, Transport};
-use tokio::time::Instant;
+use pegboard_upstream::Announcement;
+use tokio::sync::broadcast::error::RecvError;
 
+use crate::announcing::Owed;
 use crate::discover::Insistence;
 use crate::events::new_trace;
 use crate::freshness::Freshness;
@@ -92,9 +94,10 @@ impl Inner {
         let inner = self.clone();
         // Taken before anybody else runs, so that no notice is missed.
         let mut changes = running.upstream.list_changed();
+        let mut announcements = running.upstream.announcements();
         self.tasks.spawn(async move {
             let idle = spec.timeouts.idle;
-            let mut may_change = true;
+            let (mut may_change, mut may_announce) = (true, true);
             loop {
                 let present = seat.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
                 if !present {
@@ -112,31 +115,50 @@ impl Inner {
                         }
                     }
                     changed = changes.changed(), if may_change => match changed {
-                        Ok(()) => inner.follow_change(&seat, &running, &spec),
+                        Ok(()) => inner.follow_change(&seat, &running, &spec, Owed::default()),
                         // The connection is going away; `ended` or idleness tells how.
                         Err(_) => may_change = false,
                     },
+                    told = announcements.recv(), if may_announce => {
+                        let owed = match told {
+                            Ok(Announcement::PromptsChanged) => Owed { prompts: true, resources: false },
+                            Ok(Announcement::ResourcesChanged) => Owed { prompts: false, resources: true },
+                            Ok(updated) => {
+                                inner.announce(&spec.name, updated);
+                                continue;
+                            }
+                            // Too many at once: whatever was lost, looking again finds it.
+                            Err(RecvError::Lagged(_)) => Owed { prompts: true, resources: true },
+                            Err(RecvError::Closed) => {
+                                may_announce = false;
+                                continue;
+                            }
+                        };
+                        inner.follow_change(&seat, &running, &spec, owed);
+                    }
                 }
             }
         });
     }
 
-    /// Fetches the list again because the server said it changed: at once the first time, then at most
+    /// Fetches the lists again because the server said one changed: at once for the first few, then at most
     /// once per pause, however many notices come. A server that stopped meanwhile is not started for it.
     fn follow_change(
         self: &Arc<Self>,
         seat: &Arc<Seat>,
         running: &Arc<Running>,
         spec: &Arc<ServerSpec>,
+        owed: Owed,
     ) {
         let at = {
             let mut change = lock(&seat.change);
+            change.owed.prompts |= owed.prompts;
+            change.owed.resources |= owed.resources;
             if change.scheduled {
                 return;
             }
             change.scheduled = true;
-            let pause = self.limits.list_changed_pause;
-            change.last.map_or_else(Instant::now, |last| last + pause)
+            change.next_at(self.limits.list_changed_pause)
         };
         let (inner, seat, spec) = (self.clone(), seat.clone(), spec.clone());
         let running = running.clone();
@@ -147,11 +169,14 @@ impl Inner {
             {
                 let mut change = lock(&seat.change);
                 change.scheduled = false;
-                change.last = Some(Instant::now());
+                change.fetched(inner.limits.list_changed_pause);
             }
-            let present = seat.running();
-            if present.is_some_and(|present| Arc::ptr_eq(&present, &running)) {
+            // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
+            let held = seat.hold(&spec.hash);
+            let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
+            if held.is_some() {
                 inner.fly(spec, &new_trace(), Insistence::Patient).await;
+                inner.announce_owed(&seat);
             }
         });
     }

@@ -2,26 +2,32 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use pegboard_catalog::Catalog;
-use pegboard_catalog::ServerEntry;
-use pegboard_guard::decide;
-use pegboard_model::{EventKind, Policy, Reason, ToolError, ToolRef, ToolResult, TraceId};
-use pegboard_upstream::{CallOptions, CallOutcome};
+use pegboard_catalog::{ServerEntry, ToolView};
+use pegboard_model::{Era, EventKind, Reason, Tool, ToolError, ToolResult, TraceId, Transport};
+use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, mirrored_headers};
 use serde_json::value::RawValue;
-use tokio::time::{Instant, timeout};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
 
-use crate::discover::{Insistence, from_note};
-use crate::events::new_trace;
+use crate::checks::Checked;
+use crate::discover::Insistence;
+use crate::events::{elapsed_ms, new_trace, outcome_of};
 use crate::hub::{Hub, Inner};
-use crate::refresh::{may_start, shutting_down};
+use crate::refresh::may_start;
+use crate::seat::{Hold, Seat};
 use crate::static_tools::as_result;
+
+/// A modern server's word that a header does not repeat what the body says.
+const HEADER_MISMATCH: i64 = -32020;
+/// How much longer than one silence a whole call may take, whatever progress it tells.
+const LONGEST_IN_TIMEOUTS: u32 = 10;
 
 /// Who asks: one connected client or embedding agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId(pub String);
 
 /// A wish to call a tool.
+#[derive(Clone)]
 pub struct CallRequest {
     /// Who asks.
     pub session: SessionId,
@@ -29,47 +35,25 @@ pub struct CallRequest {
     pub tool: String,
     /// The arguments, a JSON object.
     pub arguments: Box<RawValue>,
+    /// The client behind the call, as far as the server may reach it.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// Members for the request's `_meta`, for example `traceparent`.
+    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Answers to what the server asked for in an earlier round.
+    pub input: Option<Input>,
 }
 
-/// A question to a person.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// Who wants to call.
-    pub session: SessionId,
-    /// The tool's exposed name.
-    pub tool: String,
-    /// The exact arguments.
-    pub arguments: String,
-    /// The rule that asks.
-    pub rule: String,
-}
-
-/// A person's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Go on.
-    Allow,
-    /// Do not.
-    Refuse,
-    /// Nobody could be asked.
-    Nobody,
-}
-
-/// Who is asked when a policy says `ask`.
-#[async_trait]
-pub trait Approver: Send + Sync {
-    /// Puts the question.
-    async fn ask(&self, question: Ask) -> Verdict;
-}
-
-/// An approver for places where no person is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyToAsk;
-
-#[async_trait]
-impl Approver for NobodyToAsk {
-    async fn ask(&self, _question: Ask) -> Verdict {
-        Verdict::Nobody
+impl CallRequest {
+    /// A plain call.
+    pub fn new(session: SessionId, tool: impl Into<String>, arguments: Box<RawValue>) -> Self {
+        Self {
+            session,
+            tool: tool.into(),
+            arguments,
+            caller: None,
+            meta: None,
+            input: None,
+        }
     }
 }
 
@@ -79,117 +63,55 @@ impl Hub {
     pub async fn call(&self, request: CallRequest) -> ToolResult<CallOutcome> {
         let trace = new_trace();
         let started = Instant::now();
-        let (tool, result) = self.inner.route(&request, &trace).await;
-        let outcome = match &result {
-            Ok(outcome) if outcome.is_error => Reason::ToolFailed.code(),
-            Ok(_) => "ok",
-            Err(error) => error.reason.code(),
+        let catalog = self.inner.catalog.load_full();
+        let later;
+        let found = match catalog.find(&request.tool) {
+            Err(error) if error.reason == Reason::ToolUnknown => {
+                let looked = self.inner.look_for(&request.tool, &catalog, &trace).await;
+                later = self.inner.catalog.load_full();
+                looked.and_then(|()| later.find(&request.tool))
+            }
+            found => found,
         };
-        let kind = EventKind::CallFinished {
-            tool: tool.unwrap_or_else(|| "unknown".to_owned()),
-            outcome: outcome.to_owned(),
-            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        let result = match &found {
+            Ok(view) => self.inner.route(view, &request, &trace).await,
+            Err(error) => Err(error.clone()),
         };
-        self.inner.events.tell(&trace, kind);
+        self.inner
+            .events
+            .tell_with(&trace, || EventKind::CallFinished {
+                tool: match &found {
+                    Ok(view) => view.exposed().to_string(),
+                    Err(_) => "unknown".to_owned(),
+                },
+                outcome: outcome_of(&result).to_owned(),
+                duration_ms: elapsed_ms(started),
+            });
         result
     }
 }
 
 impl Inner {
-    /// The tool's exposed name, once it was found, and the result.
     async fn route(
         self: &Arc<Self>,
+        view: &ToolView<'_>,
         request: &CallRequest,
         trace: &TraceId,
-    ) -> (Option<String>, ToolResult<CallOutcome>) {
-        let mut catalog = self.catalog.load_full();
-        if let Err(error) = catalog.find(&request.tool) {
-            if !matches!(error.reason, Reason::ToolUnknown) {
-                return (None, Err(error));
-            }
-            if let Err(error) = self.look_for(&request.tool, &catalog, trace).await {
-                return (None, Err(error));
-            }
-            catalog = self.catalog.load_full();
-        }
-        let view = match catalog.find(&request.tool) {
-            Ok(view) => view,
-            Err(error) => return (None, Err(error)),
-        };
-        let exposed = view.exposed().to_string();
-        let arguments = match serde_json::from_str(request.arguments.get()) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let message = format!("the arguments are not JSON: {error}");
-                let error = ToolError::new(Reason::ArgsInvalid, message).at_tool(&exposed);
-                return (Some(exposed), Err(error));
-            }
-        };
-        if let Err(error) = self.checks.check(&view, &arguments) {
-            return (Some(exposed), Err(error));
-        }
-        let result = match (view.entry(), view.tool()) {
+    ) -> ToolResult<CallOutcome> {
+        let exposed = view.exposed().as_str();
+        let arguments: Value = serde_json::from_str(request.arguments.get()).map_err(|error| {
+            let message = format!("the arguments are not JSON: {error}");
+            ToolError::new(Reason::ArgsInvalid, message).at_tool(exposed)
+        })?;
+        let checked = self.checks.check(view, &arguments)?;
+        match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => {
-                let ready = may_start(&entry.spec).map_err(|error| error.at_tool(&exposed));
-                match ready {
-                    Ok(()) => match self.gate(request, entry, &tool.name, &exposed).await {
-                        Ok(()) => self.call_server(entry, tool, request, trace).await,
-                        Err(error) => Err(error),
-                    },
-                    Err(error) => Err(error),
-                }
+                drop(arguments);
+                may_start(&entry.spec).map_err(|error| error.at_tool(exposed))?;
+                self.gate(request, view, entry).await?;
+                self.call_server(entry, tool, checked, request, trace).await
             }
-            _ => self.call_static(&exposed, arguments).await,
-        };
-        (Some(exposed), result)
-    }
-
-    /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
-    /// with, or, for a bare name, of every server.
-    async fn look_for(
-        self: &Arc<Self>,
-        tool: &str,
-        catalog: &Catalog,
-        trace: &TraceId,
-    ) -> ToolResult<()> {
-        let server = match ToolRef::parse(tool.trim()) {
-            Some(ToolRef::Qualified { server, .. }) => catalog.server(&server),
-            _ => None,
-        };
-        let Some(entry) = server else {
-            let inner = self.clone();
-            let pending = Hub { inner }.ensure_known().await.discovering;
-            if pending.is_empty() || self.catalog.load().find(tool).is_ok() {
-                return Ok(());
-            }
-            let names: Vec<_> = pending.iter().map(|name| name.as_str()).collect();
-            return Err(not_yet(format!(
-                "no such tool is known yet; still being discovered: `{}`",
-                names.join("`, `")
-            )));
-        };
-        let spec = &entry.spec;
-        if entry.record.is_known() {
-            return Ok(());
-        }
-        if let Some(note) = &entry.record.last_error
-            && self.is_resting(entry)
-        {
-            return Err(from_note(note, spec));
-        }
-        let seat = self.seat(&spec.name);
-        // The call would only start the server again.
-        let _kept = seat.want();
-        let started = EventKind::DiscoveryStarted { servers: 1 };
-        self.events.tell(trace, started);
-        let flight = self.fly(spec.clone(), trace, Insistence::Patient);
-        match timeout(spec.timeouts.call, flight).await {
-            Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),
-            Ok(None) => Err(shutting_down()),
-            Err(_) => {
-                let message = format!("server `{}` is still being discovered", spec.name);
-                Err(not_yet(message).at_server(&spec.name))
-            }
+            _ => self.call_static(exposed, arguments).await,
         }
     }
 
@@ -208,121 +130,143 @@ impl Inner {
         }
     }
 
-    /// The policy gate that every call of a server's tool passes.
-    async fn gate(
-        &self,
-        request: &CallRequest,
-        entry: &ServerEntry,
-        tool: &str,
-        exposed: &str,
-    ) -> ToolResult<()> {
-        let decision = decide(&entry.spec, tool);
-        let refuse = |reason: Reason, why: &str| {
-            let message = format!("tool `{exposed}` {why} ({})", decision.rule);
-            Err(ToolError::new(reason, message)
-                .at_server(&entry.spec.name)
-                .at_tool(exposed))
-        };
-        match decision.policy {
-            Policy::Allow => Ok(()),
-            Policy::Deny => refuse(Reason::PolicyDenied, "may not be called"),
-            Policy::Disable => refuse(Reason::ToolDisabled, "is disabled"),
-            Policy::Ask => {
-                let question = Ask {
-                    session: request.session.clone(),
-                    tool: exposed.to_owned(),
-                    arguments: request.arguments.get().to_owned(),
-                    rule: decision.rule.clone(),
-                };
-                match self.approver.ask(question).await {
-                    // A person may take long, and the configuration change meanwhile.
-                    Verdict::Allow => match self.is_still_allowed(entry, tool) {
-                        true => Ok(()),
-                        false => refuse(Reason::PolicyDenied, "was taken away meanwhile"),
-                    },
-                    Verdict::Refuse => {
-                        refuse(Reason::PolicyDenied, "was refused by the person asked")
-                    }
-                    Verdict::Nobody => refuse(
-                        Reason::PolicyDenied,
-                        "needs a person's consent and nobody could be asked",
-                    ),
-                }
-            }
-        }
-    }
-
-    fn is_still_allowed(&self, entry: &ServerEntry, tool: &str) -> bool {
-        let catalog = self.catalog.load();
-        let present = catalog.server(&entry.spec.name);
-        present.is_some_and(|present| {
-            let policy = decide(&present.spec, tool).policy;
-            present.spec.hash == entry.spec.hash
-                && may_start(&present.spec).is_ok()
-                && !matches!(policy, Policy::Deny | Policy::Disable)
-        })
-    }
-
     async fn call_server(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
-        tool: &pegboard_model::Tool,
+        tool: &Tool,
+        checked: Checked,
         request: &CallRequest,
         trace: &TraceId,
     ) -> ToolResult<CallOutcome> {
         let seat = self.seat(&entry.spec.name);
         let _place = seat.enter(entry.spec.timeouts.call).await?;
-        let repeatable =
-            tool.annotations.read_only == Some(true) || tool.annotations.idempotent == Some(true);
-        let mut result = self.call_once(entry, &tool.name, request).await;
-        if let Err(error) = &result
-            && error.reason == Reason::ServerExited
-            && repeatable
-        {
+        let mirrors = checked == Checked::Mirrored;
+        let mut result = self.call_once(&seat, entry, tool, mirrors, request).await;
+        match &result {
             // A call that may have had an effect is never sent twice; this one has none, or may repeat.
-            result = self.call_once(entry, &tool.name, request).await;
+            Err(error) if error.reason == Reason::ServerExited && is_repeatable(tool) => {
+                result = self.call_once(&seat, entry, tool, mirrors, request).await;
+            }
+            // The server refused it unread, because its list names other headers than the known one does.
+            Err(error) if is_header_mismatch(error, entry) => {
+                self.fly(entry.spec.clone(), trace, Insistence::AtOnce)
+                    .await;
+                let catalog = self.catalog.load_full();
+                let present = catalog.server(&entry.spec.name);
+                let renewed = present.and_then(|entry| {
+                    let mut tools = entry.record.tools.iter();
+                    Some((entry, tools.find(|present| present.name == tool.name)?))
+                });
+                if let Some((entry, tool)) = renewed {
+                    let mirrors = self.checks.is_mirrored(tool);
+                    result = self.call_once(&seat, entry, tool, mirrors, request).await;
+                }
+            }
+            _ => {}
         }
+        self.renew_if_stale(entry, trace);
+        result
+    }
+
+    /// The server runs now, so its list costs one message.
+    pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &TraceId) {
         let catalog = self.catalog.load();
         if let Some(present) = catalog.server(&entry.spec.name)
             && self.freshness(present).is_stale()
             && !self.is_resting(present)
         {
-            // The server runs now, so its list costs one message.
             self.refresh_soon(present.spec.clone(), trace);
         }
-        result
     }
 
     async fn call_once(
         self: &Arc<Self>,
+        seat: &Arc<Seat>,
         entry: &Arc<ServerEntry>,
-        tool: &str,
+        tool: &Tool,
+        mirrors: bool,
         request: &CallRequest,
     ) -> ToolResult<CallOutcome> {
+        let hold = self.hold_for_call(seat, entry).await?;
+        let (meta, caller) = (request.meta.clone(), request.caller.clone());
+        let mut options = options(entry, meta, caller, request.input.clone());
+        if mirrors && hold.upstream().handshake().era == Era::Modern && is_remote(entry) {
+            options.headers = headers_of(tool, &request.arguments)?;
+        }
+        let upstream = hold.upstream();
+        let result = upstream.call(&tool.name, &request.arguments, options).await;
+        self.note(seat, &hold, &result);
+        result
+    }
+
+    /// Holds the server's connection for a request, starting the server when it must be.
+    pub(crate) async fn hold_for_call(
+        self: &Arc<Self>,
+        seat: &Arc<Seat>,
+        entry: &ServerEntry,
+    ) -> ToolResult<Hold> {
         let spec = &entry.spec;
+        if let Some(hold) = seat.hold(&spec.hash) {
+            hold.mark_called();
+            return Ok(hold);
+        }
         // Starting is bounded by the discovery's time-out: it is the same start.
         let deadline = Instant::now() + spec.timeouts.discovery;
         let (hold, _) = self
             .acquire(spec, &entry.record, deadline, Insistence::Patient)
             .await?;
         hold.mark_called();
-        let options = CallOptions::within(spec.timeouts.call);
-        let result = hold
-            .upstream()
-            .call(tool, &request.arguments, options)
-            .await;
-        match &result {
-            Ok(_) => self.seat(&spec.name).note_success(),
+        Ok(hold)
+    }
+
+    /// Remembers how the server did.
+    pub(crate) fn note<T>(self: &Arc<Self>, seat: &Seat, hold: &Hold, result: &ToolResult<T>) {
+        match result {
+            Ok(_) => seat.note_success(),
             Err(error) if error.reason == Reason::ServerExited => {
-                self.lost(&self.seat(&spec.name), hold.running(), error);
+                self.lost(seat, hold.running(), error);
             }
             Err(_) => {}
         }
-        result
     }
 }
 
-/// Not known yet, and worth another try.
-fn not_yet(message: impl Into<String>) -> ToolError {
-    ToolError::new(Reason::DiscoveryTimeout, message)
+/// How a request to a server is made.
+pub(crate) fn options(
+    entry: &ServerEntry,
+    meta: Option<Map<String, Value>>,
+    caller: Option<Arc<dyn Caller>>,
+    input: Option<Input>,
+) -> CallOptions {
+    let timeout = entry.spec.timeouts.call;
+    CallOptions {
+        longest: timeout.saturating_mul(LONGEST_IN_TIMEOUTS),
+        meta,
+        caller,
+        input,
+        ..CallOptions::within(timeout)
+    }
+}
+
+fn is_repeatable(tool: &Tool) -> bool {
+    let hints = tool.annotations;
+    hints.read_only == Some(true) || hints.idempotent == Some(true)
+}
+
+fn is_remote(entry: &ServerEntry) -> bool {
+    matches!(entry.spec.transport, Transport::Http { .. })
+}
+
+fn is_header_mismatch(error: &ToolError, entry: &ServerEntry) -> bool {
+    let code = error.rpc.as_ref().map(|rpc| rpc.code);
+    code == Some(HEADER_MISMATCH) && is_remote(entry)
+}
+
+fn headers_of(tool: &Tool, arguments: &RawValue) -> ToolResult<Vec<(String, String)>> {
+    let schema = tool.parts().ok().and_then(|parts| parts.input_schema);
+    match schema {
+        Some(schema) => mirrored_headers(schema, arguments)
+            .map_err(|error| error.at_tool(tool.exposed.as_str())),
+        None => Ok(Vec::new()),
+    }
 }

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::ToolView;
 use pegboard_guard::{ArgumentCheck, check_prepared, fingerprint, signature_of};
-use pegboard_model::{DefinitionParts, Fingerprint, ToolResult};
+use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
 
 use crate::seat::lock;
 
 /// Definitions whose schemas are kept ready, in bytes of text; beyond that all are made ready anew.
 const KEPT_BYTES: usize = 1024 * 1024;
+/// What a schema says of arguments that travel as HTTP headers, too.
+const MIRROR_ANNOTATION: &str = "x-mcp-header";
 /// A tool without a schema takes any object.
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
@@ -23,42 +25,70 @@ pub(crate) struct Checks {
 
 #[derive(Default)]
 struct Kept {
-    ready: HashMap<Fingerprint, Option<Arc<ArgumentCheck>>>,
+    ready: HashMap<Fingerprint, Ready>,
     bytes: usize,
+}
+
+/// What was learnt about a definition.
+#[derive(Clone)]
+struct Ready {
+    check: Option<Arc<ArgumentCheck>>,
+    mirrors: bool,
+}
+
+/// Arguments that fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// They travel in the body alone.
+    Plain,
+    /// The tool may want some of them repeated as headers.
+    Mirrored,
 }
 
 impl Checks {
     /// Checks arguments against the schema of a tool, a server's or the host's.
-    pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<()> {
+    pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<Checked> {
         let definition = tool.definition();
         let name = tool.tool().map(|tool| tool.fingerprint);
-        let check = match name.or_else(|| fingerprint(definition)) {
+        let ready = match name.or_else(|| fingerprint(definition)) {
             Some(name) => self.ready(name, definition),
-            None => ArgumentCheck::of(schema_of(definition)).map(Arc::new),
+            None => learn(definition),
         };
+        let exposed = tool.exposed().as_str();
         let signature = || signature_of(tool.name(), schema_of(definition));
-        check_prepared(
-            check.as_deref(),
-            tool.exposed().as_str(),
-            signature,
-            arguments,
-        )
+        check_prepared(ready.check.as_deref(), exposed, signature, arguments)?;
+        Ok(match ready.mirrors {
+            true => Checked::Mirrored,
+            false => Checked::Plain,
+        })
     }
 
-    fn ready(&self, name: Fingerprint, definition: &str) -> Option<Arc<ArgumentCheck>> {
-        if let Some(check) = lock(&self.kept).ready.get(&name) {
-            return check.clone();
+    /// Whether a tool may want arguments repeated as headers.
+    pub(crate) fn is_mirrored(&self, tool: &Tool) -> bool {
+        self.ready(tool.fingerprint, &tool.definition).mirrors
+    }
+
+    fn ready(&self, name: Fingerprint, definition: &str) -> Ready {
+        if let Some(ready) = lock(&self.kept).ready.get(&name) {
+            return ready.clone();
         }
-        let check = ArgumentCheck::of(schema_of(definition)).map(Arc::new);
+        let ready = learn(definition);
         let mut kept = lock(&self.kept);
         if kept.bytes + definition.len() > KEPT_BYTES {
             *kept = Kept::default();
         }
-        let known = kept.ready.insert(name, check.clone());
+        let known = kept.ready.insert(name, ready.clone());
         if known.is_none() {
             kept.bytes += definition.len();
         }
-        check
+        ready
+    }
+}
+
+fn learn(definition: &str) -> Ready {
+    Ready {
+        check: ArgumentCheck::of(schema_of(definition)).map(Arc::new),
+        mirrors: definition.contains(MIRROR_ANNOTATION),
     }
 }
 
@@ -81,7 +111,7 @@ mod tests {
         let definition = r#"{"name":"a","inputSchema":{"type":"object","required":["x"]}}"#;
         let ready = |text: &str| checks.ready(fingerprint(text).unwrap(), text);
         let (first, second) = (ready(definition), ready(definition));
-        assert!(Arc::ptr_eq(&first.unwrap(), &second.unwrap()));
+        assert!(Arc::ptr_eq(&first.check.unwrap(), &second.check.unwrap()));
         for number in 0..40 {
             let text = "x".repeat(100_000);
             ready(&format!(r#"{{"name":"{number}","description":"{text}"}}"#));

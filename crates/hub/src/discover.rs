@@ -13,6 +13,7 @@ use pegboard_upstream::{Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::hub::Inner;
+use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
 
 /// How long a package runner may take for its first start.
@@ -27,6 +28,13 @@ pub(crate) enum Insistence {
     Patient,
     /// A person asked: the pause does not count.
     AtOnce,
+}
+
+/// All that a server told.
+struct Answer {
+    handshake: Handshake,
+    listing: ToolListing,
+    offers: RawOffers,
 }
 
 /// Asks a server for its tools and publishes what it says; a failure keeps what was known.
@@ -63,11 +71,7 @@ pub(crate) async fn discover(
             (record, error, Source::Shared)
         }
         None => match ask_anew(&inner, &spec, &known, insistence).await {
-            Ok((handshake, listing)) => (
-                inner.success(&spec, &known, handshake, listing),
-                None,
-                Source::Asked,
-            ),
+            Ok(answer) => (inner.success(&spec, &known, answer), None, Source::Asked),
             // The server was not really tried, so its last real try stays what is known.
             Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
                 return Arc::new(refused(&spec, error));
@@ -91,7 +95,7 @@ async fn ask_anew(
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
     insistence: Insistence,
-) -> ToolResult<(Handshake, ToolListing)> {
+) -> ToolResult<Answer> {
     let answer = ask(inner, spec, known, insistence).await;
     match &answer {
         // A legacy one was learnt anew by the connection itself.
@@ -111,7 +115,7 @@ async fn ask(
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
     insistence: Insistence,
-) -> ToolResult<(Handshake, ToolListing)> {
+) -> ToolResult<Answer> {
     let budget = first_budget(spec, known);
     let deadline = Instant::now() + budget;
     let (hold, opened) = inner.acquire(spec, known, deadline, insistence).await?;
@@ -126,13 +130,21 @@ async fn ask(
         // It will not be listened to any more, so what it announced is fetched now.
         listing = list().await;
     }
-    let handshake = upstream.handshake().clone();
-    if let Err(error) = &listing {
+    let answer = match listing {
+        Ok(listing) => Ok(Answer {
+            offers: ask_for_offers(spec, known, upstream.as_ref(), deadline).await,
+            // Read last: an era that was learnt anew on the way is in it.
+            handshake: upstream.handshake().clone(),
+            listing,
+        }),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = &answer {
         inner.seat(&spec.name).note_failure(&spec.hash, error);
     }
-    let failed = listing.is_err();
+    let failed = answer.is_err();
     inner.release_after_discovery(spec, hold, opened, failed);
-    listing.map(|listing| (handshake, listing))
+    answer
 }
 
 /// How long a discovery may take. A package runner that was never seen to work gets longer: it may have
@@ -235,21 +247,21 @@ impl Inner {
         (is_new && record.attempted_at >= Some(asked_at)).then_some(record)
     }
 
-    fn success(
-        &self,
-        spec: &ServerSpec,
-        known: &ServerRecord,
-        handshake: Handshake,
-        listing: ToolListing,
-    ) -> ServerRecord {
+    fn success(&self, spec: &ServerSpec, known: &ServerRecord, answer: Answer) -> ServerRecord {
+        let Answer {
+            handshake,
+            listing,
+            offers,
+        } = answer;
         let over_http = matches!(spec.transport, Transport::Http { .. });
-        let admission = admit_again(
+        let mut admission = admit_again(
             &spec.name,
             over_http,
             &listing.tools,
             &known.tools,
             &self.limits,
         );
+        let offers = offers.admit(&known.offers, &mut admission.rejections, &self.limits);
         let now = self.clock.now();
         ServerRecord {
             server: spec.name.clone(),
@@ -269,6 +281,10 @@ impl Inner {
             private: listing.private,
             tools: admission.tools.into(),
             rejections: admission.rejections.into(),
+            capabilities: handshake
+                .capabilities
+                .or_else(|| known.capabilities.clone()),
+            offers,
         }
     }
 

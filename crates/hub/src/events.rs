@@ -1,9 +1,12 @@
 //! Telling what happened.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use pegboard_model::{Clock, Event, EventKind, TraceId};
+use pegboard_model::{Clock, Event, EventKind, Reason, ToolResult, TraceId};
+use pegboard_upstream::CallOutcome;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 /// Events that a slow listener may fall behind before it loses the oldest.
 const LISTENER_BACKLOG: usize = 4096;
@@ -18,6 +21,14 @@ impl Events {
         Self {
             clock,
             sender: broadcast::Sender::new(LISTENER_BACKLOG),
+        }
+    }
+
+    /// Tells what happened; nothing is made of it when nobody listens.
+    pub(crate) fn tell_with(&self, trace: &TraceId, kind: impl FnOnce() -> EventKind) {
+        let logged = tracing::enabled!(target: "pegboard", tracing::Level::DEBUG);
+        if logged || self.sender.receiver_count() > 0 {
+            self.tell(trace, kind());
         }
     }
 
@@ -37,9 +48,73 @@ impl Events {
     }
 }
 
-/// A new trace id. Without randomness the id is all zeros, which W3C trace context reads as "no trace".
+/// A new trace id: random bytes of this process, and a count from a random start. Asking the system for
+/// randomness on every call would cost more than the rest of the bookkeeping. Without randomness the process's
+/// number stands in, so that no id is all zeros, which W3C trace context reads as "no trace".
 pub(crate) fn new_trace() -> TraceId {
-    let mut bytes = [0; 16];
-    let _ = getrandom::fill(&mut bytes);
-    TraceId::from_bytes(bytes)
+    static SEED: OnceLock<(u64, AtomicU64)> = OnceLock::new();
+    let (process, count) = SEED.get_or_init(|| {
+        let mut bytes = [0; 16];
+        let _ = getrandom::fill(&mut bytes);
+        let random = u128::from_be_bytes(bytes);
+        let (high, low) = ((random >> 64) as u64, random as u64);
+        let process = high ^ u64::from(std::process::id());
+        (process.max(1), AtomicU64::new(low))
+    });
+    let count = count.fetch_add(1, Ordering::Relaxed);
+    TraceId::from_bytes((u128::from(*process) << 64 | u128::from(count)).to_be_bytes())
+}
+
+/// What a result is called in an event.
+pub(crate) fn outcome_of(result: &ToolResult<CallOutcome>) -> &'static str {
+    match result {
+        Ok(outcome) if outcome.is_error => Reason::ToolFailed.code(),
+        Ok(_) => "ok",
+        Err(error) => error.reason.code(),
+    }
+}
+
+pub(crate) fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemClock;
+    use std::collections::HashSet;
+
+    #[test]
+    fn an_event_that_nobody_hears_is_not_even_made() {
+        let events = Events::new(Arc::new(SystemClock));
+        let mut made = 0;
+        let mut tell = || {
+            events.tell_with(&new_trace(), || {
+                made += 1;
+                EventKind::ConfigReloaded { servers: 1 }
+            });
+        };
+        tell();
+        let mut heard = events.subscribe();
+        tell();
+        assert_eq!(made, 1);
+        let kind = heard.try_recv().unwrap().kind;
+        assert_eq!(kind, EventKind::ConfigReloaded { servers: 1 });
+    }
+
+    #[test]
+    fn trace_ids_of_many_threads_are_all_different() {
+        let ids = || (0..1000).map(|_| new_trace()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(ids)).collect();
+        let all: HashSet<TraceId> = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        assert_eq!(all.len(), 8000);
+        assert!(all.iter().all(|id| id.as_str().len() == 32));
+        assert!(
+            !all.iter()
+                .any(|id| id.as_str().starts_with("0000000000000000"))
+        );
+    }
 }

@@ -11,18 +11,20 @@ use pegboard_model::{
     ToolError, ToolResult, TraceId,
 };
 use pegboard_store::Store;
-use pegboard_upstream::Connect;
+use pegboard_upstream::{Announcement, Connect};
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::call::Approver;
+use crate::announcing::LISTENER_BACKLOG;
 use crate::checks::Checks;
 use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
+use crate::gate::Approver;
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
 use crate::stats::Counters;
 use crate::tasks::Tasks;
+use crate::watching::Watches;
 use crate::{HubSettings, ToolHandler};
 
 /// A server that ended sooner than this after its start counts as failing to start.
@@ -67,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) discoveries: Arc<Semaphore>,
     pub(crate) counters: Counters,
     pub(crate) checks: Checks,
+    pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
+    pub(crate) watches: Mutex<Watches>,
     pub(crate) tasks: Tasks,
 }
 
@@ -108,6 +112,8 @@ impl Hub {
             discoveries: Arc::new(Semaphore::new(discoveries)),
             counters: Counters::default(),
             checks: Checks::default(),
+            announcements: broadcast::Sender::new(LISTENER_BACKLOG),
+            watches: Mutex::default(),
             tasks: Tasks::new(),
         });
         let entries = servers.into_iter().map(|spec| {
@@ -178,10 +184,12 @@ impl Hub {
 impl Inner {
     pub(crate) fn seat(&self, server: &ServerName) -> Arc<Seat> {
         let mut seats = lock(&self.seats);
-        let seat = seats
-            .entry(server.clone())
-            .or_insert_with(|| Arc::new(Seat::new(server.clone(), &self.limits)));
-        seat.clone()
+        if let Some(seat) = seats.get(server) {
+            return seat.clone();
+        }
+        let seat = Arc::new(Seat::new(server.clone(), &self.limits));
+        seats.insert(server.clone(), seat.clone());
+        seat
     }
 
     /// Gives up the place of a server that is gone, unless somebody still has to do with it.
@@ -218,20 +226,20 @@ impl Inner {
         record: Arc<ServerRecord>,
         discovering: bool,
     ) -> Delta {
-        let delta = {
+        let (before, after, delta) = {
             let _writing = lock(&self.writing);
             let present = self.catalog.load();
-            let spec = present
-                .server(&record.server)
-                .map(|entry| entry.spec.clone());
-            let Some(spec) = spec.filter(|spec| spec.hash == record.config) else {
+            let before = present.server(&record.server);
+            let Some(before) = before.filter(|entry| entry.spec.hash == record.config) else {
                 return Delta::default();
             };
-            let entry = self.entry(spec, Some(record)).with_discovering(discovering);
-            let (next, delta) = present.with_server(entry);
+            let entry = self.entry(before.spec.clone(), Some(record));
+            let entry = entry.with_discovering(discovering);
+            let (next, delta) = present.with_server(entry.clone());
             self.catalog.store(Arc::new(next));
-            delta
+            (before.clone(), entry, delta)
         };
+        self.announce_difference(before.name(), Some(&before), Some(&after));
         if !delta.is_empty() {
             self.tell_registry(trace);
         }
@@ -263,24 +271,40 @@ impl Inner {
 
     /// Replaces the settings of a server whose definition stays.
     pub(crate) fn adjust(&self, spec: Arc<ServerSpec>) {
+        let mut seen = None;
         self.mark(&spec, |entry| {
             let record = Some(entry.record.clone());
             let adjusted = self.entry(spec.clone(), record);
-            Some(adjusted.with_discovering(entry.discovering))
+            let adjusted = adjusted.with_discovering(entry.discovering);
+            seen = Some((entry.clone(), adjusted.clone()));
+            Some(adjusted)
         });
+        if let Some((before, after)) = seen {
+            self.announce_difference(&spec.name, Some(&before), Some(&after));
+        }
     }
 
     /// Puts a server in or replaces its definition.
     pub(crate) fn place(&self, entry: ServerEntry) {
-        let _writing = lock(&self.writing);
-        let (next, _) = self.catalog.load().with_server(entry);
-        self.catalog.store(Arc::new(next));
+        let before = {
+            let _writing = lock(&self.writing);
+            let present = self.catalog.load();
+            let (next, _) = present.with_server(entry.clone());
+            self.catalog.store(Arc::new(next));
+            present.server(entry.name()).cloned()
+        };
+        self.announce_difference(entry.name(), before.as_deref(), Some(&entry));
     }
 
     pub(crate) fn unplace(&self, server: &ServerName) -> usize {
-        let _writing = lock(&self.writing);
-        let (next, removed) = self.catalog.load().without_server(server);
-        self.catalog.store(Arc::new(next));
+        let (before, removed) = {
+            let _writing = lock(&self.writing);
+            let present = self.catalog.load();
+            let (next, removed) = present.without_server(server);
+            self.catalog.store(Arc::new(next));
+            (present.server(server).cloned(), removed)
+        };
+        self.announce_difference(server, before.as_deref(), None);
         removed
     }
 

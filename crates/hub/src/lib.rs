@@ -1,10 +1,12 @@
 //! The living centre: owns the current catalog, decides when to discover, and routes calls.
 //!
 //! Invariant: reading is cloning an `Arc`; no read waits for a writer, a lock, a disk or a server.
-//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], which asks one policy gate.
+//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], which asks one policy gate; every other
+//! request to a server passes [`Hub::forward`], under the same rules for starting it.
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
+mod announcing;
 mod background;
 mod call;
 mod checks;
@@ -12,9 +14,13 @@ mod clock;
 mod discover;
 mod events;
 mod flight;
+mod forward;
 mod freshness;
+mod gate;
 mod health;
 mod hub;
+mod look;
+mod offers;
 mod refresh;
 mod reload;
 mod seat;
@@ -22,17 +28,20 @@ mod start;
 mod static_tools;
 mod stats;
 mod tasks;
+mod watching;
 
-pub use call::{Approver, Ask, CallRequest, NobodyToAsk, SessionId, Verdict};
+pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
+pub use forward::ForwardRequest;
 pub use freshness::{Freshness, freshness, time_to_live};
+pub use gate::{Approver, Ask, NobodyToAsk, Verdict};
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, Parts};
 pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
 pub use reload::ConfigChange;
 pub use static_tools::ToolHandler;
 
-pub use pegboard_upstream::CallOutcome;
+pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind};
 
 use std::time::Duration;
 

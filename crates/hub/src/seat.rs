@@ -1,5 +1,6 @@
 //! One server's place in the hub: its running connection, who holds it, and its recent trouble.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use pegboard_model::{ConfigHash, Limits, Reason, ServerName, ToolError, ToolResu
 use pegboard_upstream::Upstream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
+
+use crate::announcing::Owed;
 
 /// The second failure in a row costs this wait, each further one twice as much.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -32,8 +35,30 @@ pub(crate) struct Seat {
 /// How far a server's `list_changed` was followed.
 #[derive(Default)]
 pub(crate) struct ChangeState {
-    pub(crate) last: Option<Instant>,
+    /// When all fetches so far would be over if each took its pause.
+    spent_until: Option<Instant>,
     pub(crate) scheduled: bool,
+    /// What others are still to be told.
+    pub(crate) owed: Owed,
+}
+
+impl ChangeState {
+    /// Fetches that need not wait for each other: a few changes in a row are no flood.
+    const AT_ONCE: u32 = 4;
+
+    /// When the next fetch may be.
+    pub(crate) fn next_at(&self, pause: Duration) -> Instant {
+        let now = Instant::now();
+        let credit = pause.saturating_mul(Self::AT_ONCE - 1);
+        let free = self.spent_until.and_then(|until| until.checked_sub(credit));
+        free.unwrap_or(now).max(now)
+    }
+
+    /// A fetch begins.
+    pub(crate) fn fetched(&mut self, pause: Duration) {
+        let now = Instant::now();
+        self.spent_until = Some(self.spent_until.unwrap_or(now).max(now) + pause);
+    }
 }
 
 #[derive(Default)]
@@ -53,6 +78,9 @@ pub(crate) struct Running {
     users: AtomicUsize,
     called: AtomicBool,
     last_used: Mutex<Instant>,
+    /// The resources that the server was asked to watch; held while it is asked for more or less.
+    pub(crate) watched: tokio::sync::Mutex<BTreeSet<String>>,
+    watches: AtomicUsize,
 }
 
 impl Running {
@@ -65,7 +93,18 @@ impl Running {
             users: AtomicUsize::new(0),
             called: AtomicBool::new(false),
             last_used: Mutex::new(now),
+            watched: tokio::sync::Mutex::default(),
+            watches: AtomicUsize::new(0),
         }
+    }
+
+    pub(crate) fn set_watched(&self, resources: usize) {
+        self.watches.store(resources, Ordering::Release);
+    }
+
+    /// Whether a request is under way, or somebody waits to be told of a change.
+    fn is_needed(&self) -> bool {
+        self.users() > 0 || self.watches.load(Ordering::Acquire) > 0
     }
 
     pub(crate) fn users(&self) -> usize {
@@ -74,7 +113,7 @@ impl Running {
 
     /// When it may be stopped if nobody uses it until then.
     pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
-        if self.users() > 0 {
+        if self.is_needed() {
             Instant::now() + idle
         } else {
             *lock(&self.last_used) + idle
@@ -168,7 +207,7 @@ impl Seat {
 
     pub(crate) fn retire_if_idle(&self, this: &Arc<Running>, idle: Duration) -> bool {
         self.take_if(this, |r| {
-            r.users() == 0 && Instant::now() >= r.idle_at(idle)
+            !r.is_needed() && Instant::now() >= r.idle_at(idle)
         })
     }
 
@@ -176,7 +215,7 @@ impl Seat {
     pub(crate) fn retire_if_uncalled(&self, this: &Arc<Running>, failed: bool) -> bool {
         self.take_if(this, |r| {
             let is_wanted = !failed && self.wanted.load(Ordering::Acquire) > 0;
-            r.users() == 0 && !r.called.load(Ordering::Acquire) && !is_wanted
+            !r.is_needed() && !r.called.load(Ordering::Acquire) && !is_wanted
         })
     }
 
@@ -231,7 +270,10 @@ impl Seat {
     }
 
     pub(crate) fn note_success(&self) {
-        *lock(&self.trouble) = Trouble::default();
+        let mut trouble = lock(&self.trouble);
+        if trouble.failures > 0 {
+            *trouble = Trouble::default();
+        }
     }
 
     pub(crate) fn note_failure(&self, config: &ConfigHash, error: &ToolError) {
@@ -300,6 +342,21 @@ mod tests {
             ]
         );
         assert_eq!(pause_after(u32::MAX), LONGEST_PAUSE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_disc_12_a_few_changes_are_followed_at_once_and_a_flood_is_not() {
+        let (mut change, pause) = (ChangeState::default(), Duration::from_secs(5));
+        let begun = Instant::now();
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            tokio::time::sleep_until(change.next_at(pause)).await;
+            change.fetched(pause);
+            waits.push(begun.elapsed().as_secs());
+        }
+        assert_eq!(waits, [0, 0, 0, 0, 5, 10, 15]);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(change.next_at(pause), Instant::now());
     }
 
     #[tokio::test]

@@ -74,6 +74,7 @@ impl Inner {
             self.end(replaced, &spec.name, "replaced");
         }
         self.watch(seat.clone(), hold.running().clone(), spec.clone());
+        self.watch_again(&spec.name, || seat.hold(&spec.hash));
         Ok((hold, true))
     }
 

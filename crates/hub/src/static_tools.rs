@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pegboard_model::ToolResult;
-use pegboard_upstream::CallOutcome;
+use pegboard_upstream::{CallOutcome, OutcomeKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -32,5 +32,6 @@ pub(crate) fn as_result(answer: Value) -> ToolResult<CallOutcome> {
     Ok(CallOutcome {
         result,
         is_error: false,
+        kind: OutcomeKind::Complete,
     })
 }

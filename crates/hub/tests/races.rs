@@ -27,11 +27,11 @@ use tokio::sync::Notify;
 const LONG: Duration = Duration::from_secs(20);
 
 async fn call(hub: &Hub, tool: &str) -> ToolResult<CallOutcome> {
-    let request = CallRequest {
-        session: SessionId("test".into()),
-        tool: tool.to_owned(),
-        arguments: RawValue::from_string("{}".into()).unwrap(),
-    };
+    let request = CallRequest::new(
+        SessionId("test".into()),
+        tool,
+        RawValue::from_string("{}".into()).unwrap(),
+    );
     hub.call(request).await
 }
 

@@ -66,6 +66,21 @@ pub struct ToolError {
     /// Names that may have been meant.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub nearest: Vec<String>,
+    /// The server's own protocol error, where it gave one, to be passed on as it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rpc: Option<Box<RpcError>>,
+}
+
+/// A JSON-RPC error as somebody else wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RpcError {
+    /// The code.
+    pub code: i64,
+    /// The message, foreign text.
+    pub message: String,
+    /// The `data` member as JSON text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub data: Option<String>,
 }
 
 impl ToolError {
@@ -81,6 +96,7 @@ impl ToolError {
             tool: None,
             field: None,
             nearest: Vec::new(),
+            rpc: None,
         }
     }
 
@@ -112,6 +128,13 @@ impl ToolError {
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
+        self
+    }
+
+    /// Keeps the server's own protocol error beside our words for it.
+    #[must_use]
+    pub fn with_rpc(mut self, rpc: RpcError) -> Self {
+        self.rpc = Some(Box::new(rpc));
         self
     }
 

@@ -115,4 +115,16 @@ pub enum EventKind {
         /// How long it took.
         duration_ms: u64,
     },
+    /// A request about a prompt or a resource was passed on to its server.
+    #[serde(rename = "server.request.finished")]
+    RequestFinished {
+        /// Which server.
+        server: ServerName,
+        /// The protocol's method.
+        method: String,
+        /// `ok`, or the reason's code.
+        outcome: String,
+        /// How long it took.
+        duration_ms: u64,
+    },
 }

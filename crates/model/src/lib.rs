@@ -19,7 +19,7 @@ mod text;
 mod tool;
 
 pub use clock::{Clock, Timestamp};
-pub use error::{ErrorClass, ToolError, ToolResult};
+pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
 pub use limits::Limits;
@@ -28,7 +28,9 @@ pub use names::{
     SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
 };
 pub use reason::Reason;
-pub use record::{DiscoveryStatus, Era, ErrorNote, Rejection, ServerInfo, ServerRecord};
+pub use record::{
+    DiscoveryStatus, Era, ErrorNote, Offer, Offers, Rejection, ServerInfo, ServerRecord,
+};
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{has_url_secret, is_secret_name, secret_arguments};
 pub use server::{

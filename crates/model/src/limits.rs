@@ -23,6 +23,14 @@ pub struct Limits {
     pub description_bytes: usize,
     /// Tools of one server; the largest real list has 253.
     pub tools_per_server: usize,
+    /// Entries of each of a server's other lists: prompts, resources, templates.
+    pub offers_per_list: usize,
+    /// Bytes of a prompt's name, a resource's uri or a uri template.
+    pub offer_key_bytes: usize,
+    /// Resources that one session may watch at once.
+    pub watches_per_session: usize,
+    /// Resources of one server that all sessions together may watch at once.
+    pub watches_per_server: usize,
     /// Pages of one list.
     pub pages_per_list: usize,
     /// Bytes of one cursor.
@@ -53,6 +61,35 @@ pub struct Limits {
     pub servers: usize,
     /// One value after `${…}` was resolved.
     pub value_bytes: usize,
+    /// One message of a client; enough for arguments that hold a file.
+    pub request_bytes: usize,
+    /// Requests of one stdio client in flight; what comes after them waits.
+    pub requests_per_client: usize,
+    /// Messages in one batch of a client.
+    pub batch_messages: usize,
+    /// Connections of HTTP clients; each costs a few kilobytes.
+    pub http_connections: usize,
+    /// The head of an HTTP request, with all its headers.
+    pub http_head_bytes: usize,
+    /// How long a connection may wait for the whole head of its next request; longer than clients keep
+    /// idle connections.
+    pub http_head_time: Duration,
+    /// How long the body of an HTTP request may pause.
+    pub http_body_time: Duration,
+    /// Bytes that wait for a client which does not read.
+    pub unread_bytes: usize,
+    /// Bytes of sent events that a stream keeps for a client that comes back.
+    pub replay_bytes: usize,
+    /// Ended streams that a session keeps for a client that comes back.
+    pub replay_streams: usize,
+    /// Sessions whose streams are kept for clients that come back.
+    pub replay_sessions: usize,
+    /// Legacy sessions in memory; one that is left out is made again from its id.
+    pub sessions: usize,
+    /// Calls that wait for their clients to come back with answers; each may hold a server.
+    pub parked_calls: usize,
+    /// All results together that are kept aside for reading on.
+    pub shelf_bytes: usize,
 }
 
 const KIB: usize = 1024;
@@ -70,6 +107,10 @@ impl Default for Limits {
             tool_bytes: 256 * KIB,
             description_bytes: 32 * KIB,
             tools_per_server: 2_000,
+            offers_per_list: 10_000,
+            offer_key_bytes: 8 * KIB,
+            watches_per_session: 1_000,
+            watches_per_server: 10_000,
             pages_per_list: 200,
             cursor_bytes: 64 * KIB,
             list_bytes: 64 * MIB,
@@ -85,6 +126,20 @@ impl Default for Limits {
             config_bytes: 8 * MIB as u64,
             servers: 5_000,
             value_bytes: 128 * KIB,
+            request_bytes: 4 * MIB,
+            requests_per_client: 256,
+            batch_messages: 100,
+            http_connections: 1_024,
+            http_head_bytes: 64 * KIB,
+            http_head_time: Duration::from_secs(75),
+            http_body_time: Duration::from_secs(30),
+            unread_bytes: 8 * MIB,
+            replay_bytes: 256 * KIB,
+            replay_streams: 16,
+            replay_sessions: 1_024,
+            sessions: 10_000,
+            parked_calls: 256,
+            shelf_bytes: 64 * MIB,
         }
     }
 }

@@ -107,6 +107,12 @@ reasons! {
     ToolNameInvalid "TOOL_NAME_INVALID" InvalidInput final exit 2
         "This is not a tool's name.",
         "Write `server/tool`, `server__tool` or a bare tool name.";
+    PromptUnknown "PROMPT_UNKNOWN" InvalidInput final exit 7
+        "No prompt of this name is known, or several servers have one.",
+        "Write the name as `server__prompt`, as the list of prompts shows it.";
+    ResourceUnknown "RESOURCE_UNKNOWN" InvalidInput final exit 7
+        "No server is known to have this resource, or several are.",
+        "Write the uri as the list of resources shows it: `pegboard://SERVER/URI`.";
     ToolDisabled "TOOL_DISABLED" Denied final exit 6
         "The tool is disabled by configuration.",
         "Remove the `disable` policy of the tool, or its `enabled = false`.";
@@ -188,6 +194,12 @@ reasons! {
     Overloaded "OVERLOADED" Unavailable retry exit 3
         "Too many calls wait for this server.",
         "Try again when some of them have ended.";
+    InputExpired "INPUT_EXPIRED" InvalidInput final exit 2
+        "The call that asked for this input is no longer waiting.",
+        "Make the call again from the beginning, without `requestState`.";
+    ResultGone "RESULT_GONE" InvalidInput final exit 2
+        "The kept result is no longer there.",
+        "Call the tool again; results are kept for half an hour, the newest ones first.";
     CallTimeout "CALL_TIMEOUT" Unavailable retry exit 3
         "The tool did not answer in time.",
         "Raise `call_timeout` of the server, or ask for less.";
@@ -245,6 +257,12 @@ reasons! {
     StoreIo "STORE_IO" ExecutionFailed retry exit 1
         "The store could not be read or written.",
         "Check space and permissions of the state folder (`pegboard config path`).";
+    ProfileUnknown "PROFILE_UNKNOWN" InvalidInput final exit 7
+        "No profile of this name is configured.",
+        "Use one of the names that the message lists, or add `[profiles.NAME]` to a config file.";
+    AddressInUse "ADDRESS_IN_USE" InvalidInput final exit 2
+        "Another program listens on this address already.",
+        "Choose another port with `--port`, or end the other program.";
     Internal "INTERNAL" ExecutionFailed final exit 1
         "Something happened that should not.",
         "Report it with the command and the message.";

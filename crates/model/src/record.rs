@@ -37,6 +37,30 @@ pub struct ServerRecord {
     pub tools: Arc<[Tool]>,
     /// What it sent and was not accepted.
     pub rejections: Arc<[Rejection]>,
+    /// The capabilities it declared, as JSON text; `None` when it was never asked.
+    pub capabilities: Option<Arc<str>>,
+    /// What it offers beside tools.
+    pub offers: Arc<Offers>,
+}
+
+/// What a server offers beside tools; each list is sorted by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offers {
+    /// Its prompts, by name.
+    pub prompts: Vec<Offer>,
+    /// Its resources, by uri.
+    pub resources: Vec<Offer>,
+    /// Its resource templates, by uri template.
+    pub templates: Vec<Offer>,
+}
+
+/// A prompt, resource or resource template.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The name, uri or uri template that it is known by.
+    pub key: String,
+    /// The definition as the server wrote it.
+    pub definition: Arc<str>,
 }
 
 impl ServerRecord {
@@ -57,6 +81,8 @@ impl ServerRecord {
             private: false,
             tools: Arc::from([]),
             rejections: Arc::from([]),
+            capabilities: None,
+            offers: Arc::default(),
         }
     }
 

@@ -4,15 +4,18 @@
 //! there cannot silently change what old bytes mean. Reasons are kept by code, not by position.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use pegboard_model::{
-    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorNote, ExposedName, Fingerprint, Reason,
-    Rejection, ServerInfo, ServerName, ServerRecord, Timestamp, Tool, ToolError,
+    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorNote, ExposedName, Fingerprint, Offer,
+    Offers, Reason, Rejection, ServerInfo, ServerName, ServerRecord, Timestamp, Tool, ToolError,
 };
 use serde::{Deserialize, Serialize};
 
 /// The first byte of every record; a change of the types below raises it.
-pub(crate) const FORMAT: u8 = 1;
+pub(crate) const FORMAT: u8 = 2;
+/// The format that knew tools alone; it is still read.
+const TOOLS_ALONE: u8 = 1;
 
 /// Why bytes are not a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +28,16 @@ pub(crate) enum Unreadable {
 
 #[derive(Serialize, Deserialize)]
 struct StoredRecord<'a> {
+    #[serde(borrow)]
+    known: StoredTools<'a>,
+    capabilities: Option<&'a str>,
+    /// Prompts, resources and templates.
+    offers: [Vec<StoredOffer<'a>>; 3],
+}
+
+/// A whole record of the first format, and the beginning of one of the second.
+#[derive(Serialize, Deserialize)]
+struct StoredTools<'a> {
     #[serde(borrow)]
     server: &'a str,
     config: [u8; 32],
@@ -42,6 +55,9 @@ struct StoredRecord<'a> {
     tools: Vec<StoredTool<'a>>,
     rejections: Vec<StoredError<'a>>,
 }
+
+/// What an offer is known by, and its definition.
+type StoredOffer<'a> = (&'a str, &'a str);
 
 /// An error of a server, or of one of its tools: about what, the reason's code, and the text.
 #[derive(Serialize, Deserialize)]
@@ -81,13 +97,36 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, Unreadable> {
             let stored = postcard::from_bytes(body).map_err(|_| Unreadable::Malformed)?;
             restored(stored).ok_or(Unreadable::Malformed)
         }
+        Some((&TOOLS_ALONE, body)) => {
+            let known = postcard::from_bytes(body).map_err(|_| Unreadable::Malformed)?;
+            let stored = StoredRecord {
+                known,
+                capabilities: None,
+                offers: Default::default(),
+            };
+            restored(stored).ok_or(Unreadable::Malformed)
+        }
         Some((&format, _)) if format > FORMAT => Err(Unreadable::Newer),
         _ => Err(Unreadable::Malformed),
     }
 }
 
 fn stored(record: &ServerRecord) -> StoredRecord<'_> {
+    let offers = &record.offers;
     StoredRecord {
+        known: stored_tools(record),
+        capabilities: record.capabilities.as_deref(),
+        offers: [&offers.prompts, &offers.resources, &offers.templates].map(|list| {
+            let stored = list.iter();
+            stored
+                .map(|offer| (offer.key.as_str(), &*offer.definition))
+                .collect()
+        }),
+    }
+}
+
+fn stored_tools(record: &ServerRecord) -> StoredTools<'_> {
+    StoredTools {
         server: record.server.as_str(),
         config: record.config.0,
         status: status_number(record.status),
@@ -139,7 +178,8 @@ fn stored_tool(tool: &Tool) -> StoredTool<'_> {
     }
 }
 
-fn restored(stored: StoredRecord<'_>) -> Option<ServerRecord> {
+fn restored(record: StoredRecord<'_>) -> Option<ServerRecord> {
+    let stored = record.known;
     Some(ServerRecord {
         server: ServerName::parse(stored.server).ok()?,
         config: ConfigHash(stored.config),
@@ -173,6 +213,24 @@ fn restored(stored: StoredRecord<'_>) -> Option<ServerRecord> {
             .into_iter()
             .map(restored_rejection)
             .collect(),
+        capabilities: record.capabilities.map(Arc::from),
+        offers: restored_offers(record.offers),
+    })
+}
+
+fn restored_offers(stored: [Vec<StoredOffer<'_>>; 3]) -> Arc<Offers> {
+    let [prompts, resources, templates] = stored.map(|list| {
+        list.into_iter()
+            .map(|(key, definition)| Offer {
+                key: key.to_owned(),
+                definition: definition.into(),
+            })
+            .collect()
+    });
+    Arc::new(Offers {
+        prompts,
+        resources,
+        templates,
     })
 }
 
@@ -271,6 +329,38 @@ mod tests {
                 "{length} bytes"
             );
         }
+    }
+
+    #[test]
+    fn r_store_k04_a_record_from_before_offers_is_read_without_them() {
+        let record = failed();
+        let old = postcard::to_extend(&stored_tools(&record), vec![TOOLS_ALONE]).unwrap();
+        assert_eq!(decode(&old), Ok(record.clone()));
+        let written: Vec<u8> = [
+            b"\x01\x06github".as_slice(),
+            &[3; 32],
+            b"\x03\0\0\x01\x04look\x0dSERVER_EXITED\x04gone",
+            &[0; 8],
+        ]
+        .concat();
+        assert_eq!(old, written, "what the first version wrote stays as it is");
+        for length in 1..old.len() {
+            assert_eq!(decode(&old[..length]), Err(Unreadable::Malformed));
+        }
+        let mut more = record;
+        more.capabilities = Some(r#"{"prompts":{}}"#.into());
+        let offer = |key: &str| Offer {
+            key: key.to_owned(),
+            definition: format!(r#"{{"name":"{key}"}}"#).into(),
+        };
+        more.offers = Arc::new(Offers {
+            prompts: vec![offer("a"), offer("b")],
+            resources: vec![offer("test://x")],
+            templates: vec![offer("test://{id}")],
+        });
+        let bytes = encode(&more).unwrap();
+        assert_eq!(bytes[0], FORMAT);
+        assert_eq!(decode(&bytes), Ok(more));
     }
 
     #[test]

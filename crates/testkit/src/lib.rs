@@ -1,9 +1,10 @@
 //! What the tests of every other crate lean on: a clock that stands still, specs in one line, waiting
-//! without sleeping, counting processes, and two MCP servers of our own (`pegboard-hostile`, which
-//! misbehaves as its [`Script`] says, and `pegboard-replay`, which serves a recorded tool list).
+//! without sleeping, counting processes, and MCP programs of our own: `pegboard-hostile`, which misbehaves
+//! as its [`Script`] says, `pegboard-replay`, which serves a recorded tool list, and both sides of the
+//! protocol's conformance suite, `pegboard-conformance-server` and `pegboard-conformance-client`.
 //!
 //! Invariant: for tests only. A set-up that is wrong panics with a sentence that says what is wrong.
-//! Invariant: the binaries are synchronous, need no async runtime and start in a few milliseconds.
+//! Invariant: hostile and replaying servers need no async runtime and start in a few milliseconds.
 //! Invariant: no fixed sleeps as synchronisation, no fixed ports, nothing left behind.
 
 #![allow(

@@ -9,11 +9,12 @@ use pegboard_model::{Limits, SecretLookup, ServerSpec, ToolResult, Transport};
 
 use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
 use crate::dialect::ClientInfo;
+use crate::doubts::Doubts;
 use crate::http::HttpOpening;
 use crate::http::open::Clients;
 use crate::resolve::Resolver;
 use crate::stdio::StdioOpening;
-use crate::talk::{Doubts, TalkSetup};
+use crate::talk::TalkSetup;
 use crate::wording::Wording;
 
 /// What all conversations share.

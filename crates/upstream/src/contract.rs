@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_model::{Era, ServerInfo, ServerName, ServerSpec, Timestamp, ToolError, ToolResult};
+use pegboard_model::{
+    Era, RpcError, ServerInfo, ServerName, ServerSpec, Timestamp, ToolError, ToolResult,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// Opens conversations with servers; a trait so that tests can replace the servers.
 #[async_trait]
@@ -49,6 +51,20 @@ pub trait Upstream: Send + Sync {
         options: CallOptions,
     ) -> ToolResult<CallOutcome>;
 
+    /// Any other request, passed on: resources, prompts, completion. Dropping the future cancels it.
+    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome>;
+
+    /// All pages of one of the server's other lists, each definition as the server wrote it. A server that
+    /// does not know the method has none.
+    async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>>;
+
+    /// What the server announces from now on, beside changes of its tools.
+    fn announcements(&self) -> broadcast::Receiver<Announcement>;
+
+    /// Asks to be told about updates of one resource, or no longer. What was asked for is asked for again when
+    /// a session or stream is renewed.
+    async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()>;
+
     /// Counts the server's `tools/list_changed`. The first use subscribes where the protocol needs it.
     fn list_changed(&self) -> watch::Receiver<u64>;
 
@@ -84,6 +100,8 @@ pub struct Handshake {
     pub list_changed: bool,
     /// Whether it declares tools; `None` when it was not asked.
     pub declares_tools: Option<bool>,
+    /// Its capabilities as JSON text; `None` when it was not asked.
+    pub capabilities: Option<Arc<str>>,
     /// Lines of its stdout that were no protocol, seen until the handshake was done.
     pub noise: u64,
 }
@@ -102,12 +120,21 @@ pub struct ToolListing {
 }
 
 /// How a call is to be made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default)]
 pub struct CallOptions {
-    /// How long the answer may take.
+    /// How long the server may be silent: each progress notification starts it anew.
     pub timeout: Duration,
+    /// How long the whole call may take, whatever progress it tells; zero means ten times `timeout`.
+    pub longest: Duration,
     /// More members for the request's `_meta`, for example `traceparent`.
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Who made the call; without one the server can ask nobody.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// The answers to what the server asked for in an earlier round of the same call.
+    pub input: Option<Input>,
+    /// Arguments that a modern server on the network wants repeated as `Mcp-Param-…` headers: what follows the
+    /// prefix, and the encoded value. [`mirrored_headers`](crate::mirrored_headers) finds them.
+    pub headers: Vec<(String, String)>,
 }
 
 impl CallOptions {
@@ -115,9 +142,78 @@ impl CallOptions {
     pub fn within(timeout: Duration) -> Self {
         Self {
             timeout,
-            meta: None,
+            ..Self::default()
         }
     }
+}
+
+/// Answers to the questions of a result that said `input_required`.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// `inputResponses`, as the client wrote it.
+    pub responses: Box<RawValue>,
+    /// The server's own `requestState`, unchanged.
+    pub state: Option<Box<RawValue>>,
+}
+
+/// The client that made a call, as far as its server may reach it while the call runs.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// Who it is. A shared server's question goes to the caller only when all calls it is busy with are of
+    /// one session.
+    fn session(&self) -> &str;
+
+    /// The capabilities the client declared, as JSON text (`{}` is none). A modern server is told exactly these.
+    fn capabilities(&self) -> &str;
+
+    /// Whether progress should be asked for.
+    fn wants_progress(&self) -> bool;
+
+    /// The `params` of a `notifications/progress` of this call. Its `progressToken` is the connection's own.
+    fn progress(&self, params: &RawValue);
+
+    /// The `params` of a `notifications/message` that came while the call ran.
+    fn message(&self, params: &RawValue);
+
+    /// A question of a legacy server: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    async fn ask(&self, method: &str, params: Option<&RawValue>)
+    -> Result<Box<RawValue>, RpcError>;
+}
+
+/// A request that is passed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Forward<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// The members of its `params`, without braces and without `_meta`.
+    pub members: &'a str,
+    /// What it is about (a prompt's name, a resource's uri), for transports that repeat it outside the body.
+    pub name: Option<&'a str>,
+}
+
+/// A list beside that of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferKind {
+    /// `prompts/list`.
+    Prompts,
+    /// `resources/list`.
+    Resources,
+    /// `resources/templates/list`.
+    Templates,
+}
+
+/// Something a server tells without being asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// Its prompts changed.
+    PromptsChanged,
+    /// Its resources changed.
+    ResourcesChanged,
+    /// A watched resource changed; the uri is the server's own.
+    ResourceUpdated {
+        /// Which one.
+        uri: String,
+    },
 }
 
 /// What a tool answered.
@@ -127,6 +223,20 @@ pub struct CallOutcome {
     pub result: Box<RawValue>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
+    /// Whether this is the end of the call.
+    pub kind: OutcomeKind,
+}
+
+/// What a result means for the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutcomeKind {
+    /// It is done.
+    #[default]
+    Complete,
+    /// The server wants answers first, and the call to be made again with them.
+    InputRequired,
+    /// The server goes on in a task of its own.
+    Task,
 }
 
 /// How a conversation is doing.

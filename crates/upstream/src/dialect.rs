@@ -1,6 +1,8 @@
 //! How requests are written in each era.
 
-use pegboard_model::Era;
+use std::fmt::Write;
+
+use pegboard_model::{Era, RpcError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -15,6 +17,13 @@ pub(crate) const LEGACY_VERSIONS: &[&str] =
     &["2024-11-05", "2025-03-26", "2025-06-18", LEGACY_VERSION];
 
 const META_PREFIX: &str = "io.modelcontextprotocol/";
+/// The member of `_meta` that asks a modern server for log messages, and for a legacy one is a request of its own.
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const PROGRESS_TOKEN: &str = "progressToken";
+
+/// What every legacy server is told that its client can do, whoever that is: a server that lists its tools by it
+/// lists the same ones to everybody. What a client cannot do is refused when it is asked.
+const LEGACY_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{"listChanged":true}}"#;
 
 /// Who Pegboard says it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +49,25 @@ impl ClientInfo {
 pub(crate) struct Dialect {
     pub(crate) era: Era,
     pub(crate) version: String,
-    /// What every request's `_meta` holds, ready to be written.
+    /// What every modern request's `_meta` holds, ready to be written; the capabilities follow.
     meta: String,
+}
+
+/// What a request's `_meta` says beside what its era always says.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Extras<'a> {
+    /// Members that the caller wants.
+    pub(crate) more: Option<&'a Map<String, Value>>,
+    /// What the client behind the request can do, as JSON text.
+    pub(crate) capabilities: Option<&'a str>,
+    /// Asks for progress under this token.
+    pub(crate) progress: Option<u64>,
 }
 
 impl Dialect {
     pub(crate) fn modern(version: &str, client: &ClientInfo) -> Self {
         let meta = format!(
-            r#""{META_PREFIX}protocolVersion":{},"{META_PREFIX}clientCapabilities":{{}},"{META_PREFIX}clientInfo":{}"#,
+            r#""{META_PREFIX}protocolVersion":{},"{META_PREFIX}clientInfo":{},"{META_PREFIX}clientCapabilities":"#,
             quoted(version),
             client.json()
         );
@@ -70,24 +90,60 @@ impl Dialect {
         self.era == Era::Modern
     }
 
-    /// The `params` of a request: its members and, where there is something to say, `_meta`.
-    pub(crate) fn params(&self, members: &str, more: Option<&Map<String, Value>>) -> String {
-        let mut meta = self.meta.clone();
-        for (key, value) in more.into_iter().flatten() {
-            if key.starts_with(META_PREFIX) && self.is_modern() {
-                // What the era itself writes is not open to callers.
+    /// The `params` of a request of our own: its members and, where the era has it, `_meta`.
+    pub(crate) fn params(&self, members: &str) -> String {
+        let mut params = String::from("{");
+        params.push_str(members);
+        self.push_meta(&mut params, Extras::default());
+        params.push('}');
+        params
+    }
+
+    /// Writes `_meta` after the members that stand there, where there is something to say.
+    pub(crate) fn push_meta(&self, frame: &mut String, extras: Extras<'_>) {
+        let before = frame.len();
+        if !frame.ends_with('{') {
+            frame.push(',');
+        }
+        frame.push_str(r#""_meta":{"#);
+        let opened = frame.len();
+        if self.is_modern() {
+            frame.push_str(&self.meta);
+            push_line(frame, extras.capabilities.unwrap_or("{}"));
+        }
+        if let Some(token) = extras.progress {
+            push_comma(frame, opened);
+            let _ = write!(frame, r#""{PROGRESS_TOKEN}":{token}"#);
+        }
+        for (key, value) in extras.more.into_iter().flatten() {
+            if self.is_own(key) {
                 continue;
             }
-            if !meta.is_empty() {
-                meta.push(',');
+            push_comma(frame, opened);
+            push_quoted(frame, key);
+            let _ = write!(frame, ":{value}");
+        }
+        if frame.len() == opened {
+            frame.truncate(before);
+        } else {
+            frame.push('}');
+        }
+    }
+
+    /// Whether callers may not write this member: it is ours, or the other era's.
+    fn is_own(&self, key: &str) -> bool {
+        match self.era {
+            Era::Modern => {
+                key == PROGRESS_TOKEN || key.starts_with(META_PREFIX) && key != LOG_LEVEL
             }
-            meta.push_str(&format!("{}:{value}", quoted(key)));
+            Era::Legacy => key == PROGRESS_TOKEN || key == LOG_LEVEL,
         }
-        match (members.is_empty(), meta.is_empty()) {
-            (_, true) => format!("{{{members}}}"),
-            (true, false) => format!(r#"{{"_meta":{{{meta}}}}}"#),
-            (false, false) => format!(r#"{{{members},"_meta":{{{meta}}}}}"#),
-        }
+    }
+}
+
+fn push_comma(frame: &mut String, opened: usize) {
+    if frame.len() > opened {
+        frame.push(',');
     }
 }
 
@@ -109,33 +165,62 @@ pub(crate) fn cancelled(id: u64) -> String {
     )
 }
 
-/// Our answer to a request of a server; `None` is "no such method here".
-pub(crate) fn reply(id: &RawValue, result: Option<&str>) -> String {
-    match result {
-        Some(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
-        None => format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"Method not found"}}}}"#
-        ),
+/// Our answer to a request of a server.
+pub(crate) fn reply(id: &RawValue, result: &str) -> String {
+    let mut frame = String::with_capacity(64 + result.len());
+    let _ = write!(frame, r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
+    push_line(&mut frame, result);
+    frame.push('}');
+    frame
+}
+
+/// Our refusal of a request of a server.
+pub(crate) fn refusal(id: &RawValue, error: &RpcError) -> String {
+    let mut frame = String::new();
+    let _ = write!(
+        frame,
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{},"message":"#,
+        error.code
+    );
+    push_quoted(&mut frame, &error.message);
+    if let Some(data) = &error.data {
+        frame.push_str(r#","data":"#);
+        push_line(&mut frame, data);
     }
+    frame.push_str("}}");
+    frame
 }
 
 /// The params of `initialize`.
 pub(crate) fn initialize_params(client: &ClientInfo) -> String {
     format!(
-        r#"{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{}},"clientInfo":{}}}"#,
+        r#"{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{LEGACY_CAPABILITIES},"clientInfo":{}}}"#,
         client.json()
     )
 }
 
-/// The members of `tools/call`. Line breaks of a pretty-printed value would end the line on the wire;
-/// in valid JSON they stand only between tokens.
-pub(crate) fn call_members(tool: &str, arguments: &RawValue) -> String {
-    let arguments = arguments.get();
-    let members = |arguments: &str| format!(r#""name":{},"arguments":{arguments}"#, quoted(tool));
-    if arguments.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
-        members(&arguments.replace(['\n', '\r'], " "))
+/// Writes JSON on one line: line breaks of a pretty-printed value would end the line on the wire. In valid JSON
+/// they stand only between tokens.
+pub(crate) fn push_line(frame: &mut String, json: &str) {
+    let mut rest = json;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
+        let (head, tail) = rest.split_at(at);
+        frame.push_str(head);
+        frame.push(' ');
+        rest = tail.get(1..).unwrap_or_default();
+    }
+    frame.push_str(rest);
+}
+
+/// Writes a text as a JSON string.
+pub(crate) fn push_quoted(frame: &mut String, text: &str) {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        frame.push('"');
+        frame.push_str(text);
+        frame.push('"');
     } else {
-        members(arguments)
+        frame.push_str(&quoted(text));
     }
 }
 
@@ -155,15 +240,31 @@ mod tests {
         }
     }
 
+    fn params(dialect: &Dialect, members: &str, extras: Extras<'_>) -> String {
+        let mut params = format!("{{{members}");
+        dialect.push_meta(&mut params, extras);
+        params.push('}');
+        params
+    }
+
     #[test]
     fn a_modern_request_carries_its_meta_and_nobody_overrides_it() {
         let mut more = Map::new();
         more.insert("traceparent".into(), "00-1".into());
+        more.insert("progressToken".into(), "theirs".into());
+        more.insert(LOG_LEVEL.into(), "debug".into());
         more.insert(
             "io.modelcontextprotocol/protocolVersion".into(),
             "1999".into(),
         );
-        let params = Dialect::modern(MODERN_VERSION, &client()).params(r#""a":1"#, Some(&more));
+        let extras = Extras {
+            more: Some(&more),
+            capabilities: Some("{\n\"roots\":{}}"),
+            progress: Some(7),
+        };
+        let modern = Dialect::modern(MODERN_VERSION, &client());
+        let params = params(&modern, r#""a":1"#, extras);
+        assert!(!params.contains('\n'), "{params}");
         let value: Value = serde_json::from_str(&params).unwrap();
         assert_eq!(value["a"], 1);
         assert_eq!(
@@ -172,36 +273,73 @@ mod tests {
         );
         assert_eq!(
             value["_meta"]["io.modelcontextprotocol/clientCapabilities"],
-            serde_json::json!({})
+            serde_json::json!({"roots": {}})
         );
         assert_eq!(
             value["_meta"]["io.modelcontextprotocol/clientInfo"]["name"],
             "pegboard"
         );
         assert_eq!(value["_meta"]["traceparent"], "00-1");
+        assert_eq!(value["_meta"]["progressToken"], 7);
+        assert_eq!(value["_meta"][LOG_LEVEL], "debug");
+        let plain: Value = serde_json::from_str(&modern.params("")).unwrap();
+        assert_eq!(
+            plain["_meta"]["io.modelcontextprotocol/clientCapabilities"],
+            serde_json::json!({})
+        );
     }
 
     #[test]
     fn a_legacy_request_has_meta_only_when_there_is_some() {
-        assert_eq!(Dialect::legacy(LEGACY_VERSION).params("", None), "{}");
-        assert_eq!(
-            Dialect::legacy(LEGACY_VERSION).params("\"a\":1", None),
-            "{\"a\":1}"
-        );
+        let legacy = Dialect::legacy(LEGACY_VERSION);
+        let nothing = Extras::default();
+        assert_eq!(params(&legacy, "", nothing), "{}");
+        assert_eq!(params(&legacy, "\"a\":1", nothing), "{\"a\":1}");
         let mut more = Map::new();
         more.insert("x".into(), 1.into());
+        more.insert(LOG_LEVEL.into(), "debug".into());
+        let extras = Extras {
+            more: Some(&more),
+            capabilities: Some("{}"),
+            progress: None,
+        };
+        assert_eq!(params(&legacy, "", extras), r#"{"_meta":{"x":1}}"#);
+        let extras = Extras {
+            progress: Some(3),
+            ..extras
+        };
         assert_eq!(
-            Dialect::legacy(LEGACY_VERSION).params("", Some(&more)),
-            r#"{"_meta":{"x":1}}"#
+            params(&legacy, "\"a\":1", extras),
+            r#"{"a":1,"_meta":{"progressToken":3,"x":1}}"#
         );
     }
 
     #[test]
-    fn pretty_arguments_stay_on_one_line() {
-        let arguments = RawValue::from_string("{\n  \"text\": \"a\\nb\"\r\n}".into()).unwrap();
+    fn what_is_passed_on_stays_on_one_line() {
+        let mut frame = String::new();
+        push_line(&mut frame, "{\n  \"text\": \"a\\nb\"\r\n}");
+        assert_eq!(frame, "{   \"text\": \"a\\nb\"  }");
+        let mut frame = String::new();
+        push_quoted(&mut frame, "plain ä");
+        push_quoted(&mut frame, "t\"x\n");
+        assert_eq!(frame, r#""plain ä""t\"x\n""#);
+    }
+
+    #[test]
+    fn our_answers_are_written_as_the_client_gave_them() {
+        let id: Box<RawValue> = RawValue::from_string("\"s-1\"".into()).unwrap();
         assert_eq!(
-            call_members("t\"x", &arguments),
-            r#""name":"t\"x","arguments":{   "text": "a\nb"  }"#
+            reply(&id, "{\"a\":\n1.50}"),
+            r#"{"jsonrpc":"2.0","id":"s-1","result":{"a": 1.50}}"#
+        );
+        let error = RpcError {
+            code: -1,
+            message: "no".into(),
+            data: Some("[1]".into()),
+        };
+        assert_eq!(
+            refusal(&id, &error),
+            r#"{"jsonrpc":"2.0","id":"s-1","error":{"code":-1,"message":"no","data":[1]}}"#
         );
     }
 }

@@ -35,14 +35,19 @@ pub(crate) enum Message<'a> {
     },
     /// An error that the server could not give to one request.
     Complaint(RpcError),
-    Request {
-        id: &'a RawValue,
-        method: Cow<'a, str>,
-    },
+    Request(Incoming<'a>),
     Notification {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
+}
+
+/// A request of a server.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) id: &'a RawValue,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
 }
 
 /// Why a text is not a message.
@@ -97,7 +102,11 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
             return Err(Flaw::NotRpc);
         }
         return Ok(match wire.id {
-            Some(id) => Message::Request { id, method },
+            Some(id) => Message::Request(Incoming {
+                id,
+                method,
+                params: wire.params,
+            }),
             None => Message::Notification {
                 method,
                 params: wire.params,
@@ -226,16 +235,17 @@ fn flaw_of(error: &serde_json::Error) -> Flaw {
 
 /// Whether brackets nest deeper than `limit`, found without recursion.
 fn is_deeper(text: &str, limit: usize) -> bool {
-    if text.len() <= limit {
+    // What has few opening brackets cannot nest deep, and counting them is much quicker than telling strings apart.
+    let opening = |byte: &&u8| matches!(**byte, b'[' | b'{');
+    if text.len() <= limit || text.as_bytes().iter().filter(opening).count() <= limit {
         return false;
     }
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for byte in text.bytes() {
+    let mut depth = 0usize;
+    let mut rest = text.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
+            b'"' => rest = after_string(rest),
             b'[' | b'{' => {
                 depth += 1;
                 if depth > limit {
@@ -247,6 +257,20 @@ fn is_deeper(text: &str, limit: usize) -> bool {
         }
     }
     false
+}
+
+/// What follows the string that is open here.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        let is_escape = rest.get(at) == Some(&b'\\');
+        rest = rest
+            .get(at + 1 + usize::from(is_escape)..)
+            .unwrap_or_default();
+        if !is_escape {
+            return rest;
+        }
+    }
+    &[]
 }
 
 #[cfg(test)]
@@ -269,7 +293,7 @@ mod tests {
                 answer: Err(why),
             }) => format!("bad {id} {why}"),
             Ok(Message::Complaint(error)) => format!("complaint {}", error.code),
-            Ok(Message::Request { id, method }) => format!("request {id} {method}"),
+            Ok(Message::Request(Incoming { id, method, .. })) => format!("request {id} {method}"),
             Ok(Message::Notification { method, .. }) => format!("note {method}"),
             Err(flaw) => format!("{flaw:?}"),
         };

@@ -49,7 +49,7 @@ pub(crate) struct Opener<'a, D> {
 impl<D: Door> Opener<'_, D> {
     /// Learns the era of a server that nothing is known of.
     pub(crate) async fn learn(&self) -> Result<Handshake, Setback> {
-        let params = Dialect::modern(MODERN_VERSION, self.client).params("", None);
+        let params = Dialect::modern(MODERN_VERSION, self.client).params("");
         let discover = self.door.discover(&params);
         tokio::pin!(discover);
         let probed = tokio::select! {

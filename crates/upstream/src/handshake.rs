@@ -121,6 +121,7 @@ pub(crate) fn assumed(version: &str) -> Handshake {
         instructions: None,
         list_changed: false,
         declares_tools: None,
+        capabilities: None,
         noise: 0,
     }
 }
@@ -172,6 +173,7 @@ fn told(wire: &Wire<'_>, era: Era, version: &str, limits: &Limits) -> Handshake 
         instructions: instructions.map(|text| cut(&text, limits.instructions_bytes).to_owned()),
         list_changed,
         declares_tools: Some(tools.is_some()),
+        capabilities: wire.capabilities.map(|raw| raw.get().into()),
         noise: 0,
     }
 }

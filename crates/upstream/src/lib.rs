@@ -16,14 +16,28 @@ mod connector;
 mod contract;
 
 // The protocol, over any transport.
+mod declared;
 mod dialect;
+mod doubts;
 mod envelope;
 mod handshake;
+mod header_text;
+mod mirror;
+mod offers;
+mod outcome;
 mod pager;
+mod pass;
+mod pulse;
 mod talk;
 mod traffic;
 mod verdict;
+mod watch_resource;
+mod watching;
 mod wire;
+
+// The clients behind calls.
+mod callers;
+mod question;
 
 // Servers on pipes.
 mod environment;
@@ -37,6 +51,7 @@ mod parent_death;
 mod spawn;
 mod stderr;
 mod stdio;
+mod stdio_listen;
 mod supervise;
 mod sweep;
 mod watcher;
@@ -50,19 +65,19 @@ mod resolve;
 mod wording;
 
 #[cfg(test)]
+mod passing;
+#[cfg(test)]
 mod testing;
 
 pub use connector::{Connector, Setup};
 pub use contract::{
-    CallOptions, CallOutcome, Connect, ConnectHint, Handshake, Health, LogSink, NoLogs,
-    ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,
+    Health, Input, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 pub use dialect::ClientInfo;
 pub use marks::sweep_orphans;
+pub use mirror::mirrored_headers;
 pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watched_by};
-
-/// What a modern server is asked to announce.
-const LISTEN_MEMBERS: &str = r#""notifications":{"toolsListChanged":true}"#;
 
 /// The present moment, for `Health`.
 fn now() -> pegboard_model::Timestamp {

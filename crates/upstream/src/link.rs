@@ -9,12 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::dialect::{cancelled, notification, reply, request};
-use crate::envelope::{Answer, Flaw, Message, batch, parse};
+use crate::callers::Place;
+use crate::dialect::{cancelled, notification};
+use crate::envelope::{Answer, Flaw, Incoming, Message, batch, parse};
 use crate::frame::{LineFault, LineReader};
 use crate::outbox::Outbox;
-use crate::traffic::Traffic;
-use crate::wire::Size;
+use crate::traffic::{Reaction, Traffic};
+use crate::wire::{Ask, Size};
 use crate::wording::Wording;
 
 /// How the reading side ended.
@@ -94,16 +95,20 @@ impl Link {
         )
     }
 
-    /// Sends a request and waits for its answer; the caller limits the time. Dropping it forgets the id and,
-    /// where the protocol has it, tells the server.
+    /// An id for the next request.
+    pub(crate) fn new_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request (its frame carries the id) and waits for its answer; the caller limits the time. Dropping it
+    /// forgets the id and, where the protocol has it, tells the server.
     pub(crate) async fn request(
         &self,
-        method: &str,
-        params: &str,
+        id: u64,
+        frame: String,
         size: Size,
         cancellable: bool,
     ) -> ToolResult<Answer> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         {
             let mut state = self.lock();
@@ -116,21 +121,30 @@ impl Link {
             link: self,
             id,
             size,
+            is_served: false,
             tell: false,
         };
         if size == Size::Result {
             self.large_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let is_sent = self.outgoing.send(request(id, method, params)).await;
+        let is_sent = self.outgoing.send(frame).await;
         forget.tell = is_sent && cancellable;
         // A closed input still leaves the answer to the end of the conversation, or to the time-out.
         let answer = receiver.await;
-        forget.tell = false;
+        forget.is_served = true;
         answer.unwrap_or_else(|_| {
             Err(self
                 .wording
                 .error(Reason::ServerExited, "ended the conversation"))
         })
+    }
+
+    /// Sends a request of a client or of ours.
+    pub(crate) async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
+        let id = self.new_id();
+        let callers = &self.traffic.callers;
+        let _running = ask.behind.map(|behind| callers.enter(id, behind));
+        self.request(id, ask.frame(id), ask.size, true).await
     }
 
     /// Sends a notification.
@@ -152,6 +166,7 @@ impl Link {
         for (_, caller) in waiting {
             let _ = caller.send(Err(error.clone()));
         }
+        self.traffic.callers.close();
         self.end.send_replace(Some(error));
     }
 
@@ -187,7 +202,7 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn read_all<R: AsyncRead + Unpin>(&self, source: R) -> ReadEnd {
+    async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
         let mut lines = LineReader::new(source);
         loop {
             match lines.advance(|| self.line_limit()).await {
@@ -220,7 +235,7 @@ impl Link {
         }
     }
 
-    fn take_line(&self, line: &[u8]) {
+    fn take_line(self: &Arc<Self>, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else {
             return self.traffic.count_noise();
         };
@@ -239,19 +254,31 @@ impl Link {
         }
     }
 
-    fn take_message(&self, text: &str) {
+    fn take_message(self: &Arc<Self>, text: &str) {
         match parse(text, self.limits.json_depth) {
             Ok(Message::Response { id, answer }) => self.deliver(id, answer),
             Ok(Message::Complaint(error)) => self.traffic.complained(&error),
-            Ok(Message::Notification { method, params }) => self.traffic.notified(&method, params),
-            Ok(Message::Request { id, method }) => {
-                let result = self
-                    .traffic
-                    .asked(&method, self.modern.load(Ordering::Relaxed));
-                // A server that asks without reading our answers loses them; reading never waits for writing.
-                self.outgoing.try_send(reply(id, result));
+            Ok(Message::Notification { method, params }) => {
+                self.traffic.notified(&method, params, Place::Shared);
             }
+            Ok(Message::Request(request)) => self.take_request(&request),
             Err(flaw) => self.count_flaw(flaw),
+        }
+    }
+
+    fn take_request(self: &Arc<Self>, request: &Incoming<'_>) {
+        let is_modern = self.modern.load(Ordering::Relaxed);
+        match self.traffic.asked(request, is_modern, Place::Shared) {
+            // A server that asks without reading our answers loses them; reading never waits for writing.
+            Reaction::Reply(frame) => self.outgoing.try_send(frame),
+            Reaction::Put(question) => {
+                let outgoing = Arc::clone(&self.outgoing);
+                tokio::spawn(async move {
+                    if let Some(frame) = question.put().await {
+                        outgoing.send(frame).await;
+                    }
+                });
+            }
         }
     }
 
@@ -282,12 +309,14 @@ struct Forget<'a> {
     link: &'a Link,
     id: u64,
     size: Size,
+    /// Whether the answer came, so that the id is forgotten already.
+    is_served: bool,
     tell: bool,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        let waited = self.link.lock().waiting.remove(&self.id).is_some();
+        let waited = !self.is_served && self.link.lock().waiting.remove(&self.id).is_some();
         if self.size == Size::Result {
             self.link.large_answers.fetch_sub(1, Ordering::Relaxed);
         }
@@ -306,7 +335,9 @@ mod tests {
     use crate::testing::{Peer, logs, pair, pair_with, wording};
 
     async fn ask(link: &Link) -> ToolResult<Answer> {
-        link.request("tools/call", "{}", Size::Result, true).await
+        let id = link.new_id();
+        let frame = crate::dialect::request(id, "tools/call", "{}");
+        link.request(id, frame, Size::Result, true).await
     }
 
     /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).

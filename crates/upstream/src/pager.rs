@@ -7,8 +7,9 @@ use pegboard_model::{Limits, Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::ToolListing;
+use crate::contract::{OfferKind, ToolListing};
 use crate::envelope::{Answer, capped, present, string};
+use crate::offers::List;
 use crate::wording::Wording;
 
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -17,6 +18,17 @@ const METHOD_NOT_FOUND: i64 = -32601;
 struct Page<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     tools: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    prompts: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    resources: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "resourceTemplates",
+        deserialize_with = "present"
+    )]
+    templates: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "nextCursor", deserialize_with = "present")]
     next: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "ttlMs", deserialize_with = "present")]
@@ -27,13 +39,25 @@ struct Page<'a> {
     kind: Option<&'a RawValue>,
 }
 
+impl<'a> Page<'a> {
+    fn entries(&self, list: List) -> Option<&'a RawValue> {
+        match list {
+            List::Tools => self.tools,
+            List::Offers(OfferKind::Prompts) => self.prompts,
+            List::Offers(OfferKind::Resources) => self.resources,
+            List::Offers(OfferKind::Templates) => self.templates,
+        }
+    }
+}
+
 /// Asks for page after page. One failing page fails the list: half a list would look like removed tools.
 ///
-/// `may_lack_tools`: a server that does not declare tools may answer that it has no such method.
+/// `may_lack`: a server that does not declare the list may answer that it has no such method.
 pub(crate) async fn list_all<F, P>(
+    list: List,
     wording: &Wording,
     limits: &Limits,
-    may_lack_tools: bool,
+    may_lack: bool,
     mut fetch: F,
 ) -> ToolResult<ToolListing>
 where
@@ -53,14 +77,14 @@ where
     let failed = |what: &str| {
         wording.error(
             Reason::DiscoveryFailed,
-            format_args!("answered `tools/list` {what}"),
+            format_args!("answered `{}` {what}", list.method()),
         )
     };
     loop {
         let result = match fetch(cursor.clone()).await? {
             Answer::Result(result) => result,
             Answer::Error(error)
-                if error.code == METHOD_NOT_FOUND && may_lack_tools && listing.pages == 0 =>
+                if error.code == METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
             {
                 return Ok(listing);
             }
@@ -69,6 +93,7 @@ where
         bytes += result.get().len();
         if bytes > limits.list_bytes {
             return Err(too_large(
+                list,
                 wording,
                 format_args!("{} bytes", limits.list_bytes),
             ));
@@ -76,15 +101,26 @@ where
         let page = Some(result.get()).filter(|text| text.starts_with('{'));
         let page: Page<'_> = page
             .and_then(|text| serde_json::from_str(text).ok())
-            .ok_or_else(|| failed("by something that is no list of tools"))?;
+            .ok_or_else(|| {
+                failed(&format!(
+                    "by something that is no list of {}",
+                    list.entries()
+                ))
+            })?;
         if page.kind.is_some_and(|kind| kind.get() != "\"complete\"") {
             return Err(failed("by an unknown kind of result"));
         }
-        let tools = page.tools.ok_or_else(|| failed("without `tools`"))?;
-        let room = limits.tools_per_server.saturating_sub(listing.tools.len());
+        let tools = page
+            .entries(list)
+            .ok_or_else(|| failed(&format!("without `{}`", list.key())))?;
+        let most = match list {
+            List::Tools => limits.tools_per_server,
+            List::Offers(_) => limits.offers_per_list,
+        };
+        let room = most.saturating_sub(listing.tools.len());
         let tools = capped(&mut serde_json::Deserializer::from_str(tools.get()), room)
-            .map_err(|_| failed("with `tools` that are no array"))?
-            .ok_or_else(|| too_large(wording, format_args!("{} tools", limits.tools_per_server)))?;
+            .map_err(|_| failed(&format!("with `{}` that are no array", list.key())))?
+            .ok_or_else(|| too_large(list, wording, format_args!("{most} {}", list.entries())))?;
         listing
             .tools
             .extend(tools.into_iter().map(ToOwned::to_owned));
@@ -111,11 +147,12 @@ where
         if !seen.insert(next.clone()) {
             return Err(wording.error(
                 Reason::PaginationLoop,
-                "gives the same page of tools again and again",
+                format_args!("gives the same page of {} again and again", list.entries()),
             ));
         }
         if listing.pages >= limits.pages_per_list {
             return Err(too_large(
+                list,
                 wording,
                 format_args!("{} pages", limits.pages_per_list),
             ));
@@ -124,10 +161,14 @@ where
     }
 }
 
-fn too_large(wording: &Wording, limit: std::fmt::Arguments<'_>) -> pegboard_model::ToolError {
+fn too_large(
+    list: List,
+    wording: &Wording,
+    limit: std::fmt::Arguments<'_>,
+) -> pegboard_model::ToolError {
     wording.error(
         Reason::ListTooLarge,
-        format_args!("has a list of tools that exceeds {limit}"),
+        format_args!("has a list of {} that exceeds {limit}", list.entries()),
     )
 }
 
@@ -187,7 +228,7 @@ mod tests {
     /// Serves the given pages by position, the last one for ever.
     async fn list(pages: &[&str]) -> ToolResult<(ToolListing, Vec<Option<String>>)> {
         let mut asked = Vec::new();
-        let listing = list_all(&wording(), &small(), true, |cursor| {
+        let listing = list_all(List::Tools, &wording(), &small(), true, |cursor| {
             let page = pages[asked.len().min(pages.len() - 1)];
             asked.push(cursor);
             let answer = match page.strip_prefix("error ") {
@@ -261,7 +302,7 @@ mod tests {
     #[tokio::test]
     async fn r_disc_02_ever_new_cursors_end_at_the_page_limit() {
         let mut asked = 0;
-        let error = list_all(&wording(), &small(), true, |_| {
+        let error = list_all(List::Tools, &wording(), &small(), true, |_| {
             asked += 1;
             let page = format!("{{\"tools\":[],\"nextCursor\":\"{asked}\"}}");
             async { Ok(Answer::Result(RawValue::from_string(page).unwrap())) }
@@ -282,7 +323,7 @@ mod tests {
                 data: None,
             }))
         };
-        let error = list_all(&wording(), &small(), false, |_| refusal())
+        let error = list_all(List::Tools, &wording(), &small(), false, |_| refusal())
             .await
             .unwrap_err();
         assert_eq!(error.reason, Reason::DiscoveryFailed);

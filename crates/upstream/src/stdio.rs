@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{Era, Limits, Reason, Timestamp, ToolError, ToolResult, package_runner};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::contract::{
-    CallOptions, CallOutcome, ConnectHint, Handshake, Health, LogSink, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, ConnectHint, Forward, Handshake, Health, LogSink,
+    OfferKind, ToolListing, Upstream,
 };
-use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS};
+use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS, request};
 use crate::envelope::Answer;
 use crate::era::{Door, Opener, Setback};
 use crate::handshake::assumed;
@@ -22,9 +24,11 @@ use crate::kill::Patience;
 use crate::link::Link;
 use crate::spawn::{Launch, spawn};
 use crate::stderr::{Ring, drain};
+use crate::stdio_listen::listen;
 use crate::supervise::{Supervised, Watched, supervise};
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
+use crate::watching::Watching;
 use crate::wire::{Ask, Size, Wire};
 use crate::wording::Wording;
 
@@ -71,7 +75,8 @@ impl StdioOpening<'_> {
             };
             let setback = match opened {
                 Ok(handshake) => {
-                    let talk = Talk::new(pipe, self.setup, handshake);
+                    let watching = Watching::new(self.setup.limits.watches_per_server);
+                    let talk = Talk::new(pipe, self.setup, handshake, Arc::new(watching));
                     return Ok(Arc::new(StdioUpstream {
                         talk,
                         subscribed: AtomicBool::new(false),
@@ -206,12 +211,15 @@ impl Pipe {
 
 impl Door for Link {
     async fn discover(&self, params: &str) -> ToolResult<Answer> {
-        self.request("server/discover", params, Size::Frame, false)
-            .await
+        let id = self.new_id();
+        let frame = request(id, "server/discover", params);
+        self.request(id, frame, Size::Frame, false).await
     }
 
     async fn initialize(&self, params: &str) -> ToolResult<Answer> {
-        self.request("initialize", params, Size::Frame, false).await
+        let id = self.new_id();
+        let frame = request(id, "initialize", params);
+        self.request(id, frame, Size::Frame, false).await
     }
 
     async fn agreed(&self, handshake: &Handshake) {
@@ -228,9 +236,7 @@ impl Door for Link {
 
 impl Wire for Pipe {
     async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
-        self.link
-            .request(ask.method, &ask.params(), ask.size, true)
-            .await
+        self.link.ask(ask).await
     }
 
     async fn learn(&self) -> ToolResult<Handshake> {
@@ -241,6 +247,10 @@ impl Wire for Pipe {
             .map_err(|setback| self.explained(setback.error))
     }
 
+    fn generation(&self) -> u64 {
+        0
+    }
+
     fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -249,6 +259,26 @@ impl Wire for Pipe {
 struct StdioUpstream {
     talk: Talk<Pipe>,
     subscribed: AtomicBool,
+}
+
+impl StdioUpstream {
+    /// Legacy servers announce changes unasked; modern ones want to be asked, once.
+    fn listen(&self) {
+        if self.talk.handshake().era == Era::Modern
+            && let Ok(runtime) = Handle::try_current()
+            && !self.subscribed.swap(true, Ordering::Relaxed)
+        {
+            let link = Arc::clone(&self.talk.wire.link);
+            let watching = Arc::clone(&self.talk.watching);
+            let dialect = self.talk.dialect().clone();
+            let mut listening = Box::pin(listen(link, dialect, watching, self.talk.has()));
+            // Its first step sends the wish, so that it stands before whatever is sent next.
+            let mut nobody = Context::from_waker(Waker::noop());
+            if listening.as_mut().poll(&mut nobody).is_pending() {
+                runtime.spawn(listening);
+            }
+        }
+    }
 }
 
 #[async_trait]
@@ -270,27 +300,29 @@ impl Upstream for StdioUpstream {
         self.talk.call(tool, arguments, options).await
     }
 
+    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+        self.talk.request(request, options).await
+    }
+
+    async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
+        self.talk.offers(kind).await
+    }
+
+    fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        // Whoever asks misses nothing that comes from now on, so the subscription is first.
+        let announcements = self.talk.wire.link.traffic.announcements();
+        self.listen();
+        announcements
+    }
+
+    async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
+        self.listen();
+        self.talk.watch_resource(uri, watch).await
+    }
+
     fn list_changed(&self) -> watch::Receiver<u64> {
-        let link = &self.talk.wire.link;
-        let handshake = self.talk.handshake();
-        let may_announce = handshake.list_changed || handshake.declares_tools.is_none();
-        let is_first = || !self.subscribed.swap(true, Ordering::Relaxed);
-        // Legacy servers announce changes unasked; modern ones want to be asked.
-        if handshake.era == Era::Modern
-            && may_announce
-            && let Ok(runtime) = Handle::try_current()
-            && is_first()
-        {
-            let link = Arc::clone(link);
-            let params = self.talk.dialect().params(crate::LISTEN_MEMBERS, None);
-            // The request stays open as long as the server listens; a server without it just refuses.
-            runtime.spawn(async move {
-                link.request("subscriptions/listen", &params, Size::Frame, true)
-                    .await
-                    .map(drop)
-            });
-        }
-        link.traffic.changes()
+        self.listen();
+        self.talk.wire.link.traffic.changes()
     }
 
     fn is_alive(&self) -> bool {

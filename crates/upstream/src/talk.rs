@@ -1,49 +1,27 @@
-//! Listing and calling over any transport, and what to do when a remembered era turns out wrong.
+//! A conversation over any transport: its lists, and what to do when a remembered era turns out wrong.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use pegboard_model::{ConfigHash, Era, Limits, Reason, ToolError, ToolResult};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::{CallOptions, CallOutcome, Handshake, ToolListing};
-use crate::dialect::{ClientInfo, Dialect, call_members, quoted};
-use crate::envelope::{Answer, present};
+use crate::contract::{Handshake, OfferKind, ToolListing};
+use crate::declared::ServerHas;
+use crate::dialect::{ClientInfo, Dialect, quoted};
+use crate::doubts::Doubts;
+use crate::offers::{List, may_offer};
 use crate::pager::list_all;
-use crate::wire::{Ask, Size, Wire};
+use crate::watching::Watching;
+use crate::wire::{Ask, Wire};
 use crate::wording::Wording;
 
-/// Definitions whose remembered era failed by a dead or silent process: the next connection learns anew.
-#[derive(Default)]
-pub(crate) struct Doubts(Mutex<HashSet<ConfigHash>>);
-
-impl Doubts {
-    /// Beyond this many, forgetting all of them only costs a failed try each.
-    const MOST: usize = 5_000;
-
-    fn add(&self, hash: ConfigHash) {
-        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubts.len() >= Self::MOST {
-            doubts.clear();
-        }
-        doubts.insert(hash);
-    }
-
-    /// Whether there was a doubt; it is taken away.
-    pub(crate) fn take(&self, hash: ConfigHash) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&hash)
-    }
-}
-
-struct Agreed {
+/// How the conversation is led.
+pub(crate) struct Agreed {
     handshake: Handshake,
-    dialect: Dialect,
+    pub(crate) dialect: Dialect,
+    pub(crate) has: ServerHas,
 }
 
 impl Agreed {
@@ -52,7 +30,12 @@ impl Agreed {
             Era::Modern => Dialect::modern(&handshake.protocol_version, client),
             Era::Legacy => Dialect::legacy(&handshake.protocol_version),
         };
-        Self { handshake, dialect }
+        let has = ServerHas::read(handshake.capabilities.as_deref());
+        Self {
+            handshake,
+            dialect,
+            has,
+        }
     }
 }
 
@@ -75,12 +58,20 @@ pub(crate) struct Talk<W> {
     /// What was learnt when the remembered era turned out wrong.
     relearnt: OnceLock<Agreed>,
     /// Whether a request succeeded, so that the era is beyond doubt.
-    proven: AtomicBool,
+    pub(crate) proven: AtomicBool,
     relearning: tokio::sync::Mutex<()>,
+    /// The level of logging that was last asked for, and the session it was asked for in.
+    pub(crate) level: Mutex<Option<(u64, String)>>,
+    pub(crate) watching: Arc<Watching>,
 }
 
 impl<W: Wire> Talk<W> {
-    pub(crate) fn new(wire: W, setup: TalkSetup, handshake: Handshake) -> Self {
+    pub(crate) fn new(
+        wire: W,
+        setup: TalkSetup,
+        handshake: Handshake,
+        watching: Arc<Watching>,
+    ) -> Self {
         // An assumed handshake comes from memory; an asked server always tells what it declares.
         let proven = AtomicBool::new(handshake.declares_tools.is_some());
         let first = Agreed::new(handshake, &setup.client);
@@ -91,6 +82,8 @@ impl<W: Wire> Talk<W> {
             relearnt: OnceLock::new(),
             proven,
             relearning: tokio::sync::Mutex::default(),
+            level: Mutex::default(),
+            watching,
         }
     }
 
@@ -102,14 +95,32 @@ impl<W: Wire> Talk<W> {
         &self.agreed().dialect
     }
 
-    /// All pages of the list, within the time for it.
+    /// What the server declared.
+    pub(crate) fn has(&self) -> ServerHas {
+        self.agreed().has
+    }
+
+    /// All pages of the list of tools, within the time for it.
     pub(crate) async fn list(&self) -> ToolResult<ToolListing> {
+        self.list_of(List::Tools).await
+    }
+
+    /// All pages of another list; a server without it has nothing in it.
+    pub(crate) async fn offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
+        if !may_offer(kind, self.has()) {
+            return Ok(Vec::new());
+        }
+        let listing = self.list_of(List::Offers(kind)).await?;
+        Ok(listing.tools)
+    }
+
+    async fn list_of(&self, list: List) -> ToolResult<ToolListing> {
         let limit = self.setup.list_time;
-        let listed = match tokio::time::timeout(limit, self.list_or_relearn()).await {
+        let listed = match tokio::time::timeout(limit, self.list_or_relearn(list)).await {
             Ok(listed) => listed,
             Err(_) => {
                 self.doubt();
-                let what = format_args!("did not give its tools within {limit:?}");
+                let what = format_args!("did not give its {} within {limit:?}", list.entries());
                 Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
             }
         };
@@ -121,51 +132,26 @@ impl<W: Wire> Talk<W> {
         })
     }
 
-    /// One call, within its time.
-    pub(crate) async fn call(
-        &self,
-        tool: &str,
-        arguments: &RawValue,
-        options: CallOptions,
-    ) -> ToolResult<CallOutcome> {
-        let answer = match tokio::time::timeout(
-            options.timeout,
-            self.call_or_relearn(tool, arguments, &options),
-        )
-        .await
-        {
-            Ok(answer) => answer?,
-            Err(_) => {
-                self.doubt();
-                return Err(self.setup.wording.call_timeout(tool, options.timeout));
-            }
-        };
-        match answer {
-            Answer::Result(result) => self.outcome(tool, result),
-            Answer::Error(error) => Err(self.setup.wording.call_refused(tool, &error)),
-        }
-    }
-
-    fn agreed(&self) -> &Agreed {
+    pub(crate) fn agreed(&self) -> &Agreed {
         self.relearnt.get().unwrap_or(&self.first)
     }
 
-    fn is_doubtful(&self) -> bool {
+    pub(crate) fn is_doubtful(&self) -> bool {
         !self.proven.load(Ordering::Relaxed) && self.relearnt.get().is_none()
     }
 
     /// Lets the next connection learn the era anew, unless it is proven: a server that is spoken to in the
     /// wrong way may fall silent or end.
-    fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         if self.is_doubtful() {
             self.setup.doubts.add(self.setup.hash);
         }
     }
 
-    async fn list_or_relearn(&self) -> ToolResult<ToolListing> {
-        match self.list_once().await {
+    async fn list_or_relearn(&self, list: List) -> ToolResult<ToolListing> {
+        match self.list_once(list).await {
             Err(error) if self.is_doubtful() => match self.relearn(&error).await {
-                true => self.list_once().await,
+                true => self.list_once(list).await,
                 false => Err(error),
             },
             listed => {
@@ -175,82 +161,30 @@ impl<W: Wire> Talk<W> {
         }
     }
 
-    async fn list_once(&self) -> ToolResult<ToolListing> {
+    async fn list_once(&self, list: List) -> ToolResult<ToolListing> {
         let agreed = self.agreed();
-        let may_lack_tools = agreed.handshake.declares_tools != Some(true) && !self.is_doubtful();
+        let may_lack = match list {
+            List::Tools => agreed.handshake.declares_tools != Some(true) && !self.is_doubtful(),
+            List::Offers(_) => !self.is_doubtful(),
+        };
         list_all(
+            list,
             &self.setup.wording,
             &self.setup.limits,
-            may_lack_tools,
+            may_lack,
             |cursor| async move {
                 let members = cursor
                     .map(|cursor| format!(r#""cursor":{}"#, quoted(&cursor)))
                     .unwrap_or_default();
-                let ask = Ask {
-                    dialect: &agreed.dialect,
-                    method: "tools/list",
-                    members: &members,
-                    meta: None,
-                    name: None,
-                    size: Size::Frame,
-                };
+                let ask = Ask::own(&agreed.dialect, list.method(), &members);
                 self.wire.ask(ask).await
             },
         )
         .await
     }
 
-    async fn call_or_relearn(
-        &self,
-        tool: &str,
-        arguments: &RawValue,
-        options: &CallOptions,
-    ) -> ToolResult<Answer> {
-        let members = call_members(tool, arguments);
-        let answer = self.call_once(tool, &members, options).await;
-        if !self.is_doubtful() {
-            return answer;
-        }
-        // Only what says that nothing was run lets the call be sent again.
-        let (refused, ran_nothing) = match &answer {
-            Ok(Answer::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                (self.setup.wording.call_refused(tool, error), true)
-            }
-            Err(error) => {
-                let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;
-                (error.clone(), is_refusal)
-            }
-            Ok(_) => {
-                self.proven.store(true, Ordering::Relaxed);
-                return answer;
-            }
-        };
-        let is_relearnt = self.relearn(&refused).await;
-        if is_relearnt && ran_nothing && self.handshake().era == Era::Legacy {
-            return self.call_once(tool, &members, options).await;
-        }
-        answer
-    }
-
-    async fn call_once(
-        &self,
-        tool: &str,
-        members: &str,
-        options: &CallOptions,
-    ) -> ToolResult<Answer> {
-        let ask = Ask {
-            dialect: self.dialect(),
-            method: "tools/call",
-            members,
-            meta: options.meta.as_ref(),
-            name: Some(tool),
-            size: Size::Result,
-        };
-        self.wire.ask(ask).await
-    }
-
     /// Whether the era was learnt anew after an error that a wrong era may have caused.
-    async fn relearn(&self, error: &ToolError) -> bool {
+    pub(crate) async fn relearn(&self, error: &ToolError) -> bool {
         match error.reason {
             Reason::ServerExited => {
                 self.doubt();
@@ -276,45 +210,6 @@ impl<W: Wire> Talk<W> {
             Err(_) => {
                 self.setup.doubts.add(self.setup.hash);
                 false
-            }
-        }
-    }
-
-    fn outcome(&self, tool: &str, result: Box<RawValue>) -> ToolResult<CallOutcome> {
-        #[derive(Deserialize)]
-        struct Peek<'a> {
-            #[serde(borrow, default, rename = "isError", deserialize_with = "present")]
-            is_error: Option<&'a RawValue>,
-            #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
-            kind: Option<&'a RawValue>,
-        }
-        let wording = &self.setup.wording;
-        let peek = Some(result.get()).filter(|text| text.starts_with('{'));
-        let peek: Peek<'_> = peek
-            .and_then(|text| serde_json::from_str(text).ok())
-            .ok_or_else(|| {
-                let what = format_args!(
-                    "answered the call of `{}` by something that is no result",
-                    wording.quote(tool)
-                );
-                wording.error(Reason::FrameInvalid, what)
-            })?;
-        let is_error = peek.is_error.is_some_and(|flag| flag.get() == "true");
-        match peek.kind.map(RawValue::get) {
-            None | Some("\"complete\"") => Ok(CallOutcome { result, is_error }),
-            Some("\"input_required\"" | "\"task\"") => {
-                let what = format_args!(
-                    "answered the call of `{}` by asking for input that this caller cannot give",
-                    wording.quote(tool)
-                );
-                Err(wording.error(Reason::ServerError, what))
-            }
-            Some(kind) => {
-                let what = format_args!(
-                    "answered by the unknown kind of result {}",
-                    wording.glimpse(kind.as_bytes())
-                );
-                Err(wording.error(Reason::FrameInvalid, what))
             }
         }
     }

@@ -1,16 +1,25 @@
-//! A server in memory, for tests of what is above the bytes.
+//! A server in memory and a client behind its calls, for tests of what is above the bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use pegboard_model::{Limits, ServerName};
+use async_trait::async_trait;
+use pegboard_model::{ConfigHash, Limits, RpcError, ServerName, ToolResult};
+use serde_json::value::RawValue;
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-use crate::contract::{LogSink, NoLogs};
+use crate::contract::{Caller, Handshake, LogSink, NoLogs};
+use crate::dialect::ClientInfo;
+use crate::envelope::Answer;
+use crate::handshake::{Opening, discovered, initialized};
 use crate::link::{Link, Reading};
 use crate::redact::Redactor;
+use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
+use crate::watching::Watching;
+use crate::wire::{Ask, Wire};
 use crate::wording::Wording;
 
 /// The server's end.
@@ -37,6 +46,11 @@ impl Peer {
             value["id"].as_u64().expect("a request"),
             value["method"].as_str().unwrap().to_owned(),
         )
+    }
+
+    /// The next message as JSON.
+    pub(crate) async fn json(&mut self) -> serde_json::Value {
+        serde_json::from_str(&self.line().await).unwrap()
     }
 
     pub(crate) async fn write(&mut self, text: &str) {
@@ -92,5 +106,141 @@ pub(crate) fn pair_with(limits: &Limits) -> (Arc<Link>, Reading, Peer) {
             lines: BufReader::new(source).lines(),
             sink,
         },
+    )
+}
+
+/// A client that keeps what it hears.
+pub(crate) struct Client {
+    session: &'static str,
+    capabilities: &'static str,
+    answer: ClientAnswer,
+    heard: Mutex<Vec<String>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum ClientAnswer {
+    Result(&'static str),
+    Refusal(i64),
+    Never,
+}
+
+impl Client {
+    pub(crate) fn new(session: &'static str, answer: ClientAnswer) -> Arc<Self> {
+        Arc::new(Self {
+            session,
+            capabilities: r#"{"elicitation":{},"roots":{}}"#,
+            answer,
+            heard: Mutex::default(),
+        })
+    }
+
+    /// What it heard since the last look.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut self.heard.lock().unwrap())
+    }
+
+    fn hear(&self, what: String) {
+        self.heard.lock().unwrap().push(what);
+    }
+}
+
+#[async_trait]
+impl Caller for Client {
+    fn session(&self) -> &str {
+        self.session
+    }
+
+    fn capabilities(&self) -> &str {
+        self.capabilities
+    }
+
+    fn wants_progress(&self) -> bool {
+        true
+    }
+
+    fn progress(&self, params: &RawValue) {
+        self.hear(format!("progress {params}"));
+    }
+
+    fn message(&self, params: &RawValue) {
+        self.hear(format!("message {params}"));
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let params = params.map(RawValue::get).unwrap_or_default();
+        self.hear(format!("ask {method} {params}").trim_end().to_owned());
+        match self.answer {
+            ClientAnswer::Result(text) => Ok(RawValue::from_string(text.to_owned()).unwrap()),
+            ClientAnswer::Refusal(code) => Err(RpcError {
+                code,
+                message: "no".into(),
+                data: Some("{\"why\":1.50}".into()),
+            }),
+            ClientAnswer::Never => std::future::pending().await,
+        }
+    }
+}
+
+/// A link as a transport.
+pub(crate) struct Memory(pub(crate) Arc<Link>);
+
+impl Wire for Memory {
+    async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
+        self.0.ask(ask).await
+    }
+
+    async fn learn(&self) -> ToolResult<Handshake> {
+        Err(wording().error(pegboard_model::Reason::HandshakeFailed, "was not asked"))
+    }
+
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn stderr(&self) -> String {
+        String::new()
+    }
+}
+
+/// A conversation with a server in memory that declared these capabilities.
+pub(crate) fn talk(is_modern: bool, capabilities: &str) -> (Arc<Talk<Memory>>, Peer) {
+    let limits = Limits {
+        watches_per_server: 2,
+        ..Limits::default()
+    };
+    let (link, _, peer) = pair_with(&limits);
+    link.modern
+        .store(is_modern, std::sync::atomic::Ordering::Relaxed);
+    let raw = |text: String| RawValue::from_string(text).unwrap();
+    let opening = if is_modern {
+        let answer =
+            format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}"#);
+        discovered(&raw(answer), &limits)
+    } else {
+        let answer = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
+        initialized(&raw(answer), &limits)
+    };
+    let Opening::Agreed(handshake) = opening else {
+        panic!("{capabilities}")
+    };
+    let watching = Arc::new(Watching::new(limits.watches_per_server));
+    let setup = TalkSetup {
+        wording: wording(),
+        limits,
+        client: ClientInfo {
+            name: "pegboard".into(),
+            version: "0".into(),
+        },
+        list_time: Duration::from_secs(60),
+        hash: ConfigHash([0; 32]),
+        doubts: Arc::default(),
+    };
+    (
+        Arc::new(Talk::new(Memory(link), setup, handshake, watching)),
+        peer,
     )
 }

@@ -3,19 +3,26 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pegboard_model::Reason;
+use pegboard_model::{Reason, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
-use crate::contract::{Health, LogSink};
-use crate::envelope::{RpcError, present, string};
+use crate::callers::{Callers, Place};
+use crate::contract::{Announcement, Health, LogSink};
+use crate::dialect::{refusal, reply};
+use crate::envelope::{self, Incoming, present, string};
+use crate::question::Question;
 use crate::wording::Wording;
 
 /// Log messages of a server by protocol that are passed on, over the life of a conversation.
 const LOG_MESSAGES: u64 = 10_000;
+/// Announcements that wait for whoever listens; who is slower than that is told so and looks for itself.
+const ANNOUNCEMENTS: usize = 256;
 
-/// The counters of one conversation, and its `list_changed`.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The counters of one conversation, those who are behind its calls, and what its server announces.
 pub(crate) struct Traffic {
     noise: AtomicU64,
     invalid: AtomicU64,
@@ -23,8 +30,20 @@ pub(crate) struct Traffic {
     refused: AtomicU64,
     logged: AtomicU64,
     changes: watch::Sender<u64>,
+    announcements: broadcast::Sender<Announcement>,
+    /// The newest request to listen that a modern server acknowledged.
+    acknowledged: watch::Sender<u64>,
+    pub(crate) callers: Arc<Callers>,
     wording: Wording,
     logs: Arc<dyn LogSink>,
+}
+
+/// What is done about a request of a server.
+pub(crate) enum Reaction {
+    /// This frame answers it.
+    Reply(String),
+    /// A client is asked.
+    Put(Question),
 }
 
 impl Traffic {
@@ -36,6 +55,9 @@ impl Traffic {
             refused: AtomicU64::new(0),
             logged: AtomicU64::new(0),
             changes: watch::channel(0).0,
+            announcements: broadcast::channel(ANNOUNCEMENTS).0,
+            acknowledged: watch::channel(0).0,
+            callers: Arc::default(),
             wording,
             logs,
         }
@@ -43,6 +65,14 @@ impl Traffic {
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    pub(crate) fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        self.announcements.subscribe()
+    }
+
+    pub(crate) fn acknowledged(&self) -> watch::Receiver<u64> {
+        self.acknowledged.subscribe()
     }
 
     pub(crate) fn count_noise(&self) {
@@ -76,31 +106,55 @@ impl Traffic {
     }
 
     /// A notification came in.
-    pub(crate) fn notified(&self, method: &str, params: Option<&RawValue>) {
+    pub(crate) fn notified(&self, method: &str, params: Option<&RawValue>, place: Place) {
         match method {
+            "notifications/progress" if self.callers.progress(params) => {}
+            "notifications/progress" => self.count_dropped(),
+            "notifications/message" => {
+                self.log(params);
+                if let Some(params) = params {
+                    self.callers.message(params, place);
+                }
+            }
             "notifications/tools/list_changed" => self
                 .changes
                 .send_modify(|count| *count = count.wrapping_add(1)),
-            "notifications/message" => self.log(params),
+            "notifications/prompts/list_changed" => self.announce(Announcement::PromptsChanged),
+            "notifications/resources/list_changed" => self.announce(Announcement::ResourcesChanged),
+            "notifications/resources/updated" => self.updated(params),
+            "notifications/subscriptions/acknowledged" => self.subscribed(params),
+            "notifications/cancelled" => self.callers.taken_back(params),
             _ => {}
         }
     }
 
     /// An error came in that belongs to no request.
-    pub(crate) fn complained(&self, error: &RpcError) {
+    pub(crate) fn complained(&self, error: &envelope::RpcError) {
         self.count_dropped();
         self.log_protocol(&self.wording.rpc(error));
     }
 
-    /// A request came in; the answer is a result, or `None` for "no such method".
-    pub(crate) fn asked(&self, method: &str, modern: bool) -> Option<&'static str> {
-        if method == "ping" && !modern {
-            return Some("{}");
-        }
+    /// A request came in. Only legacy servers may ask.
+    pub(crate) fn asked(&self, request: &Incoming<'_>, is_modern: bool, place: Place) -> Reaction {
+        let Incoming { id, method, params } = request;
+        let refused = match method.as_ref() {
+            "ping" if !is_modern => return Reaction::Reply(reply(id, "{}")),
+            "elicitation/create" | "sampling/createMessage" | "roots/list" if !is_modern => {
+                match self.callers.question(id, method, *params, place) {
+                    Ok(question) => return Reaction::Put(question),
+                    Err(error) => error,
+                }
+            }
+            _ => RpcError {
+                code: METHOD_NOT_FOUND,
+                message: "Method not found".to_owned(),
+                data: None,
+            },
+        };
         self.refused.fetch_add(1, Ordering::Relaxed);
         let method = self.wording.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        None
+        Reaction::Reply(refusal(id, &refused))
     }
 
     /// The counters as they are shown.
@@ -111,6 +165,42 @@ impl Traffic {
             dropped_frames: self.dropped.load(Ordering::Relaxed),
             refused_requests: self.refused.load(Ordering::Relaxed),
             ..Health::default()
+        }
+    }
+
+    fn announce(&self, announcement: Announcement) {
+        // An error means that nobody listens.
+        let _ = self.announcements.send(announcement);
+    }
+
+    fn updated(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct Updated {
+            uri: String,
+        }
+        match params.and_then(|params| serde_json::from_str::<Updated>(params.get()).ok()) {
+            Some(Updated { uri }) => self.announce(Announcement::ResourceUpdated { uri }),
+            None => self.count_invalid(),
+        }
+    }
+
+    fn subscribed(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct Subscribed {
+            #[serde(rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+            id: u64,
+        }
+        if let Some(subscribed) =
+            params.and_then(|params| serde_json::from_str::<Subscribed>(params.get()).ok())
+        {
+            let id = subscribed.meta.id;
+            self.acknowledged
+                .send_if_modified(|known| id > std::mem::replace(known, id.max(*known)));
         }
     }
 
@@ -173,14 +263,26 @@ mod tests {
     fn r_sec_01_c14_a_refused_request_is_logged_and_a_flood_of_them_is_not() {
         let kept = Arc::new(Kept::default());
         let traffic = Traffic::new(wording(), kept.clone());
-        assert_eq!(traffic.asked("ping", false), Some("{}"));
-        assert_eq!(traffic.asked("sampling/create\u{1b}[31m", true), None);
+        let id = RawValue::from_string("1".into()).unwrap();
+        let ask = |method: &str, is_modern| {
+            let request = Incoming {
+                id: &id,
+                method: method.into(),
+                params: None,
+            };
+            match traffic.asked(&request, is_modern, Place::Shared) {
+                Reaction::Reply(frame) => frame,
+                Reaction::Put(_) => panic!("nobody is there"),
+            }
+        };
+        assert!(ask("ping", false).contains("\"result\":{}"));
+        assert!(ask("sampling/create\u{1b}[31m", true).contains("-32601"));
         let lines = kept.0.lock().unwrap().clone();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("`sampling/create"), "{lines:?}");
         assert!(!lines[0].contains('\u{1b}'), "{lines:?}");
         for _ in 0..2 * LOG_MESSAGES {
-            traffic.asked("roots/list", true);
+            ask("roots/list", true);
         }
         assert_eq!(kept.0.lock().unwrap().len() as u64, LOG_MESSAGES);
         assert_eq!(traffic.health().refused_requests, 1 + 2 * LOG_MESSAGES);

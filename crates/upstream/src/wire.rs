@@ -1,13 +1,17 @@
 //! What a conversation needs of a transport.
 
+use std::fmt::Write;
 use std::future::Future;
+use std::sync::Arc;
 
 use pegboard_model::ToolResult;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::contract::Handshake;
-use crate::dialect::Dialect;
+use crate::contract::{Caller, Handshake, Input};
+use crate::dialect::{Dialect, Extras, push_line, push_quoted};
 use crate::envelope::Answer;
+use crate::pulse::Pulse;
 
 /// How large an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,21 +22,110 @@ pub(crate) enum Size {
     Result,
 }
 
+/// What stands in `params` beside `_meta`.
+#[derive(Clone, Copy)]
+pub(crate) enum Body<'a> {
+    /// Members, without the braces.
+    Members(&'a str),
+    /// Those of `tools/call`.
+    Call {
+        tool: &'a str,
+        arguments: &'a RawValue,
+    },
+}
+
+/// The client behind a request, and the time-out that its server's progress renews.
+#[derive(Clone, Copy)]
+pub(crate) struct Behind<'a> {
+    pub(crate) caller: &'a Arc<dyn Caller>,
+    pub(crate) pulse: &'a Arc<Pulse>,
+}
+
 /// A request, before it is written.
+#[derive(Clone, Copy)]
 pub(crate) struct Ask<'a> {
     pub(crate) dialect: &'a Dialect,
     pub(crate) method: &'a str,
-    /// The members of `params`, without the braces.
-    pub(crate) members: &'a str,
+    pub(crate) body: Body<'a>,
     pub(crate) meta: Option<&'a Map<String, Value>>,
+    pub(crate) input: Option<&'a Input>,
     /// The name that the request is about, which some transports repeat outside the body.
     pub(crate) name: Option<&'a str>,
+    /// Arguments that some transports repeat outside the body as well.
+    pub(crate) headers: &'a [(String, String)],
     pub(crate) size: Size,
+    pub(crate) behind: Option<Behind<'a>>,
 }
 
-impl Ask<'_> {
-    pub(crate) fn params(&self) -> String {
-        self.dialect.params(self.members, self.meta)
+/// What the fixed words of a frame and a few members of `_meta` take.
+const FRAME_BYTES: usize = 512;
+
+impl<'a> Ask<'a> {
+    /// A request of our own, with nobody behind it.
+    pub(crate) fn own(dialect: &'a Dialect, method: &'a str, members: &'a str) -> Self {
+        Self {
+            dialect,
+            method,
+            body: Body::Members(members),
+            meta: None,
+            input: None,
+            name: None,
+            headers: &[],
+            size: Size::Frame,
+            behind: None,
+        }
+    }
+
+    /// The request on the wire, without a line end. It is written in one go: arguments may be large.
+    pub(crate) fn frame(&self, id: u64) -> String {
+        let mut frame = String::with_capacity(FRAME_BYTES + self.body_bytes());
+        let _ = write!(
+            frame,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":{{"#,
+            self.method
+        );
+        match self.body {
+            Body::Members(members) => push_line(&mut frame, members),
+            Body::Call { tool, arguments } => {
+                frame.push_str(r#""name":"#);
+                push_quoted(&mut frame, tool);
+                frame.push_str(r#","arguments":"#);
+                push_line(&mut frame, arguments.get());
+            }
+        }
+        if let Some(input) = self.input {
+            if !frame.ends_with('{') {
+                frame.push(',');
+            }
+            frame.push_str(r#""inputResponses":"#);
+            push_line(&mut frame, input.responses.get());
+            if let Some(state) = &input.state {
+                frame.push_str(r#","requestState":"#);
+                push_line(&mut frame, state.get());
+            }
+        }
+        let caller = self.behind.map(|behind| behind.caller);
+        let extras = Extras {
+            more: self.meta,
+            capabilities: caller.map(|caller| caller.capabilities()),
+            progress: caller
+                .is_some_and(|caller| caller.wants_progress())
+                .then_some(id),
+        };
+        self.dialect.push_meta(&mut frame, extras);
+        frame.push_str("}}");
+        frame
+    }
+
+    fn body_bytes(&self) -> usize {
+        let body = match self.body {
+            Body::Members(members) => members.len(),
+            Body::Call { tool, arguments } => tool.len() + arguments.get().len(),
+        };
+        let input = self.input.map_or(0, |input| {
+            input.responses.get().len() + input.state.as_ref().map_or(0, |state| state.get().len())
+        });
+        body + input
     }
 }
 
@@ -44,6 +137,44 @@ pub(crate) trait Wire: Send + Sync {
     /// Finds out anew how the server speaks, on the same connection.
     fn learn(&self) -> impl Future<Output = ToolResult<Handshake>> + Send;
 
+    /// Counts what a server forgets everything with: the session, where there is one.
+    fn generation(&self) -> u64;
+
     /// The newest part of the server's stderr, if it has one.
     fn stderr(&self) -> String;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::LEGACY_VERSION;
+
+    #[test]
+    fn r_gate_03_answers_to_questions_go_back_unchanged() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let dialect = Dialect::legacy(LEGACY_VERSION);
+        let arguments = raw("{\n\"a\":1.50}");
+        let input = Input {
+            responses: raw(r#"{"q":{"action":"accept"}}"#),
+            state: Some(raw(r#""opaque""#)),
+        };
+        let mut ask = Ask {
+            body: Body::Call {
+                tool: "t",
+                arguments: &arguments,
+            },
+            input: Some(&input),
+            ..Ask::own(&dialect, "tools/call", "")
+        };
+        assert_eq!(
+            ask.frame(4),
+            r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t","arguments":{ "a":1.50},"inputResponses":{"q":{"action":"accept"}},"requestState":"opaque"}}"#
+        );
+        ask.body = Body::Members("");
+        assert!(
+            ask.frame(5).contains(r#""params":{"inputResponses":"#),
+            "{}",
+            ask.frame(5)
+        );
+    }
 }

@@ -1,9 +1,11 @@
 //! Errors about one server: its own words are cut, cleaned of secrets, escaped and marked as its words.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_model::{Foreign, Reason, ServerName, ToolError};
+use serde::de::IgnoredAny;
 
 use crate::envelope::RpcError;
 use crate::redact::{Redactor, cut};
@@ -17,6 +19,15 @@ const TAIL_LINE_CHARS: usize = 300;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
+
+/// What was asked of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject<'a> {
+    /// To run this tool.
+    Call(&'a str),
+    /// Something else, by this method.
+    Method(&'a str),
+}
 
 /// Speaks about one server.
 #[derive(Clone)]
@@ -65,32 +76,47 @@ impl Wording {
         )
     }
 
-    /// What a JSON-RPC error to a call means to the caller.
-    pub(crate) fn call_refused(&self, tool: &str, error: &RpcError) -> ToolError {
+    /// What a JSON-RPC error to a request means to the caller, with the error itself.
+    pub(crate) fn refused(&self, subject: Subject<'_>, error: &RpcError) -> ToolError {
         let reason = match error.code {
             INVALID_PARAMS => Reason::ArgsInvalid,
             METHOD_NOT_FOUND => Reason::ToolUnknown,
             _ => Reason::ServerError,
         };
-        self.error(
-            reason,
-            format_args!(
-                "answered the call of `{}` by {}",
-                self.quote(tool),
-                self.rpc(error)
-            ),
-        )
+        let subject = self.subject(subject);
+        let what = format_args!("answered {subject} by {}", self.rpc(error));
+        self.error(reason, what).with_rpc(self.passed_on(error))
     }
 
-    /// The tool's answer did not come.
-    pub(crate) fn call_timeout(&self, tool: &str, limit: Duration) -> ToolError {
-        self.error(
-            Reason::CallTimeout,
-            format_args!(
-                "did not answer the call of `{}` within {limit:?}",
-                self.quote(tool)
-            ),
-        )
+    /// The error as the server wrote it, but for secrets of ours.
+    fn passed_on(&self, error: &RpcError) -> pegboard_model::RpcError {
+        let data = error.data.as_deref().and_then(|data| {
+            match self.redactor.clean(data.get()) {
+                Cow::Borrowed(text) => Some(text.to_owned()),
+                // What a secret was taken out of may be no JSON any more.
+                Cow::Owned(text) => serde_json::from_str::<IgnoredAny>(&text).ok().map(|_| text),
+            }
+        });
+        pegboard_model::RpcError {
+            code: error.code,
+            message: self.redactor.clean(&error.message).into_owned(),
+            data,
+        }
+    }
+
+    /// The answer did not come.
+    pub(crate) fn timeout(&self, subject: Subject<'_>, limit: Duration) -> ToolError {
+        let subject = self.subject(subject);
+        let what = format_args!("did not answer {subject} within {limit:?}");
+        self.error(Reason::CallTimeout, what)
+    }
+
+    /// A request in words.
+    pub(crate) fn subject(&self, subject: Subject<'_>) -> String {
+        match subject {
+            Subject::Call(tool) => format!("the call of `{}`", self.quote(tool)),
+            Subject::Method(method) => format!("`{}`", self.quote(method)),
+        }
     }
 
     /// Adds the last lines of a (cleaned) stderr to an error.
@@ -134,7 +160,7 @@ mod tests {
             message: "key canary-value \u{1b}[2J".into(),
             data: None,
         };
-        let error = wording().call_refused("read", &error);
+        let error = wording().refused(Subject::Call("read"), &error);
         assert_eq!(error.reason, Reason::ServerError);
         assert_eq!(
             error.message,
@@ -160,8 +186,32 @@ mod tests {
                 message: String::new(),
                 data: None,
             };
-            assert_eq!(wording().call_refused("t", &error).reason, reason);
+            assert_eq!(wording().refused(Subject::Call("t"), &error).reason, reason);
         }
+    }
+
+    #[test]
+    fn r_gate_03_the_server_s_own_error_is_passed_on_without_our_secrets() {
+        let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).ok();
+        let error = |data: &str| RpcError {
+            code: -32042,
+            message: "open canary-value \u{1b}".into(),
+            data: raw(data),
+        };
+        let passed = |data: &str| {
+            let error = wording().refused(Subject::Method("prompts/get"), &error(data));
+            assert!(error.message.contains("answered `prompts/get`"), "{error}");
+            *error.rpc.unwrap()
+        };
+        let found = passed(r#"{ "url" : "https://a/?k=canary-value", "n":1.50}"#);
+        assert_eq!(
+            (found.code, found.message.as_str()),
+            (-32042, "open *** \u{1b}")
+        );
+        let data = r#"{ "url" : "https://a/?k=***", "n":1.50}"#;
+        assert_eq!(found.data.as_deref(), Some(data));
+        let untouched = r#"[ {"a" :1.50} ]"#;
+        assert_eq!(passed(untouched).data.as_deref(), Some(untouched));
     }
 
     #[test]

@@ -7,10 +7,12 @@
     reason = "a broken fixture must fail its test"
 )]
 
+mod brief;
 mod changes;
 mod describing;
 mod fixture;
 mod listing;
 mod names;
+mod offers;
 mod registry;
 mod searching;

@@ -9,16 +9,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_hub::{Approver, Hub, HubSettings, NobodyToAsk, Parts, StaleRefresh};
 use pegboard_model::{
-    Clock, Era, Event, EventKind, Limits, Reason, ServerName, ServerSpec, ToolError, ToolResult,
+    Clock, Era, Event, EventKind, Limits, Reason, RpcError, ServerName, ServerSpec, ToolError,
+    ToolResult,
 };
 use pegboard_store::{MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
-    CallOptions, CallOutcome, Connect, ConnectHint, Handshake, Health, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
+    OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// What one server does.
 #[derive(Clone, Default)]
@@ -31,6 +33,18 @@ pub(crate) struct Behaviour {
     /// The list is looked up, and its answer is held back.
     pub(crate) hang_list: bool,
     pub(crate) crash_on_call: bool,
+    /// What the handshake declares; `None` when it does not tell.
+    pub(crate) capabilities: Option<&'static str>,
+    pub(crate) prompts: Vec<Value>,
+    pub(crate) resources: Vec<Value>,
+    pub(crate) templates: Vec<Value>,
+    pub(crate) fail_offers: bool,
+    /// The lists beside tools are never answered.
+    pub(crate) hang_offers: bool,
+    /// The next calls are refused because of their headers.
+    pub(crate) header_mismatches: usize,
+    /// Resources are not watched.
+    pub(crate) fail_watch: bool,
 }
 
 impl Behaviour {
@@ -65,6 +79,11 @@ pub(crate) struct Servers {
     pub(crate) hints: Mutex<Vec<Option<Era>>>,
     pub(crate) lists: Mutex<Vec<String>>,
     pub(crate) calls: Mutex<Vec<(String, String)>>,
+    pub(crate) options: Mutex<Vec<CallOptions>>,
+    /// Server, method, members and name of each request that was passed on.
+    pub(crate) requests: Mutex<Vec<[String; 4]>>,
+    pub(crate) offer_lists: Mutex<Vec<(String, OfferKind)>>,
+    pub(crate) watches: Mutex<Vec<(String, String, bool)>>,
     running: Mutex<BTreeMap<String, Arc<Running>>>,
 }
 
@@ -74,6 +93,7 @@ struct Running {
     handshake: Handshake,
     ended: watch::Sender<Option<Reason>>,
     changed: watch::Sender<u64>,
+    told: broadcast::Sender<Announcement>,
 }
 
 impl Servers {
@@ -127,6 +147,19 @@ impl Servers {
             .send_modify(|count| *count += 1);
     }
 
+    /// The server announces something.
+    pub(crate) fn tell(&self, server: &str, announcement: Announcement) {
+        let running = self.running.lock().unwrap();
+        running[server].told.send(announcement).unwrap();
+    }
+
+    /// Changes what a server does from now on.
+    pub(crate) fn change(&self, server: &str, change: impl FnOnce(&mut Behaviour)) {
+        let mut behaviour = self.behaviour(server);
+        change(&mut behaviour);
+        self.set(server, behaviour);
+    }
+
     fn behaviour(&self, server: &str) -> Behaviour {
         self.behaviours
             .lock()
@@ -177,10 +210,12 @@ impl Connect for FakeConnector {
                 instructions: None,
                 list_changed: true,
                 declares_tools: None,
+                capabilities: self.0.behaviour(&server).capabilities.map(Arc::from),
                 noise: 0,
             },
             ended: watch::Sender::new(None),
             changed: watch::Sender::new(0),
+            told: broadcast::Sender::new(1024),
         });
         self.0
             .running
@@ -220,10 +255,21 @@ impl Upstream for Running {
         &self,
         tool: &str,
         arguments: &RawValue,
-        _options: CallOptions,
+        options: CallOptions,
     ) -> ToolResult<CallOutcome> {
         let call = (self.server.clone(), tool.to_owned());
         self.all.calls.lock().unwrap().push(call);
+        self.all.options.lock().unwrap().push(options);
+        if self.all.behaviour(&self.server).header_mismatches > 0 {
+            let change = |behaviour: &mut Behaviour| behaviour.header_mismatches -= 1;
+            self.all.change(&self.server, change);
+            let rpc = RpcError {
+                code: -32020,
+                message: "header mismatch".into(),
+                data: None,
+            };
+            return Err(ToolError::new(Reason::ServerError, "refused").with_rpc(rpc));
+        }
         if self.all.behaviour(&self.server).crash_on_call {
             self.all.crash(&self.server);
             return Err(ToolError::new(Reason::ServerExited, "it ended"));
@@ -234,7 +280,58 @@ impl Upstream for Running {
         Ok(CallOutcome {
             result,
             is_error: false,
+            kind: OutcomeKind::Complete,
         })
+    }
+
+    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+        let (method, members) = (request.method.to_owned(), request.members.to_owned());
+        let name = request.name.unwrap_or_default().to_owned();
+        let request = [self.server.clone(), method, members, name];
+        self.all.requests.lock().unwrap().push(request.clone());
+        self.all.options.lock().unwrap().push(options);
+        if self.all.behaviour(&self.server).crash_on_call {
+            self.all.crash(&self.server);
+            return Err(ToolError::new(Reason::ServerExited, "it ended"));
+        }
+        let result = format!(r#"{{"of":"{}",  "kept":[1.0]}}"#, self.server);
+        Ok(CallOutcome {
+            result: RawValue::from_string(result).unwrap(),
+            is_error: false,
+            kind: OutcomeKind::Complete,
+        })
+    }
+
+    async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
+        let asked = (self.server.clone(), kind);
+        self.all.offer_lists.lock().unwrap().push(asked);
+        let behaviour = self.all.behaviour(&self.server);
+        if behaviour.fail_offers {
+            return Err(ToolError::new(Reason::ServerError, "it has no such list"));
+        }
+        self.all
+            .while_hanging(&self.server, |behaviour| behaviour.hang_offers)
+            .await;
+        let list = match kind {
+            OfferKind::Prompts => behaviour.prompts,
+            OfferKind::Resources => behaviour.resources,
+            OfferKind::Templates => behaviour.templates,
+        };
+        let raw = |offer: &Value| RawValue::from_string(offer.to_string()).unwrap();
+        Ok(list.iter().map(raw).collect())
+    }
+
+    fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        self.told.subscribe()
+    }
+
+    async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
+        if self.all.behaviour(&self.server).fail_watch {
+            return Err(ToolError::new(Reason::ServerError, "it does not watch"));
+        }
+        let watched = (self.server.clone(), uri.to_owned(), watch);
+        self.all.watches.lock().unwrap().push(watched);
+        Ok(())
     }
 
     fn list_changed(&self) -> watch::Receiver<u64> {

@@ -3,30 +3,25 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Body, Client, Method, Request, Response, StatusCode, Url};
 
-use crate::dialect::{reply, request};
 use crate::envelope::{Answer, Message, parse};
 use crate::http::body::{self, Kind};
+use crate::http::head::{Head, SESSION_ID};
 use crate::http::open::{explain, send};
 use crate::http::patience::asked_pause;
-use crate::http::sse::{Event, Parser};
 use crate::http::target::Target;
 use crate::traffic::Traffic;
 use crate::wire::Size;
 use crate::wording::Wording;
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Longest session id that is echoed.
 const SESSION_ID_BYTES: usize = 4 * 1024;
 /// How long a message may take that nobody waits for: a notification, an answer of ours, the end of a session.
-const SIDE_MESSAGE: Duration = Duration::from_secs(5);
-/// Requests of a server inside one answer that get an answer of ours.
-const REPLIES_PER_ANSWER: usize = 100;
+pub(crate) const SIDE_MESSAGE: Duration = Duration::from_secs(5);
 
 /// One endpoint, and the messages that go there and come back.
 pub(crate) struct Channel {
@@ -60,9 +55,9 @@ pub(crate) enum Failure {
 /// A request, ready to be sent.
 pub(crate) struct Post<'a> {
     pub(crate) id: u64,
-    pub(crate) method: &'a str,
-    pub(crate) params: &'a str,
-    pub(crate) headers: HeaderMap,
+    /// The request itself.
+    pub(crate) frame: String,
+    pub(crate) head: Head<'a>,
     pub(crate) size: Size,
     /// Whether the answer may open a session.
     pub(crate) opens: bool,
@@ -75,25 +70,23 @@ impl From<ToolError> for Failure {
 }
 
 impl Channel {
-    /// The headers of a conversation that already agreed; a legacy one carries its session.
-    pub(crate) fn session_headers(&self) -> HeaderMap {
-        let state = self.state().clone();
-        let mut headers = HeaderMap::new();
-        headers.extend(state.id.map(|id| (SESSION_ID, id)));
-        headers.extend(state.version.map(|version| (PROTOCOL_VERSION, version)));
-        headers
+    /// Asks for a stream that belongs to no request, or for the rest of one that broke.
+    pub(crate) async fn get(&self, last_event: Option<&HeaderValue>) -> ToolResult<Response> {
+        let headers = Head::Session.of_stream(&self.target, &self.state(), last_event);
+        let mut request = Request::new(Method::GET, self.target.url.clone());
+        *request.headers_mut() = headers;
+        self.send(request).await
     }
 
-    /// A request to the endpoint, with the configured headers.
-    pub(crate) fn builder(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
-        self.client
-            .request(method, self.target.url.clone())
-            .headers(self.target.headers.clone())
-            .headers(headers)
-    }
-
-    pub(crate) async fn send(&self, request: RequestBuilder) -> ToolResult<Response> {
-        send(request, &self.target, self.connect_time, &self.wording).await
+    async fn send(&self, request: Request) -> ToolResult<Response> {
+        let Self {
+            client,
+            target,
+            connect_time,
+            wording,
+            ..
+        } = self;
+        send(client, request, target, *connect_time, wording).await
     }
 
     pub(crate) fn broken(&self, error: reqwest::Error) -> ToolError {
@@ -101,9 +94,19 @@ impl Channel {
     }
 
     /// Posts a message. A redirect within the same origin that keeps the method is followed once.
-    pub(crate) async fn post(&self, message: &str, headers: HeaderMap) -> ToolResult<Response> {
-        let prepare = |url| self.message(url, message, headers.clone());
-        let response = self.send(prepare(self.target.url.clone())).await?;
+    pub(crate) async fn post(&self, message: Bytes, head: Head<'_>) -> ToolResult<Response> {
+        let headers = self.message_headers(head);
+        self.post_with(message, headers, head).await
+    }
+
+    async fn post_with(
+        &self,
+        message: Bytes,
+        headers: HeaderMap,
+        head: Head<'_>,
+    ) -> ToolResult<Response> {
+        let first = message_to(self.target.url.clone(), message.clone(), headers);
+        let response = self.send(first).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
@@ -129,7 +132,8 @@ impl Channel {
         };
         match next.filter(|next| keeps_method && next.origin() == self.target.url.origin()) {
             Some(next) => {
-                let response = self.send(prepare(next)).await?;
+                let again = message_to(next, message, self.message_headers(head));
+                let response = self.send(again).await?;
                 if response.status().is_redirection() {
                     Err(refused())
                 } else {
@@ -141,56 +145,48 @@ impl Channel {
     }
 
     /// Posts something that has no answer; nobody waits long for it.
-    pub(crate) async fn post_aside(&self, message: &str) {
+    pub(crate) async fn post_aside(&self, message: String) {
         self.aside(message).await;
     }
 
     /// The same, free of any borrow, so that it can outlive the caller.
-    pub(crate) fn aside(&self, message: &str) -> impl Future<Output = ()> + Send + 'static {
-        let request = self.message(self.target.url.clone(), message, self.session_headers());
-        let (target, connect_time, wording) =
-            (self.target.clone(), self.connect_time, self.wording.clone());
+    pub(crate) fn aside(&self, message: String) -> impl Future<Output = ()> + Send + 'static {
+        let headers = self.message_headers(Head::Session);
+        let request = message_to(self.target.url.clone(), message.into(), headers);
+        let (client, target) = (self.client.clone(), self.target.clone());
+        let (connect_time, wording) = (self.connect_time, self.wording.clone());
         async move {
-            let _ =
-                tokio::time::timeout(SIDE_MESSAGE, send(request, &target, connect_time, &wording))
-                    .await;
+            let sending = send(&client, request, &target, connect_time, &wording);
+            let _ = tokio::time::timeout(SIDE_MESSAGE, sending).await;
         }
     }
 
-    fn message(&self, url: Url, message: &str, headers: HeaderMap) -> RequestBuilder {
-        self.client
-            .post(url)
-            .headers(self.target.headers.clone())
-            .headers(headers)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, BOTH_KINDS)
-            .body(message.to_owned())
+    fn message_headers(&self, head: Head<'_>) -> HeaderMap {
+        head.of_message(&self.target, &self.state())
     }
 
     /// Ends the session at the server, as far as it takes part.
     pub(crate) async fn delete(&self) {
-        let headers = self.session_headers();
+        let headers = Head::Session.write(&self.target, &self.state());
         if headers.contains_key(SESSION_ID) {
-            let _ = tokio::time::timeout(
-                SIDE_MESSAGE,
-                self.send(self.builder(Method::DELETE, headers)),
-            )
-            .await;
+            let mut request = Request::new(Method::DELETE, self.target.url.clone());
+            *request.headers_mut() = headers;
+            let _ = tokio::time::timeout(SIDE_MESSAGE, self.send(request)).await;
         }
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn exchange(&self, post: Post<'_>) -> Result<Answer, Failure> {
+    pub(crate) async fn exchange(self: &Arc<Self>, post: Post<'_>) -> Result<Answer, Failure> {
         let Post {
             id,
-            method,
-            params,
-            headers,
+            frame,
+            head,
             size,
             opens,
         } = post;
+        let headers = self.message_headers(head);
         let has_session = headers.contains_key(SESSION_ID);
-        let mut response = self.post(&request(id, method, params), headers).await?;
+        let mut response = self.post_with(frame.into(), headers, head).await?;
         if response.status() == StatusCode::NOT_FOUND && has_session {
             return Err(Failure::SessionLost);
         }
@@ -224,6 +220,11 @@ impl Channel {
         }
     }
 
+    pub(crate) fn no_answer(&self, why: &str) -> ToolError {
+        let what = format_args!("gave an answer that {why}");
+        self.wording.error(Reason::FrameInvalid, what)
+    }
+
     fn no_protocol(&self, body: &[u8]) -> ToolError {
         let glimpse = self.wording.glimpse(body);
         self.wording.error(
@@ -235,74 +236,13 @@ impl Channel {
     /// The answer in a JSON body; `None` when it is something else.
     fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<Answer>> {
         match parse(std::str::from_utf8(body).ok()?, self.limits.json_depth).ok()? {
-            Message::Response { id, answer } if id == wanted => Some(answer.map_err(|why| {
-                self.wording.error(
-                    Reason::FrameInvalid,
-                    format_args!("gave an answer that {why}"),
-                )
-            })),
+            Message::Response { id, answer } if id == wanted => {
+                Some(answer.map_err(|why| self.no_answer(why)))
+            }
             // A server that refused before it read the id cannot name it.
             Message::Complaint(error) => Some(Ok(Answer::Error(error))),
             _ => None,
         }
-    }
-
-    async fn answer_among_events(
-        &self,
-        mut response: Response,
-        wanted: u64,
-        limit: usize,
-    ) -> ToolResult<Answer> {
-        let mut parser = Parser::new(limit);
-        let mut replies = 0;
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
-            for event in parser
-                .push(&chunk)
-                .map_err(|_| body::too_large(&self.wording, limit))?
-            {
-                if let Some(answer) = self.take_event(&event, Some(wanted), &mut replies).await {
-                    return answer;
-                }
-            }
-        }
-        Err(self
-            .wording
-            .error(Reason::ConnectFailed, "ended the stream before it answered"))
-    }
-
-    /// Acts on one event; gives the answer if it is the wanted one.
-    pub(crate) async fn take_event(
-        &self,
-        event: &Event,
-        wanted: Option<u64>,
-        replies: &mut usize,
-    ) -> Option<ToolResult<Answer>> {
-        if event.data.is_empty() {
-            return None;
-        }
-        match parse(&event.data, self.limits.json_depth) {
-            Ok(Message::Response { id, answer }) if Some(id) == wanted => {
-                return Some(answer.map_err(|why| {
-                    self.wording.error(
-                        Reason::FrameInvalid,
-                        format_args!("gave an answer that {why}"),
-                    )
-                }));
-            }
-            Ok(Message::Response { .. }) => self.traffic.count_dropped(),
-            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
-            Ok(Message::Notification { method, params }) => self.traffic.notified(&method, params),
-            Ok(Message::Request { id, method }) => {
-                let is_legacy = self.state().version.is_some();
-                let result = self.traffic.asked(&method, !is_legacy);
-                *replies += 1;
-                if is_legacy && *replies <= REPLIES_PER_ANSWER {
-                    self.post_aside(&reply(id, result)).await;
-                }
-            }
-            Err(_) => self.traffic.count_invalid(),
-        }
-        None
     }
 
     /// What an answer without success means; a protocol error in its body is an answer like any other.
@@ -353,6 +293,13 @@ impl Channel {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn message_to(url: Url, message: Bytes, headers: HeaderMap) -> Request {
+    let mut request = Request::new(Method::POST, url);
+    *request.headers_mut() = headers;
+    *request.body_mut() = Some(Body::from(message));
+    request
 }
 
 /// Many servers refuse a session that they do not know as a bad request and say so in words. Nothing was run

@@ -3,42 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_model::Era;
-use reqwest::Method;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use pegboard_model::{Era, ToolResult};
 use reqwest::{Response, StatusCode};
 
-use crate::dialect::{Dialect, request};
-use crate::http::body::{self, Kind};
-use crate::http::session::{HttpSession, modern_headers};
+use crate::declared::ServerHas;
+use crate::dialect::Dialect;
+use crate::http::events::{Bookmark, is_stream, may_pass};
+use crate::http::head::Head;
+use crate::http::session::HttpSession;
 use crate::http::sse::Parser;
+use crate::watching::LISTEN;
+use crate::wire::Ask;
 
-const LISTEN: &str = "subscriptions/listen";
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The first and the longest pause before a broken stream is opened again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Listens until the task is ended, or the server says that it has no such stream.
-pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect) {
-    let mut pause = FIRST_PAUSE;
-    let mut last_event = None;
-    let mut was_open = false;
-    loop {
-        match open(&session, &dialect, last_event.as_ref()).await {
-            // A server that had one may have lost the session; the next request renews it.
-            Stream::None(status) if was_open && may_be_lost(status) => last_event = None,
-            Stream::None(_) => return,
-            Stream::Broken => {}
-            Stream::Open(response) => {
-                was_open = true;
-                if follow(&session, response, &mut last_event).await {
-                    pause = FIRST_PAUSE;
-                }
-            }
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: ServerHas) {
+    match dialect.era {
+        Era::Modern => listen_to_subscription(&session, &dialect, has).await,
+        Era::Legacy => listen_to_session(&session).await,
     }
 }
 
@@ -49,69 +34,157 @@ enum Stream {
     None(StatusCode),
 }
 
+impl Stream {
+    fn of(opened: ToolResult<Response>) -> Self {
+        match opened {
+            Err(_) => Self::Broken,
+            Ok(response) if is_stream(&response) => Self::Open(response),
+            Ok(response) if may_pass(response.status()) => Self::Broken,
+            Ok(response) => Self::None(response.status()),
+        }
+    }
+}
+
+/// What comes on the stream of a legacy session.
+async fn listen_to_session(session: &HttpSession) {
+    let mut pause = FIRST_PAUSE;
+    let mut bookmark = Bookmark::default();
+    let mut was_open = false;
+    loop {
+        let opened = Stream::of(session.channel.get(bookmark.last_event.as_ref()).await);
+        session.stream_tried.send_replace(true);
+        match opened {
+            // A server that had one may have lost the session; the next request renews it.
+            Stream::None(status) if was_open && may_be_lost(status) => {
+                bookmark = Bookmark::default();
+            }
+            Stream::None(_) => return,
+            Stream::Broken => {}
+            Stream::Open(mut response) => {
+                was_open = true;
+                let mut following = Following::new(session);
+                while let Ok(Some(chunk)) = response.chunk().await {
+                    if !following.take(session, &chunk) {
+                        break;
+                    }
+                }
+                bookmark.note(&following.parser);
+                if following.any {
+                    pause = FIRST_PAUSE;
+                }
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(bookmark.asked_pause().unwrap_or(pause)) => {
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            () = session.renewed.notified() => bookmark = Bookmark::default(),
+        }
+    }
+}
+
 fn may_be_lost(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND)
 }
 
-async fn open(
-    session: &HttpSession,
-    dialect: &Dialect,
-    last_event: Option<&HeaderValue>,
-) -> Stream {
-    let channel = &session.channel;
-    let opened = match dialect.era {
-        Era::Modern => {
-            let message = request(
-                session.new_id(),
-                LISTEN,
-                &dialect.params(crate::LISTEN_MEMBERS, None),
-            );
-            channel
-                .post(&message, modern_headers(&dialect.version, LISTEN, None))
-                .await
+/// What a modern server announces when it is asked to; it is asked again when something else is watched.
+async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: ServerHas) {
+    let watching = &session.watching;
+    let mut changes = watching.changes();
+    let acknowledged = session.channel.traffic.acknowledged();
+    let mut pause = FIRST_PAUSE;
+    // A stream is kept until the one that takes its place is open, so that nothing is missed between them.
+    let mut earlier: Option<Response> = None;
+    loop {
+        changes.mark_unchanged();
+        let (version, members) = watching.members(has);
+        let (id, opened) = match members {
+            Some(members) => subscribe(session, dialect, &members).await,
+            None => (0, Stream::None(StatusCode::NO_CONTENT)),
+        };
+        drop(earlier.take());
+        match opened {
+            Stream::Broken => {}
+            Stream::None(_) => {
+                watching.settle(version);
+                // Another filter may suit it better.
+                if changes.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Stream::Open(mut response) => {
+                let mut following = Following::new(session);
+                let is_changed = loop {
+                    tokio::select! {
+                        biased;
+                        chunk = response.chunk() => match chunk {
+                            Ok(Some(chunk)) if following.take(session, &chunk) => {
+                                if *acknowledged.borrow() >= id {
+                                    watching.settle(version);
+                                }
+                            }
+                            _ => break false,
+                        },
+                        changed = changes.changed() => break changed.is_ok(),
+                    }
+                };
+                if following.any {
+                    pause = FIRST_PAUSE;
+                }
+                if is_changed {
+                    earlier = Some(response);
+                    continue;
+                }
+            }
         }
-        Era::Legacy => {
-            let mut headers: HeaderMap = channel.session_headers();
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-            headers.extend(last_event.map(|id| (LAST_EVENT_ID, id.clone())));
-            channel.send(channel.builder(Method::GET, headers)).await
+        tokio::select! {
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            _ = changes.changed() => {}
         }
-    };
-    match opened {
-        Err(_) => Stream::Broken,
-        Ok(response) if response.status().is_success() && body::kind(&response) == Kind::Events => {
-            Stream::Open(response)
-        }
-        Ok(response)
-            if response.status().is_server_error()
-                || response.status() == StatusCode::TOO_MANY_REQUESTS =>
-        {
-            Stream::Broken
-        }
-        Ok(response) => Stream::None(response.status()),
     }
 }
 
-/// Takes events until the stream ends; whether there were any.
-async fn follow(
-    session: &HttpSession,
-    mut response: Response,
-    last_event: &mut Option<HeaderValue>,
-) -> bool {
-    let mut parser = Parser::new(session.channel.limits.frame_bytes);
-    let mut any = false;
-    let mut replies = 0;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        let Ok(events) = parser.push(&chunk) else {
-            return any;
-        };
-        for event in events {
-            any = true;
-            if let Some(id) = &event.id {
-                *last_event = HeaderValue::from_str(id).ok();
-            }
-            session.channel.take_event(&event, None, &mut replies).await;
+async fn subscribe(session: &HttpSession, dialect: &Dialect, members: &str) -> (u64, Stream) {
+    let id = session.new_id();
+    let frame = Ask::own(dialect, LISTEN, members).frame(id);
+    let head = Head::Modern {
+        version: &dialect.version,
+        method: LISTEN,
+        name: None,
+        mirrored: &[],
+    };
+    (
+        id,
+        Stream::of(session.channel.post(frame.into(), head).await),
+    )
+}
+
+/// A stream that is read.
+struct Following {
+    parser: Parser,
+    any: bool,
+    replies: usize,
+}
+
+impl Following {
+    fn new(session: &HttpSession) -> Self {
+        Self {
+            parser: Parser::new(session.channel.limits.frame_bytes),
+            any: false,
+            replies: 0,
         }
     }
-    any
+
+    /// Acts on what came; `false` when it is more than allowed.
+    fn take(&mut self, session: &HttpSession, chunk: &[u8]) -> bool {
+        let Ok(events) = self.parser.push(chunk) else {
+            return false;
+        };
+        for event in events {
+            self.any = true;
+            session.channel.take_event(&event, None, &mut self.replies);
+        }
+        true
+    }
 }

@@ -4,7 +4,9 @@
 //! Invariant: no body is read beyond its limit, and nothing is ever decompressed.
 
 mod body;
+mod events;
 mod exchange;
+mod head;
 mod listen;
 pub(crate) mod open;
 mod patience;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, Request, Response};
 
 use crate::http::target::Target;
 use crate::wording::Wording;
@@ -73,13 +73,14 @@ fn build(kind: &Kind) -> reqwest::Result<Client> {
 
 /// Sends a request; the answer's head is there when it returns.
 pub(crate) async fn send(
-    request: RequestBuilder,
+    client: &Client,
+    request: Request,
     target: &Target,
     connect: Duration,
     wording: &Wording,
 ) -> ToolResult<Response> {
-    request
-        .send()
+    client
+        .execute(request)
         .await
         .map_err(|error| explain(error, target, connect, wording))
 }

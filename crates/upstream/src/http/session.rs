@@ -5,37 +5,49 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use pegboard_model::{Era, Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::HeaderValue;
+use tokio::sync::{Notify, watch};
 
 use crate::contract::Handshake;
-use crate::dialect::{ClientInfo, MODERN_VERSION, cancelled, initialize_params, notification};
+use crate::dialect::{
+    ClientInfo, Dialect, LEGACY_VERSION, MODERN_VERSION, cancelled, initialize_params,
+    notification, quoted, request,
+};
 use crate::envelope::{Answer, RpcError};
 use crate::era::{Door, Opener};
-use crate::http::exchange::{Channel, Failure, PROTOCOL_VERSION, Post, State};
+use crate::http::exchange::{Channel, Failure, Post, SIDE_MESSAGE, State};
+use crate::http::head::Head;
 use crate::verdict::{Init, judge_initialize};
+use crate::watching::Watching;
 use crate::wire::{Ask, Size, Wire};
-
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// A conversation over HTTP, below the level of lists and calls.
 pub(crate) struct HttpSession {
-    pub(crate) channel: Channel,
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) watching: Arc<Watching>,
     me: ClientInfo,
     next_id: AtomicU64,
     in_flight: AtomicUsize,
     renewing: tokio::sync::Mutex<()>,
+    /// Tells that the server opened a new session.
+    pub(crate) renewed: Notify,
+    /// Whether the first try to open the stream beside all calls is over, however it went.
+    pub(crate) stream_tried: watch::Sender<bool>,
 }
 
 impl HttpSession {
     pub(crate) fn new(channel: Channel, me: ClientInfo) -> Self {
         let (next_id, in_flight) = (AtomicU64::new(1), AtomicUsize::new(0));
+        let watching = Watching::new(channel.limits.watches_per_server);
         Self {
-            channel,
+            channel: Arc::new(channel),
+            watching: Arc::new(watching),
             me,
             next_id,
             in_flight,
             renewing: tokio::sync::Mutex::default(),
+            renewed: Notify::new(),
+            stream_tried: watch::channel(false).0,
         }
     }
 
@@ -58,7 +70,7 @@ impl HttpSession {
     }
 
     /// Opens a new session in place of one that the server forgot; one renewal serves all who noticed.
-    async fn renew(&self, lost: u64) -> ToolResult<()> {
+    async fn renew(self: &Arc<Self>, lost: u64) -> ToolResult<()> {
         let _one_at_a_time = self.renewing.lock().await;
         if self.channel.state().generation != lost {
             return Ok(());
@@ -68,30 +80,73 @@ impl HttpSession {
             Init::Legacy(handshake) => self.agreed(&handshake).await,
             verdict => drop(verdict.into_handshake(&self.channel.wording)?),
         }
+        self.renewed.notify_one();
+        self.watch_again();
         Ok(())
     }
 
+    /// Asks in a new session for the updates that were asked for in the old one, beside whatever renewed it.
+    fn watch_again(self: &Arc<Self>) {
+        let uris = self.watching.uris();
+        if uris.is_empty() {
+            return;
+        }
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let dialect = Dialect::legacy(LEGACY_VERSION);
+            for uri in uris {
+                let members = format!(r#""uri":{}"#, quoted(&uri));
+                let ask = Ask::own(&dialect, "resources/subscribe", &members);
+                let asking = session.ask_in_session(&ask);
+                // A server that is gone or does not answer is not asked for the rest.
+                match tokio::time::timeout(SIDE_MESSAGE, asking).await {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(_)) | Err(_) => break,
+                }
+            }
+        });
+    }
+
     /// Asks a legacy server; dropping it tells the server that the answer is no longer wanted.
-    async fn ask_in_session(&self, ask: &Ask<'_>, params: &str) -> Result<Answer, Failure> {
+    async fn ask_in_session(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
         let id = self.new_id();
-        let headers = self.channel.session_headers();
+        let callers = &self.channel.traffic.callers;
+        let _running = ask.behind.map(|behind| callers.enter(id, behind));
         let mut cancel = CancelOnDrop {
             session: self,
             id: Some(id),
         };
-        let answer = self
-            .channel
-            .exchange(Post {
-                id,
-                method: ask.method,
-                params,
-                headers,
-                size: ask.size,
-                opens: false,
-            })
-            .await;
+        let post = Post {
+            id,
+            frame: ask.frame(id),
+            head: Head::Session,
+            size: ask.size,
+            opens: false,
+        };
+        let answer = self.channel.exchange(post).await;
         cancel.id = None;
         answer
+    }
+
+    /// Asks a modern server. Closing the stream cancels the request, so dropping the future is enough.
+    async fn ask_alone(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
+        let id = self.new_id();
+        let callers = &self.channel.traffic.callers;
+        let _running = ask.behind.map(|behind| callers.enter(id, behind));
+        let head = Head::Modern {
+            version: &ask.dialect.version,
+            method: ask.method,
+            name: ask.name,
+            mirrored: ask.headers,
+        };
+        let post = Post {
+            id,
+            frame: ask.frame(id),
+            head,
+            size: ask.size,
+            opens: false,
+        };
+        self.channel.exchange(post).await
     }
 
     fn lost(&self, failure: Failure) -> ToolError {
@@ -107,13 +162,17 @@ impl HttpSession {
 
 impl Door for HttpSession {
     async fn discover(&self, params: &str) -> ToolResult<Answer> {
-        let method = "server/discover";
-        let headers = modern_headers(MODERN_VERSION, method, None);
-        let post = Post {
-            id: self.new_id(),
+        let (id, method) = (self.new_id(), "server/discover");
+        let head = Head::Modern {
+            version: MODERN_VERSION,
             method,
-            params,
-            headers,
+            name: None,
+            mirrored: &[],
+        };
+        let post = Post {
+            id,
+            frame: request(id, method, params),
+            head,
             size: Size::Frame,
             opens: false,
         };
@@ -130,12 +189,11 @@ impl Door for HttpSession {
     }
 
     async fn initialize(&self, params: &str) -> ToolResult<Answer> {
-        let (id, headers) = (self.new_id(), HeaderMap::new());
+        let id = self.new_id();
         let post = Post {
             id,
-            method: "initialize",
-            params,
-            headers,
+            frame: request(id, "initialize", params),
+            head: Head::Opening,
             size: Size::Frame,
             opens: true,
         };
@@ -149,7 +207,7 @@ impl Door for HttpSession {
         if handshake.era == Era::Legacy {
             self.channel.state().version = HeaderValue::from_str(&handshake.protocol_version).ok();
             self.channel
-                .post_aside(&notification("notifications/initialized", "{}"))
+                .post_aside(notification("notifications/initialized", "{}"))
                 .await;
         } else {
             *self.channel.state() = State::default();
@@ -164,27 +222,14 @@ impl Door for HttpSession {
 impl Wire for Arc<HttpSession> {
     async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
         let _counted = InFlight::count(&self.in_flight);
-        let params = ask.params();
         let answer = if ask.dialect.is_modern() {
-            // Closing the stream cancels a modern request, so dropping the future is enough.
-            let headers = modern_headers(&ask.dialect.version, ask.method, ask.name);
-            let (id, method, size) = (self.new_id(), ask.method, ask.size);
-            self.channel
-                .exchange(Post {
-                    id,
-                    method,
-                    params: &params,
-                    headers,
-                    size,
-                    opens: false,
-                })
-                .await
+            self.ask_alone(&ask).await
         } else {
-            let generation = self.channel.state().generation;
-            match self.ask_in_session(&ask, &params).await {
+            let generation = self.generation();
+            match self.ask_in_session(&ask).await {
                 Err(Failure::SessionLost) => {
                     self.renew(generation).await?;
-                    self.ask_in_session(&ask, &params).await
+                    self.ask_in_session(&ask).await
                 }
                 answer => answer,
             }
@@ -196,60 +241,13 @@ impl Wire for Arc<HttpSession> {
         self.opener().learn().await.map_err(|setback| setback.error)
     }
 
+    fn generation(&self) -> u64 {
+        self.channel.state().generation
+    }
+
     fn stderr(&self) -> String {
         String::new()
     }
-}
-
-/// The headers that repeat a modern request's revision, method and name outside its body.
-pub(crate) fn modern_headers(version: &str, method: &str, name: Option<&str>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    let mut add = |header: HeaderName, value: &str| {
-        headers.extend(
-            HeaderValue::from_str(value)
-                .ok()
-                .map(|value| (header, value)),
-        )
-    };
-    add(PROTOCOL_VERSION, version);
-    add(METHOD, method);
-    if let Some(name) = name {
-        add(NAME, &header_text(name));
-    }
-    headers
-}
-
-/// A name as a header can carry it; what is not plain ASCII goes as base64 between the protocol's marks.
-fn header_text(name: &str) -> String {
-    let is_plain = name.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && name.trim() == name;
-    if is_plain && !name.starts_with("=?base64?") {
-        name.to_owned()
-    } else {
-        format!("=?base64?{}?=", base64(name.as_bytes()))
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let number = group
-            .iter()
-            .fold(0u32, |number, byte| number << 8 | u32::from(*byte))
-            << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let digit = DIGITS
-                .get((number >> (18 - 6 * place) & 63) as usize)
-                .copied()
-                .unwrap_or(b'=');
-            text.push(if place <= group.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }
 
 /// Whether an HTTP error says nothing of the server's era, only that now is a bad moment.
@@ -296,25 +294,8 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let (Some(id), Ok(runtime)) = (self.id, tokio::runtime::Handle::try_current()) {
-            let notice = self.session.channel.aside(&cancelled(id));
+            let notice = self.session.channel.aside(cancelled(id));
             runtime.spawn(notice);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_fit_into_headers() {
-        for (name, expected) in [
-            ("read_file", "read_file"),
-            ("ä", "=?base64?w6Q=?="),
-            ("a\nb", "=?base64?YQpi?="),
-            ("=?base64?x", "=?base64?PT9iYXNlNjQ/eA==?="),
-        ] {
-            assert_eq!(header_text(name), expected);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Server-sent events, cut out of a byte stream, each with a size limit.
 
+use std::time::Duration;
+
 /// One event, as far as we act on it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) data: String,
-    pub(crate) id: Option<String>,
 }
 
 /// An event is larger than the limit.
@@ -19,7 +20,12 @@ pub(crate) struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    /// The id of the event that is being read.
     id: Option<String>,
+    /// The id of the last whole event that had one.
+    last_id: Option<String>,
+    /// How long the server wants us to wait before the stream is opened again.
+    retry: Option<Duration>,
     /// A `\r` ended the last line, so a `\n` that follows belongs to it.
     after_return: bool,
     is_first_line: bool,
@@ -33,10 +39,22 @@ impl Parser {
             data: Vec::new(),
             has_data: false,
             id: None,
+            last_id: None,
+            retry: None,
             after_return: false,
             is_first_line: true,
             limit,
         }
+    }
+
+    /// The id after which the stream goes on.
+    pub(crate) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long to wait before the stream is opened again, where the server says so.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Takes bytes in and gives the events that they complete.
@@ -75,10 +93,12 @@ impl Parser {
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
             let complete = std::mem::take(&mut self.has_data);
-            let id = self.id.take();
+            if let Some(id) = self.id.take() {
+                self.last_id = Some(id);
+            }
             return complete.then(|| Event {
-                data: String::from_utf8_lossy(&data).into_owned(),
-                id,
+                data: String::from_utf8(data)
+                    .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
             });
         }
         let (field, value) = match memchr::memchr(b':', &line) {
@@ -92,10 +112,23 @@ impl Parser {
                 if std::mem::replace(&mut self.has_data, true) {
                     self.data.push(b'\n');
                 }
-                self.data.extend_from_slice(value);
+                if self.data.is_empty() {
+                    // The usual event has one line, which is kept as it is.
+                    let start = line.len() - value.len();
+                    line.drain(..start);
+                    self.data = line;
+                } else {
+                    self.data.extend_from_slice(value);
+                }
             }
-            b"id" if value.len() <= ID_BYTES => {
-                self.id = Some(String::from_utf8_lossy(value).into_owned())
+            b"id" if value.len() <= ID_BYTES && !value.contains(&0) => {
+                self.id = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                let millis = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|digits| digits.parse().ok());
+                self.retry = Some(Duration::from_millis(millis.unwrap_or(u64::MAX)));
             }
             _ => {}
         }
@@ -138,15 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn ids_come_with_their_event() {
-        let events = Parser::new(100).push(b"id: 7\ndata: x\n\n").unwrap();
-        assert_eq!(
-            events,
-            [Event {
-                data: "x".into(),
-                id: Some("7".into())
-            }]
-        );
+    fn ids_and_pauses_are_kept_for_going_on() {
+        let mut parser = Parser::new(100);
+        let events = parser.push(b"id: 7\nretry: 500\ndata:\n\nid: 8\n").unwrap();
+        assert_eq!(events, [Event::default()]);
+        assert_eq!(parser.last_id(), Some("7"), "8 is not a whole event yet");
+        assert_eq!(parser.retry(), Some(Duration::from_millis(500)));
+        assert_eq!(parser.push(b"\nretry: soon\n\n"), Ok(vec![]));
+        assert_eq!(parser.last_id(), Some("8"));
+        assert_eq!(parser.retry(), Some(Duration::from_millis(500)));
     }
 
     #[test]

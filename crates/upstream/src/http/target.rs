@@ -8,6 +8,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
+use crate::header_text::base64;
 use crate::resolve::Resolver;
 
 /// Headers that the transport writes itself.
@@ -22,6 +23,7 @@ const OWN_HEADERS: &[&str] = &[
     "mcp-method",
     "mcp-name",
     "mcp-protocol-version",
+    "last-event-id",
 ];
 
 /// An endpoint with its headers. It holds secrets, so it has no `Debug`.
@@ -56,7 +58,7 @@ impl Resolver<'_> {
     ) -> ToolResult<Target> {
         let text = self.value(url, "url")?;
         // The parser's words name the part that is wrong and never the text, which may hold a secret.
-        let url = Url::parse(text.trim()).map_err(|flaw| {
+        let mut url = Url::parse(text.trim()).map_err(|flaw| {
             self.invalid("url", &format!("is not an address: {flaw}"))
                 .with_remedy("Write it as `https://example.com/mcp`.")
         })?;
@@ -89,7 +91,28 @@ impl Resolver<'_> {
                 self.header_value(&format!("Bearer {}", token.trim()), "bearer")?,
             );
         }
+        if let Some(login) = self.login(&mut url)?
+            && !map.contains_key(AUTHORIZATION)
+        {
+            map.insert(AUTHORIZATION, login);
+        }
         Ok(Target { url, headers: map })
+    }
+
+    /// Takes what stands before `@` out of the address; it goes as a header.
+    fn login(&mut self, url: &mut Url) -> ToolResult<Option<HeaderValue>> {
+        if url.username().is_empty() && url.password().is_none() {
+            return Ok(None);
+        }
+        let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        let (user, word) = (url.username(), url.password().unwrap_or_default());
+        let login = format!("{}:{}", decoded(user), decoded(word));
+        let login = format!("Basic {}", base64(login.as_bytes()));
+        self.redactor.add(&login);
+        // Both only fail for addresses that have no place for a login, and this one has.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        self.header_value(&login, "url").map(Some)
     }
 
     fn header_value(&self, value: &str, field: &str) -> ToolResult<HeaderValue> {

@@ -8,11 +8,12 @@ use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
 use reqwest::Client;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
 use crate::contract::{
-    CallOptions, CallOutcome, ConnectHint, Handshake, Health, LogSink, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, ConnectHint, Forward, Handshake, Health, LogSink,
+    OfferKind, ToolListing, Upstream,
 };
 use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
 use crate::handshake::assumed;
@@ -22,6 +23,9 @@ use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
+
+/// How long the first call of a client waits for the stream on which it may be asked something.
+const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What is needed to reach a server and open the conversation.
 pub(crate) struct HttpOpening<'a> {
@@ -73,8 +77,9 @@ impl HttpOpening<'_> {
                 return Err(wording.error(Reason::DiscoveryTimeout, what));
             }
         };
+        let watching = Arc::clone(&session.watching);
         Ok(Arc::new(HttpUpstream {
-            talk: Talk::new(session, self.setup, handshake),
+            talk: Talk::new(session, self.setup, handshake, watching),
             listener: OnceLock::new(),
             end: watch::channel(None).0,
             started: crate::now(),
@@ -101,6 +106,41 @@ struct HttpUpstream {
 }
 
 impl HttpUpstream {
+    /// Opens the stream of announcements, once. A legacy server may put its questions there as well.
+    fn listen(&self) {
+        if self.is_alive()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            self.listener.get_or_init(|| {
+                let session = Arc::clone(&self.talk.wire);
+                let dialect = self.talk.dialect().clone();
+                let listening = listen(session, dialect, self.talk.has());
+                runtime.spawn(listening).abort_handle()
+            });
+        }
+    }
+
+    /// Many legacy servers put the questions of a call on the stream beside all calls, and lose them when it is not
+    /// open; so it is, before the first call of a client that can be asked something.
+    async fn open_for_questions(&self, options: &CallOptions) {
+        let caller = options.caller.as_ref();
+        let can_be_asked = caller.is_some_and(|caller| caller.capabilities() != "{}");
+        let tried = &self.talk.wire.stream_tried;
+        if !can_be_asked || *tried.borrow() || self.talk.handshake().era == Era::Modern {
+            return;
+        }
+        self.listen();
+        let mut waiting = tried.subscribe();
+        let trying = waiting.wait_for(|tried| *tried);
+        if tokio::time::timeout(STREAM_OPENS_WITHIN, trying)
+            .await
+            .is_err()
+        {
+            // A server that is slow to say whether it has one holds up no other call.
+            tried.send_replace(true);
+        }
+    }
+
     fn stop_listening(&self) {
         if let Some(listener) = self.listener.get() {
             listener.abort();
@@ -130,22 +170,42 @@ impl Upstream for HttpUpstream {
         arguments: &RawValue,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        self.unless_closed(self.talk.call(tool, arguments, options))
+        self.unless_closed(async {
+            self.open_for_questions(&options).await;
+            self.talk.call(tool, arguments, options).await
+        })
+        .await
+    }
+
+    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+        self.unless_closed(async {
+            self.open_for_questions(&options).await;
+            self.talk.request(request, options).await
+        })
+        .await
+    }
+
+    async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
+        self.unless_closed(self.talk.offers(kind)).await
+    }
+
+    fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        // Whoever asks misses nothing that comes from now on, so the subscription is first.
+        let announcements = self.talk.wire.channel.traffic.announcements();
+        self.listen();
+        announcements
+    }
+
+    async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
+        self.listen();
+        self.unless_closed(self.talk.watch_resource(uri, watch))
             .await
     }
 
     fn list_changed(&self) -> watch::Receiver<u64> {
         let handshake = self.talk.handshake();
-        let may_announce = handshake.list_changed || handshake.declares_tools.is_none();
-        if may_announce
-            && self.is_alive()
-            && let Ok(runtime) = Handle::try_current()
-        {
-            let start = || {
-                let listening = listen(Arc::clone(&self.talk.wire), self.talk.dialect().clone());
-                runtime.spawn(listening).abort_handle()
-            };
-            self.listener.get_or_init(start);
+        if handshake.list_changed || handshake.declares_tools.is_none() {
+            self.listen();
         }
         self.talk.wire.channel.traffic.changes()
     }
@@ -155,13 +215,7 @@ impl Upstream for HttpUpstream {
     }
 
     async fn ended(&self) -> ToolError {
-        let mut end = self.end.subscribe();
-        let ended = end
-            .wait_for(Option::is_some)
-            .await
-            .ok()
-            .and_then(|end| end.clone());
-        ended.unwrap_or_else(|| self.stopped())
+        self.wait_end().await
     }
 
     fn health(&self) -> Health {
@@ -186,6 +240,7 @@ impl Upstream for HttpUpstream {
             is_first
         });
         self.stop_listening();
+        self.talk.wire.channel.traffic.callers.close();
         if is_first {
             self.talk.wire.channel.delete().await;
         }
@@ -200,11 +255,21 @@ impl HttpUpstream {
             .error(Reason::Cancelled, "was disconnected")
     }
 
+    async fn wait_end(&self) -> ToolError {
+        let mut end = self.end.subscribe();
+        let ended = end
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|end| end.clone());
+        ended.unwrap_or_else(|| self.stopped())
+    }
+
     /// Closing ends what is still going on.
     async fn unless_closed<T>(&self, work: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
         tokio::select! {
             biased;
-            error = self.ended() => Err(error),
+            error = self.wait_end() => Err(error),
             done = work => done,
         }
     }

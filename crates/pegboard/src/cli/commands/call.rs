@@ -35,11 +35,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let arguments = RawValue::from_string(text).map_err(not_json)?;
             let session = SessionId("cli".to_owned());
             let outcome = hub
-                .call(CallRequest {
-                    session,
-                    tool: args.tool.clone(),
-                    arguments,
-                })
+                .call(CallRequest::new(session, args.tool.clone(), arguments))
                 .await?;
             show(&outcome.result, output)?;
             renew_if_stale(&catalog, &args.tool, &hub).await;

@@ -10,11 +10,7 @@ use crate::support::{Home, PATIENCE, kill};
 pub(crate) async fn call(pegboard: &Pegboard, tool: &str, arguments: &str) -> ToolResult<String> {
     let arguments = RawValue::from_string(arguments.to_owned()).expect("JSON");
     let session = SessionId("test".to_owned());
-    let request = CallRequest {
-        session,
-        tool: tool.to_owned(),
-        arguments,
-    };
+    let request = CallRequest::new(session, tool.to_owned(), arguments);
     pegboard
         .hub()
         .call(request)

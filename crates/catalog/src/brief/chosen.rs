@@ -1,0 +1,112 @@
+//! The tools that a listing is about, and how they fall into groups.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use pegboard_model::SEPARATOR;
+
+use super::list::ListRequest;
+use crate::snapshot::Catalog;
+use crate::view::ToolView;
+
+/// Longest name that stands in an example of narrowing down.
+const EXAMPLE_NAME: usize = 48;
+
+/// Tools in a listing, sorted by exposed name.
+pub(crate) struct Chosen<'a> {
+    pub(crate) tools: Vec<ToolView<'a>>,
+}
+
+/// Something that tools belong to, and how many do.
+pub(crate) type Group<'a> = (&'a str, usize);
+
+impl<'a> Chosen<'a> {
+    pub(crate) fn of(catalog: &'a Catalog, request: &ListRequest<'_>) -> Self {
+        let wanted = request.category.map(without_count).unwrap_or_default();
+        let tools = catalog
+            .all_tools()
+            .filter(|tool| request.include_disabled || tool.enabled())
+            .filter(|tool| wanted.is_empty() || belongs(tool, wanted));
+        Self {
+            tools: tools.collect(),
+        }
+    }
+
+    /// The categories, by name.
+    pub(crate) fn categories(&self) -> Vec<Group<'a>> {
+        groups(self.tools.iter().map(ToolView::category))
+    }
+
+    /// The servers, by name; tools of the host program count under their category.
+    pub(crate) fn servers(&self) -> Vec<Group<'a>> {
+        groups(self.tools.iter().map(home))
+    }
+}
+
+/// Where a tool is found by [`ListRequest::category`] at the coarsest.
+pub(crate) fn home<'a>(tool: &ToolView<'a>) -> &'a str {
+    match tool.server() {
+        Some(server) => server.as_str(),
+        None => tool.category(),
+    }
+}
+
+/// A tool's exposed name without its server.
+pub(crate) fn short_name<'a>(tool: &ToolView<'a>) -> &'a str {
+    let name = tool.exposed().as_str();
+    let rest = tool.server().and_then(|server| {
+        let rest = name.strip_prefix(server.as_str())?;
+        rest.strip_prefix(SEPARATOR)
+    });
+    rest.unwrap_or(name)
+}
+
+/// The largest first, equal ones by name.
+pub(crate) fn largest_first<'a>(mut groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
+    groups.sort_by_key(|(name, tools)| (Reverse(*tools), *name));
+    groups
+}
+
+/// The largest group whose name can be written into an example.
+pub(crate) fn example<'a>(groups: &[Group<'a>]) -> Option<&'a str> {
+    let plain = |name: &str| {
+        name.len() <= EXAMPLE_NAME
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-/. ".contains(&byte))
+    };
+    let named = groups.iter().filter(|(name, _)| plain(name));
+    let largest = named.min_by_key(|(name, tools)| (Reverse(*tools), *name));
+    largest.map(|(name, _)| *name)
+}
+
+/// A category as a model may copy it out of a list: `github/issues (12)`.
+pub(crate) fn without_count(category: &str) -> &str {
+    let category = category.trim();
+    let bare = category
+        .strip_suffix(')')
+        .and_then(|rest| rest.rsplit_once(" ("))
+        .filter(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit()))
+        .map(|(name, _)| name.trim_end());
+    bare.unwrap_or(category)
+}
+
+fn belongs(tool: &ToolView<'_>, wanted: &str) -> bool {
+    let category = tool.category();
+    let inside = category
+        .get(..wanted.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(wanted))
+        && matches!(category.as_bytes().get(wanted.len()), None | Some(b'/'));
+    inside
+        || tool
+            .server()
+            .is_some_and(|server| server.as_str().eq_ignore_ascii_case(wanted))
+}
+
+fn groups<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Group<'a>> {
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        *counted.entry(name).or_default() += 1;
+    }
+    counted.into_iter().collect()
+}

@@ -1,0 +1,170 @@
+//! A few lines for a system prompt: what kinds of tools are there, under 500 tokens.
+
+use pegboard_guard::matches_pattern;
+
+use super::chosen::{Chosen, Group, home, largest_first, short_name};
+use super::list::ListRequest;
+use super::prose::{count, line};
+use super::sheet::{LIST_TOKENS, Sheet};
+use crate::snapshot::Catalog;
+
+/// Patterns of the tools that are worth naming beforehand, when the configuration has none.
+pub const ESSENTIAL_PATTERNS: &[&str] = &[
+    "*search*",
+    "*github*",
+    "*slack*",
+    "*confluence*",
+    "*jira*",
+    "*calendar*",
+    "*email*",
+];
+
+/// What is said when no tool is known.
+const NOTHING_KNOWN: &str = "You have access to external tools through Pegboard. They are discovered when they are \
+first needed: find one with search_tools.";
+const HOW_TO_USE: &str = "\nFind a tool with search_tools, read what it takes with get_tool_description, run it \
+with call_tool.";
+/// How many essential tools of each server are named, tried one after the other until all servers fit.
+const NAMED: &[usize] = &[5, 4, 3, 2, 1];
+
+/// The summary for a system prompt, in less than 500 tokens whatever the number of tools: for each server
+/// the tools whose names match a pattern, and how many there are beside them. No pattern means
+/// [`ESSENTIAL_PATTERNS`].
+pub fn context_summary(catalog: &Catalog, essential: &[String]) -> String {
+    let chosen = Chosen::of(catalog, &ListRequest::default());
+    if chosen.tools.is_empty() {
+        return NOTHING_KNOWN.to_owned();
+    }
+    let servers = servers(&chosen, essential);
+    let tools = count(chosen.tools.len(), "tool");
+    let head = format!(
+        "You have access to {tools} of {} through Pegboard:",
+        count(servers.len(), "server")
+    );
+    let named = NAMED
+        .iter()
+        .find_map(|most| in_lines(&head, &servers, *most));
+    named
+        .or_else(|| in_one_line(&head, &servers))
+        .unwrap_or_else(|| largest(&head, &servers))
+}
+
+struct Server<'a> {
+    name: &'a str,
+    tools: usize,
+    /// The first of those that match a pattern.
+    essential: Vec<&'a str>,
+}
+
+fn servers<'a>(chosen: &Chosen<'a>, essential: &[String]) -> Vec<Server<'a>> {
+    let patterns: Vec<String> = if essential.is_empty() {
+        ESSENTIAL_PATTERNS
+            .iter()
+            .map(|pattern| (*pattern).to_owned())
+            .collect()
+    } else {
+        essential
+            .iter()
+            .map(|pattern| pattern.to_lowercase())
+            .collect()
+    };
+    let is_essential = |name: &str| {
+        let name = name.to_lowercase();
+        patterns
+            .iter()
+            .any(|pattern| matches_pattern(pattern, &name))
+    };
+    let most = NAMED.first().copied().unwrap_or_default();
+    let mut servers: Vec<Server<'a>> = Vec::new();
+    // The tools come by server, those of the host program among them.
+    let mut places: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    for tool in &chosen.tools {
+        let name = home(tool);
+        let place = *places.entry(name).or_insert(servers.len());
+        if place == servers.len() {
+            servers.push(Server {
+                name,
+                tools: 0,
+                essential: Vec::new(),
+            });
+        }
+        let Some(server) = servers.get_mut(place) else {
+            continue;
+        };
+        server.tools += 1;
+        let matched = || is_essential(tool.exposed().as_str()) || is_essential(tool.name());
+        if server.essential.len() < most && matched() {
+            server.essential.push(short_name(tool));
+        }
+    }
+    servers.sort_by_key(|server| server.name);
+    servers
+}
+
+/// A line for each server.
+fn in_lines(head: &str, servers: &[Server<'_>], most: usize) -> Option<String> {
+    let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(HOW_TO_USE);
+    let mut fits = sheet.add(head);
+    for server in servers {
+        let name = line(server.name, 60);
+        let named: Vec<&str> = server.essential.iter().take(most).copied().collect();
+        let text = match (named.is_empty(), server.tools - named.len()) {
+            (true, _) => format!("\n- {name}: {}", count(server.tools, "tool")),
+            (false, 0) => format!("\n- {name}: {}", named.join(", ")),
+            (false, more) => format!("\n- {name}: {}, +{more} more", named.join(", ")),
+        };
+        fits = fits && sheet.add(&text);
+        if !fits {
+            return None;
+        }
+    }
+    Some(sheet.ended_with(HOW_TO_USE))
+}
+
+/// Every server with its number of tools.
+fn in_one_line(head: &str, servers: &[Server<'_>]) -> Option<String> {
+    let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(HOW_TO_USE);
+    let mut fits = sheet.add(head);
+    for (at, server) in servers.iter().enumerate() {
+        let before = if at > 0 { ", " } else { "\n" };
+        fits = fits
+            && sheet.add(&format!(
+                "{before}{} ({})",
+                line(server.name, 60),
+                server.tools
+            ));
+        if !fits {
+            return None;
+        }
+    }
+    Some(sheet.ended_with(HOW_TO_USE))
+}
+
+/// The largest servers, and how many others there are.
+fn largest(head: &str, servers: &[Server<'_>]) -> String {
+    let groups: Vec<Group<'_>> = servers
+        .iter()
+        .map(|server| (server.name, server.tools))
+        .collect();
+    let left_out = |servers: usize, tools: usize| {
+        format!("\n+{servers} more servers with {}", count(tools, "tool"))
+    };
+    let all: usize = groups.iter().map(|(_, tools)| tools).sum();
+    let mut sheet = Sheet::of(LIST_TOKENS)
+        .keeping_room_for(HOW_TO_USE)
+        .keeping_room_for(&left_out(groups.len(), all));
+    let _ = sheet.add(head);
+    let (mut written, mut told) = (0, 0);
+    for (name, tools) in largest_first(groups) {
+        let before = if written > 0 { ", " } else { "\n" };
+        if !sheet.add(&format!("{before}{} ({tools})", line(name, 60))) {
+            break;
+        }
+        written += 1;
+        told += tools;
+    }
+    sheet.ended_with(&format!(
+        "{}{HOW_TO_USE}",
+        left_out(servers.len() - written, all - told)
+    ))
+}

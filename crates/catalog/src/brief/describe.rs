@@ -1,0 +1,192 @@
+//! One tool, told in less than 400 tokens.
+
+use std::fmt::Write;
+
+use pegboard_model::{Policy, ToolExample};
+
+use super::parameter_lines::{Room, parameter_lines};
+use super::prose::{beginning, line, tidy};
+use super::sheet::fits_description;
+use super::signature::input_schema;
+use crate::example::generate_example;
+use crate::related::related;
+use crate::view::ToolView;
+
+/// How much is told, from everything to the bare minimum; the first that fits is taken.
+const STEPS: &[Step] = &[
+    Step::new(usize::MAX, 200, usize::MAX, 3, 40, 5),
+    Step::new(1200, 60, 400, 2, 20, 5),
+    Step::new(900, 60, 220, 2, 12, 5),
+    Step::new(700, 40, 140, 2, 10, 3),
+    Step::new(600, 40, 90, 1, 8, 3),
+    Step::new(500, 30, 60, 1, 6, 2),
+    Step::new(400, 30, 40, 1, 6, 0),
+    Step::new(350, 24, 0, 1, 5, 0),
+    Step::new(300, 20, 0, 0, 4, 0),
+    Step::new(240, 12, 0, 0, 3, 0),
+    Step::new(160, 6, 0, 0, 2, 0),
+    Step::new(60, 0, 0, 0, 0, 0),
+];
+/// Characters of an example that comes without a second thought; a longer one is left out when room is
+/// short.
+const SHORT_EXAMPLE: usize = 200;
+
+struct Step {
+    description: usize,
+    room: Room,
+    related: usize,
+}
+
+impl Step {
+    const fn new(
+        description: usize,
+        arguments: usize,
+        parameter: usize,
+        levels: usize,
+        choices: usize,
+        related: usize,
+    ) -> Self {
+        let room = Room {
+            arguments,
+            description: parameter,
+            levels,
+            choices,
+        };
+        Self {
+            description,
+            room,
+            related,
+        }
+    }
+}
+
+/// What a tool does and takes, in less than 400 tokens. What is shortened is marked, with the call that
+/// gives the rest.
+pub fn describe_text(view: &ToolView<'_>, include_examples: bool) -> String {
+    let schema = input_schema(view);
+    let told = Told {
+        view,
+        schema,
+        description: tidy(&view.description()),
+        examples: if include_examples {
+            examples(view, schema)
+        } else {
+            Vec::new()
+        },
+        related: related(view),
+        notes: notes(view),
+    };
+    let mut text = String::new();
+    for step in STEPS {
+        text = told.at(step);
+        if fits_description(&text) {
+            break;
+        }
+    }
+    text
+}
+
+struct Told<'a> {
+    view: &'a ToolView<'a>,
+    schema: &'a str,
+    description: String,
+    examples: Vec<String>,
+    related: Vec<String>,
+    notes: String,
+}
+
+impl Told<'_> {
+    fn at(&self, step: &Step) -> String {
+        let name = self.view.exposed();
+        let rest = format!("search_tools(query=\"{name}\", detail=\"full\")");
+        let (kept, left) = beginning(&self.description, step.description);
+        let mut text = format!("{name}\n{kept}");
+        if left > 0 {
+            let _ = write!(text, "… ({left} more characters: {rest})");
+        }
+        text.push_str(&self.notes);
+        let (parameters, cut) = parameter_lines(self.schema, step.room);
+        match parameters.is_empty() {
+            true => text.push_str("\nNo parameters."),
+            false => {
+                let _ = write!(text, "\nParameters:\n{}", parameters.join("\n"));
+            }
+        }
+        let roomy = step.description == usize::MAX;
+        let shown = self
+            .examples
+            .iter()
+            .filter(|example| roomy || example.chars().count() <= SHORT_EXAMPLE);
+        for example in shown.take(if roomy {
+            3
+        } else {
+            usize::from(step.related > 0)
+        }) {
+            let _ = write!(text, "\nExample: {example}");
+        }
+        let near: Vec<String> = self
+            .related
+            .iter()
+            .take(step.related)
+            .map(|name| line(name, 64))
+            .collect();
+        if !near.is_empty() {
+            let _ = write!(text, "\nRelated: {}", near.join(", "));
+        }
+        if cut && left == 0 {
+            let _ = write!(text, "\nShortened; in full: {rest}");
+        }
+        text
+    }
+}
+
+fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
+    let own = view
+        .user_words()
+        .map(|user| user.examples.as_slice())
+        .unwrap_or_default();
+    let shown = |example: &ToolExample| {
+        let arguments = example.arguments.to_string();
+        match &example.description {
+            Some(description) => format!("{} ({})", arguments, line(description, 100)),
+            None => arguments,
+        }
+    };
+    if !own.is_empty() {
+        return own.iter().map(shown).collect();
+    }
+    let made = generate_example(schema).map(|arguments| arguments.to_string());
+    // `{}` tells nothing that the list of parameters does not.
+    made.filter(|text| text != "{}").into_iter().collect()
+}
+
+/// What somebody must know before a call.
+fn notes(view: &ToolView<'_>) -> String {
+    let mut notes = String::new();
+    if let Some(deprecated) = view.deprecated() {
+        let _ = write!(notes, "\nDeprecated: {}", line(deprecated, 160));
+    }
+    if !view.enabled() {
+        notes.push_str("\nDisabled: it cannot be called.");
+    }
+    match view.policy() {
+        Policy::Ask => notes.push_str("\nPolicy: a person is asked before each call."),
+        Policy::Deny => notes.push_str("\nPolicy: calls are denied."),
+        Policy::Allow | Policy::Disable => {}
+    }
+    let hints = view.annotations();
+    let said = [
+        (hints.read_only, "read-only"),
+        (hints.destructive, "may destroy data"),
+        (hints.idempotent, "idempotent"),
+    ];
+    let said: Vec<&str> = said
+        .iter()
+        .filter(|(hint, _)| *hint == Some(true))
+        .map(|(_, word)| *word)
+        .collect();
+    if !said.is_empty() {
+        let _ = write!(notes, "\nHints: {}", said.join(", "));
+    }
+    notes
+}

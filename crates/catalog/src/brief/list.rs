@@ -1,0 +1,279 @@
+//! Every tool under 500 tokens: each by itself while they fit, else by server or category with counts.
+
+use super::chosen::{Chosen, Group, example, home, largest_first, short_name, without_count};
+use super::prose::{count, line, quoted};
+use super::sheet::{LIST_TOKENS, Sheet};
+use super::status::missing;
+use crate::snapshot::Catalog;
+use crate::view::ToolView;
+
+/// What is said when no tool is known.
+const NOTHING_KNOWN: &str =
+    "No tools are known yet. Servers are asked for theirs when they are first needed.";
+/// Categories that are named when one was asked for that is not there.
+const NAMED_CATEGORIES: usize = 8;
+/// Characters of a category that are compared.
+const COMPARED: usize = 80;
+/// How alike two categories must be for one to have been meant, from 0 to 1.
+const ALIKE: f64 = 0.5;
+
+/// What a listing is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListRequest<'a> {
+    /// Only tools of this category and those below it, or of the server of this name.
+    pub category: Option<&'a str>,
+    /// Also tools that are not offered.
+    pub include_disabled: bool,
+}
+
+/// The tools that are known, in less than 500 tokens whatever their number: with summaries, else their
+/// names, else categories or servers with counts, and always the total and how to see less at a time.
+pub fn list_text(catalog: &Catalog, request: &ListRequest<'_>) -> String {
+    let chosen = Chosen::of(catalog, request);
+    if chosen.tools.is_empty() {
+        return nothing(catalog, request);
+    }
+    let servers = chosen.servers();
+    let listing = Listing {
+        categories: chosen.categories(),
+        servers,
+        tail: missing(catalog),
+        chosen,
+    };
+    listing
+        .lines()
+        .or_else(|| listing.names())
+        .or_else(|| listing.all_groups(&listing.categories, "category"))
+        .or_else(|| listing.all_groups(&listing.servers, "server"))
+        .unwrap_or_else(|| listing.some())
+}
+
+/// The answer for a category that is not there, or when nothing is known at all.
+pub(crate) fn nothing(catalog: &Catalog, request: &ListRequest<'_>) -> String {
+    let status = missing(catalog);
+    let wanted = request
+        .category
+        .map(without_count)
+        .filter(|wanted| !wanted.is_empty());
+    let whole = Chosen::of(
+        catalog,
+        &ListRequest {
+            category: None,
+            ..*request
+        },
+    );
+    let Some(wanted) = wanted.filter(|_| !whole.tools.is_empty()) else {
+        return format!("{NOTHING_KNOWN}{status}");
+    };
+    let head = format!("No category or server is called {}.", quoted(wanted));
+    let tail = format!(" list_available_tools() shows all.{status}");
+    let mut sheet = Sheet::of(LIST_TOKENS)
+        .keeping_room_for(&head)
+        .keeping_room_for(&tail);
+    let _ = sheet.add(&near_categories(&whole, wanted));
+    format!("{head}{}", sheet.ended_with(&tail))
+}
+
+fn near_categories(whole: &Chosen<'_>, wanted: &str) -> String {
+    let mut groups = whole.categories();
+    groups.extend(whole.servers());
+    let folded = |name: &str| {
+        name.chars()
+            .take(COMPARED)
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
+    let wanted = folded(wanted);
+    let likeness = |name: &str| {
+        let name = folded(name);
+        let alike = strsim::normalized_damerau_levenshtein(&wanted, &name);
+        if name.contains(&wanted) {
+            alike.max(ALIKE)
+        } else {
+            alike
+        }
+    };
+    let mut near: Vec<(f64, &str)> = groups
+        .iter()
+        .map(|(name, _)| (likeness(name), *name))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    near.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+    near.dedup_by_key(|(_, name)| *name);
+    let near: Vec<String> = near
+        .iter()
+        .take(NAMED_CATEGORIES)
+        .map(|(_, name)| line(name, 60))
+        .collect();
+    if !near.is_empty() {
+        return format!(" Did you mean {}?", near.join(", "));
+    }
+    let some = largest_first(whole.servers());
+    let some: Vec<String> = some.iter().take(NAMED_CATEGORIES).map(shown).collect();
+    format!(" There are {}.", some.join(", "))
+}
+
+struct Listing<'a> {
+    chosen: Chosen<'a>,
+    categories: Vec<Group<'a>>,
+    servers: Vec<Group<'a>>,
+    /// What stands below every list.
+    tail: String,
+}
+
+impl Listing<'_> {
+    /// Each tool with its summary.
+    fn lines(&self) -> Option<String> {
+        let tail = if self.categories.len() > 1 {
+            format!("{}{}", self.tail, how_to_narrow(&self.categories))
+        } else {
+            self.tail.clone()
+        };
+        let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
+        let head = format!("{}:", count(self.chosen.tools.len(), "tool"));
+        let fits = sheet.add(&head)
+            && self.chosen.tools.iter().all(|tool| {
+                let summary = line(tool.summary(), 200);
+                sheet.add(&format!(
+                    "\n{}: {summary}{}",
+                    tool.exposed(),
+                    disabled(tool)
+                ))
+            });
+        fits.then(|| sheet.ended_with(&tail))
+    }
+
+    /// Each tool's name, by server.
+    fn names(&self) -> Option<String> {
+        let tail = format!("{}{}", self.tail, how_to_narrow(self.narrower()));
+        let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
+        let mut fits = sheet.add(&format!("{}, each called server__tool:", self.total()));
+        let mut last = None;
+        for tool in &self.chosen.tools {
+            let home = tool.server().map_or("", |_| home(tool));
+            let name = format!("{}{}", short_name(tool), disabled(tool));
+            let piece = match (last == Some(home), home) {
+                (true, _) => format!(", {name}"),
+                // A tool of the host program has no server to be called by.
+                (false, "") => format!("\n{name}"),
+                (false, _) => format!("\n{home}: {name}"),
+            };
+            last = Some(home);
+            fits = fits && sheet.add(&piece);
+            if !fits {
+                return None;
+            }
+        }
+        Some(sheet.ended_with(&tail))
+    }
+
+    /// Every group with its number of tools.
+    fn all_groups(&self, groups: &[Group<'_>], noun: &str) -> Option<String> {
+        // One group for everything tells nothing.
+        if groups.len() < 2 {
+            return None;
+        }
+        let tail = format!("{}{}", self.tail, how_to_narrow(groups));
+        let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
+        let mut fits = sheet.add(&format!("{}, by {noun}:\n", self.total()));
+        for (at, group) in groups.iter().enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            fits = fits && sheet.add(&format!("{comma}{}", shown(group)));
+            if !fits {
+                return None;
+            }
+        }
+        Some(sheet.ended_with(&tail))
+    }
+
+    /// As much as fits: the largest servers, of one server the largest categories, of one category the
+    /// first tools.
+    fn some(&self) -> String {
+        let (pieces, noun): (Vec<(String, usize)>, &str) = if self.servers.len() > 1 {
+            (pieces(&self.servers), "server")
+        } else if self.categories.len() > 1 {
+            (pieces(&self.categories), "category")
+        } else {
+            let tools = self.chosen.tools.iter();
+            (
+                tools.map(|tool| (tool.exposed().to_string(), 1)).collect(),
+                "tool",
+            )
+        };
+        let tail = format!("{}{}", self.tail, how_to_narrow(self.narrower()));
+        let left_out = |left: usize, tools: usize| match noun {
+            "tool" => format!("\n+{}", count(left, "more tool")),
+            _ => format!(
+                "\n+{left} more {} with {}",
+                count(left, noun)
+                    .split_once(' ')
+                    .map_or("", |(_, noun)| noun),
+                count(tools, "tool")
+            ),
+        };
+        let worst = left_out(pieces.len(), self.chosen.tools.len());
+        let mut sheet = Sheet::of(LIST_TOKENS)
+            .keeping_room_for(&tail)
+            .keeping_room_for(&worst);
+        let head = match noun {
+            "tool" => format!("{}, the first:\n", self.total()),
+            _ => format!("{}, the largest by {noun}:\n", self.total()),
+        };
+        let _ = sheet.add(&head);
+        let mut written = 0;
+        let mut tools = 0;
+        for (piece, held) in &pieces {
+            let comma = if written > 0 { ", " } else { "" };
+            if !sheet.add(&format!("{comma}{piece}")) {
+                break;
+            }
+            written += 1;
+            tools += held;
+        }
+        let more = left_out(pieces.len() - written, self.chosen.tools.len() - tools);
+        sheet.ended_with(&format!("{more}{tail}"))
+    }
+
+    /// What the list falls into: servers, or the categories of the only one.
+    fn narrower(&self) -> &[Group<'_>] {
+        if self.servers.len() > 1 {
+            &self.servers
+        } else {
+            &self.categories
+        }
+    }
+
+    fn total(&self) -> String {
+        let tools = count(self.chosen.tools.len(), "tool");
+        match self.servers.len() {
+            1 => tools,
+            servers => format!("{tools} of {}", count(servers, "server")),
+        }
+    }
+}
+
+fn pieces(groups: &[Group<'_>]) -> Vec<(String, usize)> {
+    let largest = largest_first(groups.to_vec());
+    largest
+        .iter()
+        .map(|group| (shown(group), group.1))
+        .collect()
+}
+
+pub(crate) fn shown((name, tools): &Group<'_>) -> String {
+    format!("{} ({tools})", line(name, 120))
+}
+
+fn disabled(tool: &ToolView<'_>) -> &'static str {
+    if tool.enabled() { "" } else { " (disabled)" }
+}
+
+/// How to see less at a time.
+fn how_to_narrow(groups: &[Group<'_>]) -> String {
+    match example(groups).filter(|_| groups.len() > 1) {
+        Some(name) => {
+            format!("\nNarrow down: list_available_tools(category=\"{name}\") or search_tools.")
+        }
+        None => "\nNarrow down with search_tools.".to_owned(),
+    }
+}

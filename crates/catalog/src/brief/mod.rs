@@ -1,0 +1,21 @@
+//! The texts that models read: short whatever the catalog holds, and the same bytes for the same catalog.
+
+mod chosen;
+mod context;
+mod cost;
+mod describe;
+mod list;
+mod list_json;
+mod parameter_lines;
+mod prose;
+mod search;
+mod server_query;
+mod sheet;
+mod signature;
+mod status;
+
+pub use context::{ESSENTIAL_PATTERNS, context_summary};
+pub use describe::describe_text;
+pub use list::{ListRequest, list_text};
+pub use list_json::list_json;
+pub use search::{Detail, MOST_HITS, MOST_QUERIES, search_text};

@@ -1,0 +1,218 @@
+//! What a search answers: one line for each tool, best first.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use pegboard_guard::signature_of;
+
+use super::chosen::{Chosen, largest_first};
+use super::list::{ListRequest, shown};
+use super::prose::{beginning, block, count, line, quoted};
+use super::server_query::named_server;
+use super::signature::{call_form, input_schema};
+use super::status::{being_discovered, not_available};
+use crate::snapshot::Catalog;
+use crate::view::ToolView;
+
+/// Queries of one search; further ones are not looked at.
+pub const MOST_QUERIES: usize = 5;
+/// Tools that one query gives at the most: an answer is to be read.
+pub const MOST_HITS: usize = 100;
+/// Characters of a description in a line of [`Detail::Full`].
+const DESCRIPTION: usize = 300;
+/// Categories that are named when nothing was found.
+const NAMED_CATEGORIES: usize = 8;
+
+/// How much is told of each tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Name and summary.
+    Brief,
+    /// With the names of the arguments.
+    #[default]
+    Signature,
+    /// With types and the beginning of the description; for the exact name of a tool everything, uncut.
+    Full,
+}
+
+/// Answers up to [`MOST_QUERIES`] queries with at most `limit` tools each. A query that names a server gets
+/// that server's tools, and a tool that an earlier query showed is only named.
+pub fn search_text(catalog: &Catalog, queries: &[&str], limit: usize, detail: Detail) -> String {
+    let limit = limit.clamp(1, MOST_HITS);
+    let mut answer = Answer {
+        catalog,
+        limit,
+        detail,
+        shown: HashSet::new(),
+        text: String::new(),
+        few: false,
+    };
+    let asked: Vec<&str> = queries
+        .iter()
+        .map(|query| query.trim())
+        .filter(|query| !query.is_empty())
+        .collect();
+    for query in asked.iter().take(MOST_QUERIES) {
+        answer.about(query);
+    }
+    if asked.is_empty() {
+        answer
+            .text
+            .push_str("Say what the tool should do: search_tools(query=\"create an issue\").\n");
+        answer.few = true;
+    }
+    if asked.len() > MOST_QUERIES {
+        let _ = writeln!(
+            answer.text,
+            "Only the first {MOST_QUERIES} queries were answered."
+        );
+    }
+    answer.ended()
+}
+
+struct Answer<'a> {
+    catalog: &'a Catalog,
+    limit: usize,
+    detail: Detail,
+    /// The exposed names that were shown.
+    shown: HashSet<&'a str>,
+    text: String,
+    /// Whether some query found less than was asked for, so that what is missing may matter.
+    few: bool,
+}
+
+impl<'a> Answer<'a> {
+    fn about(&mut self, query: &str) {
+        if self.detail == Detail::Full
+            && let Ok(tool) = self.catalog.find(query)
+        {
+            self.shown.insert(tool.exposed().as_str());
+            self.text.push_str(&in_full(&tool));
+            return;
+        }
+        let (found, of_server): (Vec<ToolView<'a>>, Option<&str>) =
+            match named_server(self.catalog, query) {
+                Some(entry) => (entry.visible_tools().collect(), Some(entry.name().as_str())),
+                None => {
+                    let hits = self.catalog.search(query, usize::MAX);
+                    (hits.into_iter().map(|hit| hit.tool).collect(), None)
+                }
+            };
+        if found.is_empty() {
+            self.few = true;
+            self.found_nothing(query, of_server);
+            return;
+        }
+        self.few |= found.len() < self.limit;
+        let shown = found.len().min(self.limit);
+        let what = match of_server {
+            Some(server) => format!("of server {server}"),
+            None => format!("for {}", quoted(query)),
+        };
+        let _ = write!(
+            self.text,
+            "{shown} of {} {what}",
+            count(found.len(), "tool")
+        );
+        if found.len() > shown {
+            let more = found.len().min(MOST_HITS).min(self.limit.saturating_mul(4));
+            if more > shown {
+                let _ = write!(self.text, " (limit={more} shows more)");
+            }
+        }
+        self.text.push_str(":\n");
+        let mut again = Vec::new();
+        for tool in found.iter().take(shown) {
+            let name = tool.exposed().as_str();
+            if self.shown.insert(name) {
+                let _ = writeln!(self.text, "{}", one_line(tool, self.detail));
+            } else {
+                again.push(name);
+            }
+        }
+        if !again.is_empty() {
+            let _ = writeln!(self.text, "and from above: {}", again.join(", "));
+        }
+    }
+
+    fn found_nothing(&mut self, query: &str, server: Option<&str>) {
+        if let Some(server) = server {
+            let _ = writeln!(self.text, "No tool of server {server} is known.");
+            return;
+        }
+        let _ = write!(self.text, "No tool matches {}.", quoted(query));
+        let near = self.catalog.near_tools(query);
+        if near.is_empty() {
+            let servers =
+                largest_first(Chosen::of(self.catalog, &ListRequest::default()).servers());
+            let some: Vec<String> = servers.iter().take(NAMED_CATEGORIES).map(shown).collect();
+            if !some.is_empty() {
+                let more = servers.len().saturating_sub(NAMED_CATEGORIES);
+                let more = if more > 0 {
+                    format!(", +{more} more")
+                } else {
+                    String::new()
+                };
+                let _ = write!(
+                    self.text,
+                    " There are tools of {}{more}; list_available_tools shows them.",
+                    some.join(", ")
+                );
+            }
+        } else {
+            let _ = write!(self.text, " Nearest names: {}.", near.join(", "));
+        }
+        self.text.push('\n');
+    }
+
+    fn ended(mut self) -> String {
+        if let Some(line) = being_discovered(self.catalog) {
+            let _ = writeln!(self.text, "{line}");
+        }
+        if let Some(line) = not_available(self.catalog).filter(|_| self.few) {
+            let _ = writeln!(self.text, "{line}");
+        }
+        self.text.truncate(self.text.trim_end().len());
+        self.text
+    }
+}
+
+fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
+    let old = if tool.deprecated().is_some() {
+        " (deprecated)"
+    } else {
+        ""
+    };
+    match detail {
+        Detail::Brief => format!("{} — {}{old}", tool.exposed(), line(tool.summary(), 200)),
+        Detail::Signature => format!("{} — {}{old}", call_form(tool), line(tool.summary(), 200)),
+        Detail::Full => {
+            let description = tool.description();
+            let (kept, left) = beginning(&description, DESCRIPTION);
+            let kept = line(
+                &kept.split_whitespace().collect::<Vec<_>>().join(" "),
+                usize::MAX,
+            );
+            let mark = if left > 0 { "…" } else { "" };
+            let form = signature_of(tool.exposed().as_str(), input_schema(tool));
+            format!("{form} — {kept}{mark}{old}")
+        }
+    }
+}
+
+/// Everything that a server says of a tool: nothing is shortened, and schemas stay as they were sent.
+fn in_full(tool: &ToolView<'_>) -> String {
+    let parts = serde_json::from_str::<pegboard_model::DefinitionParts<'_>>(tool.definition()).ok();
+    let mut text = format!("{}\n{}\n", tool.exposed(), block(&tool.description()));
+    if let Some(deprecated) = tool.deprecated() {
+        let _ = writeln!(text, "Deprecated: {}", block(deprecated));
+    }
+    let _ = writeln!(text, "Input schema: {}", input_schema(tool));
+    if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {
+        let _ = writeln!(text, "Output schema: {}", schema.get());
+    }
+    if let Some(hints) = parts.and_then(|parts| parts.annotations) {
+        let _ = writeln!(text, "Annotations: {}", hints.get());
+    }
+    text
+}

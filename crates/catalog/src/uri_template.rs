@@ -1,0 +1,130 @@
+//! Whether a uri may have been made from a uri template.
+
+/// Expressions of one template that are followed; real templates have a handful.
+const EXPRESSIONS: usize = 64;
+
+/// Bytes of a uri that is compared; no template that is kept is longer.
+const URI_BYTES: usize = 8 * 1024;
+
+/// What a template is made of, in order.
+#[derive(Debug, PartialEq, Eq)]
+enum Part<'a> {
+    Text(&'a str),
+    /// A value that may hold a slash or not.
+    Value {
+        may_hold_slashes: bool,
+    },
+}
+
+/// Whether a uri fits a template of RFC 6570: simple expressions (`{id}`) stand for text without slashes,
+/// reserved and fragment ones (`{+path}`, `{#part}`) and forms of the higher levels for any text. An
+/// expression may stand for nothing. A template that cannot be read fits nothing.
+pub(crate) fn matches(template: &str, uri: &str) -> bool {
+    uri.len() <= URI_BYTES && parts(template).is_some_and(|parts| fits(&parts, uri))
+}
+
+fn parts(template: &str) -> Option<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (expression, after) = after.split_once('}')?;
+        if !text.is_empty() {
+            parts.push(Part::Text(text));
+        }
+        let simple = expression.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        if expression.is_empty() || parts.len() > 2 * EXPRESSIONS {
+            return None;
+        }
+        parts.push(Part::Value {
+            may_hold_slashes: !simple,
+        });
+        rest = after;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest));
+    }
+    Some(parts)
+}
+
+/// Follows all ends that are possible so far, so that the effort is at most the number of parts times the
+/// length of the uri, whatever the template is.
+fn fits(parts: &[Part<'_>], uri: &str) -> bool {
+    let uri = uri.as_bytes();
+    let mut reached = vec![false; uri.len() + 1];
+    if let Some(start) = reached.first_mut() {
+        *start = true;
+    }
+    for part in parts {
+        let mut next = vec![false; uri.len() + 1];
+        match part {
+            Part::Text(text) => {
+                for (at, _) in reached.iter().enumerate().filter(|(_, here)| **here) {
+                    let follows = uri
+                        .get(at..)
+                        .is_some_and(|rest| rest.starts_with(text.as_bytes()));
+                    if let Some(end) = next.get_mut(at + text.len()).filter(|_| follows) {
+                        *end = true;
+                    }
+                }
+            }
+            Part::Value { may_hold_slashes } => {
+                let mut inside = false;
+                for (at, end) in next.iter_mut().enumerate() {
+                    let before = at.checked_sub(1).and_then(|at| uri.get(at));
+                    let broken = !may_hold_slashes && before == Some(&b'/');
+                    inside = (inside && !broken) || reached.get(at) == Some(&true);
+                    *end = inside;
+                }
+            }
+        }
+        reached = next;
+        if !reached.contains(&true) {
+            return false;
+        }
+    }
+    reached.last() == Some(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(template: &str, uri: &str, expected: bool) {
+        assert_eq!(matches(template, uri), expected, "{template} {uri}");
+    }
+
+    #[test]
+    fn r_gate_03_a_uri_is_matched_with_a_template() {
+        check("test://static", "test://static", true);
+        check("test://static", "test://static/", false);
+        check("test://{id}/data", "test://7/data", true);
+        check("test://{id}/data", "test:///data", true);
+        check("test://{id}/data", "test://7/8/data", false);
+        check("test://{id}/data", "test://7/dat", false);
+        check("file:///{+path}", "file:///a/b.txt", true);
+        check("file:///{path}", "file:///a/b.txt", false);
+        check("a://{x}-{y}.{z}", "a://1-2-3.4", true);
+        check("a://{x}-{y}", "a://1", false);
+        check("a://x{?q,n}", "a://x?q=1&n=2", true);
+        check("a://x{#part}", "a://x#p", true);
+        check("a://{open", "a://open", false);
+        check("a://{}", "a://", false);
+        check("{x}", "日本", true);
+    }
+
+    proptest! {
+        #[test]
+        fn r_sec_01_any_template_and_uri_get_an_answer(template in "[a{}+/é]{0,60}", uri in "[aé/]{0,60}") {
+            let _ = matches(&template, &uri);
+            prop_assert_eq!(matches("{+any}", &uri), true);
+        }
+
+        #[test]
+        fn a_filled_template_fits(id in "[a-z0-9]{0,9}", path in "[a-z/]{0,20}") {
+            let uri = format!("s://{id}/of/{path}.txt");
+            prop_assert_eq!(matches("s://{id}/of/{+path}.txt", &uri), true);
+        }
+    }
+}

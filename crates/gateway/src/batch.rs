@@ -1,0 +1,123 @@
+//! Several messages in one: what revision 2025-03-26 allowed.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+
+use crate::conversation::{Conversation, Outlet};
+use crate::message::{Kind, Message};
+use crate::response::{Response, code, rpc};
+
+/// The one revision that has batches.
+pub(crate) const BATCH_REVISION: &str = "2025-03-26";
+
+/// Messages of a batch, each read or answered by an error.
+pub(crate) type Batch = Vec<Result<Message, Response>>;
+
+/// Whether a text can only be a batch.
+pub(crate) fn is_batch(text: &[u8]) -> bool {
+    text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
+/// Reads a batch of at most so many messages.
+pub(crate) fn read_batch(text: &Bytes, most: usize) -> Result<Batch, Response> {
+    let refuse = |code, why: &str| Response::error(None, 400, &rpc(code, why));
+    let whole =
+        std::str::from_utf8(text).map_err(|_| refuse(code::PARSE, "the message is not UTF-8"))?;
+    let items: Vec<&RawValue> = serde_json::from_str(whole)
+        .map_err(|error| refuse(code::PARSE, &format!("this is not JSON: {error}")))?;
+    if items.is_empty() {
+        return Err(refuse(code::INVALID_REQUEST, "the batch is empty"));
+    }
+    if items.len() > most {
+        let why = format!("a batch may hold {most} messages at the most");
+        return Err(refuse(code::INVALID_REQUEST, &why));
+    }
+    let items = items.into_iter();
+    let mut batch: Batch = items
+        .map(|item| Message::read(text.slice_ref(item.get().as_bytes())))
+        .collect();
+    for entry in &mut batch {
+        if let Ok(message) = entry
+            && message.method() == "initialize"
+        {
+            let why = "`initialize` must be sent by itself";
+            *entry = Err(message.refuse(400, code::INVALID_REQUEST, why));
+        }
+    }
+    Ok(batch)
+}
+
+/// Whether something in it wants an answer.
+pub(crate) fn wants_answer(batch: &Batch) -> bool {
+    batch.iter().any(|entry| match entry {
+        Ok(message) => message.kind() == Kind::Request,
+        Err(_) => true,
+    })
+}
+
+/// Answers all requests of a batch side by side, and takes the rest of it.
+pub(crate) async fn answer_batch(
+    conversation: Arc<Conversation>,
+    batch: Batch,
+    outlet: Arc<dyn Outlet>,
+) -> Option<Response> {
+    let answers = batch.into_iter().map(|entry| {
+        let (conversation, outlet) = (conversation.clone(), outlet.clone());
+        async move {
+            match entry {
+                Err(refused) => Some(refused),
+                Ok(message) if message.kind() == Kind::Request => {
+                    conversation.answer(message, outlet).await
+                }
+                Ok(message) => {
+                    conversation.take(message);
+                    None
+                }
+            }
+        }
+    });
+    let answers: Vec<Response> = join_all(answers).await.into_iter().flatten().collect();
+    if answers.is_empty() {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(answers.len() * 2 + 1);
+    for (at, answer) in answers.into_iter().enumerate() {
+        parts.push(Bytes::from_static(if at == 0 { b"[" } else { b"," }));
+        parts.extend(answer.parts);
+    }
+    parts.push(Bytes::from_static(b"]"));
+    Some(Response { parts, status: 200 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str) -> Result<Batch, String> {
+        let text = Bytes::from_static(text.as_bytes());
+        read_batch(&text, 2)
+            .map_err(|refused| String::from_utf8(refused.into_bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_batch_is_read_message_by_message() {
+        assert!(is_batch(b" \n[]") && !is_batch(b"{}") && !is_batch(b""));
+        let batch = read(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#).unwrap();
+        assert!(batch[0].is_ok() && batch[1].is_err() && wants_answer(&batch));
+        let batch = read(r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#);
+        assert!(!wants_answer(&batch.unwrap()));
+        let batch = read(r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#);
+        assert!(batch.unwrap()[0].is_err());
+    }
+
+    #[test]
+    fn what_is_no_batch_gets_the_right_code() {
+        for (text, code) in [("[]", "-32600"), ("[1,2,3]", "-32600"), ("[", "-32700")] {
+            let error = read(text).err().unwrap_or_default();
+            assert!(error.contains(code), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `tools/call`: by a tool's own name, or through the meta tools.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pegboard_guard::tolerant_arguments;
+use pegboard_hub::CallRequest;
+use pegboard_model::{DiscoveryStatus, Era, Reason, ToolError, ToolRef, ToolResult};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::dispatch::{Answered, Asked, Fault};
+use crate::members::Members;
+use crate::rounds::{Failure, Progress, Target, run, tagged};
+use crate::surface::Surface;
+use crate::{meta_run, meta_tools};
+
+/// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
+/// capability.
+const CLIENT_CODES: [i64; 2] = [-32042, -32021];
+
+/// How a tool came to be called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// By its own name in `tools/call`.
+    Name,
+    /// Through `call_tool`: the model reads whatever comes back.
+    MetaTool,
+}
+
+/// Answers `tools/call`.
+pub(crate) async fn call(asked: &Asked<'_>) -> Answered {
+    let Some(name) = asked.params.name.as_deref() else {
+        return Err(Fault::invalid("`name` is missing"));
+    };
+    let is_ours = asked.view.profile.has_meta_tools() && meta_tools::is_meta_tool(name);
+    if is_ours && asked.surface.catalog.static_tool(name).is_none() {
+        return meta_run::run(asked, name).await;
+    }
+    let arguments = match asked.params.arguments.map(tolerant_arguments).transpose() {
+        Ok(arguments) => arguments.unwrap_or_else(no_arguments),
+        Err(error) => return Ok(error_result(&error.at_tool(name))),
+    };
+    execute(asked, name, arguments, By::Name).await
+}
+
+/// Calls a tool and gives its result as it goes to the client.
+pub(crate) async fn execute(
+    asked: &Asked<'_>,
+    written: &str,
+    arguments: Box<RawValue>,
+    by: By,
+) -> Answered {
+    let found = match find(asked, written).await {
+        Ok(found) => found,
+        Err(error) => return failed(error, by),
+    };
+    let shared = &asked.conversation.shared;
+    let tool = found.tool.clone();
+    let target = Target::Tool(CallRequest {
+        meta: forwarded_meta(asked),
+        ..CallRequest::new(asked.conversation.session.clone(), found.tool, arguments)
+    });
+    match run(asked, target).await {
+        Ok(Progress::Wants(result)) => Ok(result.into()),
+        Ok(Progress::Done(outcome)) => {
+            let era = found.era.or_else(|| era_of(asked, &tool));
+            // A client checks a listed tool's structured content, so that must stay whole.
+            let may_shorten = by == By::MetaTool || !found.has_output_schema;
+            let is_aside = asked.view.profile.has_meta_tools() && may_shorten;
+            let limit = shared.result_tokens;
+            let shortened = is_aside
+                .then(|| shared.shelf.shorten(&outcome.result, limit))
+                .flatten();
+            let result = shortened.unwrap_or(outcome.result);
+            Ok(tagged(asked, result, era == Some(Era::Legacy), false))
+        }
+        Err(Failure::Tool(error)) => failed(*error, by),
+        Err(Failure::Fault(fault)) => Err(fault),
+    }
+}
+
+/// A tool as the catalog knows it.
+struct Found {
+    tool: String,
+    era: Option<Era>,
+    has_output_schema: bool,
+}
+
+/// Finds what is meant within the profile. What may belong to a server that was never seen is left to the hub,
+/// which asks that server.
+async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
+    let profile = &asked.view.profile;
+    let qualified;
+    let written = match profile.sole_server() {
+        Some(server) => {
+            qualified = format!("{server}/{written}");
+            &qualified
+        }
+        None => written,
+    };
+    let error = match found_in(&asked.surface, written) {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    if error.reason != Reason::ToolUnknown {
+        return Err(error);
+    }
+    let is_ours = match ToolRef::parse(written.trim()) {
+        Some(ToolRef::Qualified { server, .. }) => profile.holds(&server),
+        _ => false,
+    };
+    if is_ours || profile.holds_all() {
+        return Ok(Found {
+            tool: written.to_owned(),
+            era: None,
+            has_output_schema: false,
+        });
+    }
+    let hub = &asked.conversation.shared.hub;
+    hub.ensure_known().await;
+    found_in(&asked.view.surface(hub), written)
+}
+
+fn found_in(surface: &Surface, written: &str) -> ToolResult<Found> {
+    let view = surface.catalog.find(written)?;
+    Ok(Found {
+        tool: view.exposed().to_string(),
+        era: view.entry().and_then(|entry| entry.record.era),
+        has_output_schema: view.definition().contains("\"outputSchema\""),
+    })
+}
+
+fn era_of(asked: &Asked<'_>, tool: &str) -> Option<Era> {
+    let catalog = asked.conversation.shared.hub.catalog();
+    catalog.find(tool).ok()?.entry()?.record.era
+}
+
+/// A failure as the caller should get it: an unknown name is a protocol error, a server's own protocol error is
+/// passed on, and everything else is a result that the model can read.
+fn failed(error: ToolError, by: By) -> Answered {
+    let is_for_client = error
+        .rpc
+        .as_ref()
+        .is_some_and(|rpc| CLIENT_CODES.contains(&rpc.code));
+    if is_for_client || (by == By::Name && error.rpc.is_some()) {
+        return Err(error.into());
+    }
+    let is_unknown = matches!(
+        error.reason,
+        Reason::ToolUnknown
+            | Reason::ToolNameInvalid
+            | Reason::ToolAmbiguous
+            | Reason::ServerUnknown
+    );
+    if by == By::Name && is_unknown {
+        return Err(error.into());
+    }
+    Ok(error_result(&error))
+}
+
+/// An error as a tool's result: words for the model, codes for programs.
+pub(crate) fn error_result(error: &ToolError) -> Bytes {
+    let mut text = format!("{} [{}]", in_words(error), error.reason.code());
+    if !error.nearest.is_empty() {
+        text.push_str(&format!(" Nearest: {}.", error.nearest.join(", ")));
+    }
+    let result = json!({
+        "resultType": "complete",
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": error,
+        "isError": true,
+    });
+    result.to_string().into()
+}
+
+/// What happened and the next step, as sentences.
+pub(crate) fn in_words(error: &ToolError) -> String {
+    let message = error.message.trim_end();
+    let end = if message.ends_with(['.', '!', '?', ':']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{message}{end} {}", error.remedy)
+}
+
+/// A text as a tool's result.
+pub(crate) fn text_result(text: &str) -> Bytes {
+    let text = crate::members::quoted(text);
+    format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":{text}}}]}}"#).into()
+}
+
+/// What travels on in `_meta`: everything but what is between the client and us, or us and the server.
+/// `baggage` may hold anything and stays here.
+pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
+    const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    let mut map = Map::new();
+    let members = asked.params.meta.and_then(|meta| Members::of(meta.get()));
+    for (key, value) in members.into_iter().flat_map(|members| members.0) {
+        let is_ours = key == "progressToken" || key == "baggage";
+        if !is_ours
+            && !key.starts_with("io.modelcontextprotocol/")
+            && let Ok(value) = serde_json::from_str(&value)
+        {
+            map.insert(key.into_owned(), value);
+        }
+    }
+    let level = match asked.is_modern {
+        true => asked.meta.level.as_deref(),
+        false => {
+            let legacy = asked.conversation.legacy.get();
+            legacy
+                .and_then(|legacy| legacy.level())
+                .map(|level| level.as_str())
+        }
+    };
+    if let Some(level) = level {
+        map.insert(LEVEL.to_owned(), level.into());
+    }
+    (!map.is_empty()).then_some(map)
+}
+
+/// The lists to answer with. Only a profile whose lists follow the servers waits, and only for servers that were
+/// never tried: the answer's deadline bounds it.
+pub(crate) async fn settled(asked: &Asked<'_>) -> Arc<Surface> {
+    let profile = &asked.view.profile;
+    let unseen = |surface: &Surface| {
+        surface.catalog.servers().any(|entry| {
+            let is_untried = matches!(entry.record.status, DiscoveryStatus::Never);
+            entry.is_offered() && entry.needs_discovery() && is_untried
+        })
+    };
+    if !profile.lists_servers() || !unseen(&asked.surface) {
+        return asked.surface.clone();
+    }
+    let hub = &asked.conversation.shared.hub;
+    hub.ensure_known().await;
+    asked.view.surface(hub)
+}
+
+fn no_arguments() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,251 @@
+//! A conversation with one client.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pegboard_hub::SessionId;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::dispatch::{Asked, dispatch};
+use crate::gateway::Shared;
+use crate::level::Level;
+use crate::listeners::{Listening, Wants};
+use crate::message::{Kind, Message};
+use crate::questions::Questions;
+use crate::response::Response;
+
+/// Where messages to a client go that are not the answer itself: notifications and our own questions. Sending
+/// never waits.
+pub trait Outlet: Send + Sync {
+    /// Sends a whole JSON-RPC message; `false` when the client is gone or does not read.
+    fn send(&self, message: String) -> bool;
+}
+
+/// A conversation with one client.
+pub struct Conversation {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) profile: String,
+    pub(crate) session: SessionId,
+    /// Set by `initialize`; a modern client has none.
+    pub(crate) legacy: OnceLock<Legacy>,
+    pub(crate) questions: Questions,
+    /// Requests that are being answered, so that the client can take them back.
+    running: Mutex<HashMap<Box<str>, oneshot::Sender<()>>>,
+    standing: Mutex<Option<Standing>>,
+    /// The resources a legacy client subscribed to, as it names them.
+    watched: Mutex<Vec<String>>,
+}
+
+/// What a handshake agreed on.
+pub(crate) struct Legacy {
+    pub(crate) revision: String,
+    pub(crate) capabilities: Arc<str>,
+    /// The id by which an HTTP client comes back.
+    pub(crate) id: Arc<str>,
+    level: AtomicU8,
+}
+
+struct Standing {
+    outlet: Arc<dyn Outlet>,
+    /// Tells of changes until it is dropped.
+    _listening: Listening,
+}
+
+impl Legacy {
+    pub(crate) fn new(revision: &str, capabilities: Arc<str>, id: Arc<str>) -> Self {
+        Self {
+            revision: revision.to_owned(),
+            capabilities,
+            id,
+            level: AtomicU8::new(u8::MAX),
+        }
+    }
+
+    pub(crate) fn level(&self) -> Option<Level> {
+        Level::of_number(self.level.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_level(&self, level: Level) {
+        self.level.store(level as u8, Ordering::Relaxed);
+    }
+}
+
+impl Conversation {
+    pub(crate) fn new(shared: Arc<Shared>, profile: &str) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        Self {
+            shared,
+            profile: profile.to_owned(),
+            session: SessionId(format!("client-{}", COUNT.fetch_add(1, Ordering::Relaxed))),
+            legacy: OnceLock::new(),
+            questions: Questions::default(),
+            running: Mutex::default(),
+            standing: Mutex::default(),
+            watched: Mutex::default(),
+        }
+    }
+
+    /// The id of the legacy session, once `initialize` was answered.
+    pub fn session_id(&self) -> Option<Arc<str>> {
+        self.legacy.get().map(|legacy| legacy.id.clone())
+    }
+
+    /// The revision that `initialize` agreed on.
+    pub fn revision(&self) -> Option<&str> {
+        self.legacy.get().map(|legacy| legacy.revision.as_str())
+    }
+
+    /// Answers a request; `outlet` takes what belongs to it and comes before the answer. Dropping the future
+    /// cancels the request; `None` when the client took it back itself, or when it needs no answer.
+    pub async fn answer(
+        self: Arc<Self>,
+        message: Message,
+        outlet: Arc<dyn Outlet>,
+    ) -> Option<Response> {
+        if message.kind() != Kind::Request {
+            self.take(message);
+            return None;
+        }
+        let id = message.id()?;
+        let (cancel, cancelled) = oneshot::channel();
+        let _running = Running::note(&self, id, cancel);
+        let answer = async {
+            match Asked::new(&self, &message, id, &outlet) {
+                Ok(asked) => dispatch(&asked).await,
+                Err(response) => response,
+            }
+        };
+        tokio::select! {
+            biased;
+            response = answer => Some(response),
+            Ok(()) = cancelled => None,
+        }
+    }
+
+    /// Takes a notification, or the answer to a question of ours.
+    pub fn take(&self, message: Message) {
+        match (message.kind(), message.method()) {
+            (Kind::Reply, _) => {
+                let id = message.id().and_then(|id| id.get().parse().ok());
+                if let Some(id) = id {
+                    self.questions.answered(id, message.outcome());
+                }
+            }
+            (Kind::Notification, "notifications/cancelled") => self.cancel(&message),
+            _ => {}
+        }
+    }
+
+    /// Gives the conversation a place for what belongs to no request (a stdio client, a GET stream). It
+    /// replaces an earlier one.
+    pub fn attach(&self, outlet: Arc<dyn Outlet>) {
+        let wants = Wants {
+            resources: lock(&self.watched).clone(),
+            ..Wants::every_list()
+        };
+        let listening =
+            self.shared
+                .listeners
+                .add(&self.shared, &self.profile, None, wants, &outlet);
+        *lock(&self.standing) = Some(Standing {
+            outlet,
+            _listening: listening,
+        });
+    }
+
+    /// Takes the place of [`Conversation::attach`] away again, if it is still this one.
+    pub fn detach(&self, outlet: &Arc<dyn Outlet>) {
+        let mut standing = lock(&self.standing);
+        if standing
+            .as_ref()
+            .is_some_and(|held| Arc::ptr_eq(&held.outlet, outlet))
+        {
+            *standing = None;
+        }
+    }
+
+    /// Whether it still has something to do or somebody to tell.
+    pub(crate) fn is_busy(&self) -> bool {
+        !lock(&self.running).is_empty() || lock(&self.standing).is_some()
+    }
+
+    /// Remembers what a legacy client wants to be told about; gives back whether it was new.
+    pub(crate) fn watch(&self, uri: &str, watch: bool) -> bool {
+        let is_new = {
+            let mut watched = lock(&self.watched);
+            let held = watched.iter().position(|held| held == uri);
+            match (held, watch) {
+                (None, true) => {
+                    watched.push(uri.to_owned());
+                    true
+                }
+                (Some(at), false) => {
+                    watched.swap_remove(at);
+                    true
+                }
+                _ => false,
+            }
+        };
+        let outlet = lock(&self.standing)
+            .as_ref()
+            .map(|held| held.outlet.clone());
+        if let Some(outlet) = outlet.filter(|_| is_new) {
+            self.attach(outlet);
+        }
+        is_new
+    }
+
+    /// How many resources it watches.
+    pub(crate) fn watches(&self) -> usize {
+        lock(&self.watched).len()
+    }
+
+    /// Ends everything that still runs for the client.
+    pub fn close(&self) {
+        lock(&self.running).clear();
+        *lock(&self.standing) = None;
+        self.questions.close();
+        self.shared.hub.session_ended(&self.session);
+    }
+
+    fn cancel(&self, message: &Message) {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, rename = "requestId")]
+            id: &'a RawValue,
+        }
+        if let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(message.payload())
+            && let Some(cancel) = lock(&self.running).remove(cancelled.id.get())
+        {
+            // It may have been answered at this very moment.
+            let _ = cancel.send(());
+        }
+    }
+}
+
+/// Keeps a request among the running ones until it is dropped.
+struct Running<'a> {
+    conversation: &'a Conversation,
+    id: &'a str,
+}
+
+impl<'a> Running<'a> {
+    fn note(conversation: &'a Conversation, id: &'a RawValue, cancel: oneshot::Sender<()>) -> Self {
+        let id = id.get();
+        lock(&conversation.running).insert(id.into(), cancel);
+        Self { conversation, id }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        lock(&self.conversation.running).remove(self.id);
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

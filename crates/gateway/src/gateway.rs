@@ -1,0 +1,164 @@
+//! The gateway: one for all faces and all clients.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use pegboard_hub::Hub;
+use pegboard_model::Limits;
+
+use crate::conversation::Conversation;
+use crate::listeners::Listeners;
+use crate::parked::ParkedCalls;
+use crate::profile::Profile;
+use crate::seal::Sealer;
+use crate::sessions::Sessions;
+use crate::shelf::Shelf;
+use crate::view::View;
+
+/// What a gateway is told at its start.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// The named profiles; the one that everybody gets without a name is `""`.
+    pub profiles: BTreeMap<String, Profile>,
+    /// Results of more tokens than this are kept aside and given in parts.
+    pub result_tokens: usize,
+    /// The key that seals what clients carry for us; the same after a restart.
+    pub key: [u8; 32],
+    /// The program's version.
+    pub version: String,
+    /// The limits in force.
+    pub limits: Limits,
+}
+
+/// Pegboard as an MCP server. Cloning gives another handle to the same gateway.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all conversations share.
+pub(crate) struct Shared {
+    pub(crate) hub: Hub,
+    views: ArcSwap<BTreeMap<String, Arc<View>>>,
+    pub(crate) version: String,
+    pub(crate) result_tokens: usize,
+    pub(crate) sealer: Sealer,
+    pub(crate) shelf: Shelf,
+    pub(crate) parked: ParkedCalls,
+    pub(crate) sessions: Sessions,
+    pub(crate) listeners: Listeners,
+    pub(crate) limits: Limits,
+}
+
+impl Gateway {
+    /// A gateway over a hub. It starts nothing.
+    pub fn new(hub: Hub, settings: GatewaySettings) -> Self {
+        let shared = Arc::new(Shared {
+            hub,
+            views: ArcSwap::from_pointee(views(settings.profiles)),
+            version: settings.version,
+            result_tokens: settings.result_tokens,
+            sealer: Sealer::new(&settings.key),
+            shelf: Shelf::new(&settings.limits),
+            parked: ParkedCalls::new(&settings.limits),
+            sessions: Sessions::new(&settings.limits),
+            listeners: Listeners::default(),
+            limits: settings.limits,
+        });
+        Self { shared }
+    }
+
+    /// The hub behind it.
+    pub fn hub(&self) -> &Hub {
+        &self.shared.hub
+    }
+
+    /// Replaces the profiles, for all conversations from their next request on.
+    pub fn set_profiles(&self, profiles: BTreeMap<String, Profile>) {
+        let present = self.shared.views.load();
+        let mut next = views(profiles);
+        for (name, view) in &mut next {
+            // An unchanged profile keeps its lists.
+            let former = present
+                .get(name)
+                .filter(|former| former.profile == view.profile);
+            if let Some(former) = former {
+                *view = former.clone();
+            }
+        }
+        self.shared.views.store(Arc::new(next));
+        self.shared.listeners.wake();
+    }
+
+    /// Whether a profile is there; `""` always is.
+    pub fn has_profile(&self, name: &str) -> bool {
+        self.shared.view(name).is_some()
+    }
+
+    /// The names of the profiles, without the one that has none.
+    pub fn profile_names(&self) -> Vec<String> {
+        let views = self.shared.views.load();
+        views
+            .keys()
+            .filter(|name| !name.is_empty())
+            .cloned()
+            .collect()
+    }
+
+    /// Begins a conversation with a client: one per stdio client, one per legacy session, one per modern
+    /// HTTP request. `None` when there is no such profile.
+    pub fn begin(&self, profile: &str) -> Option<Arc<Conversation>> {
+        self.has_profile(profile)
+            .then(|| Arc::new(Conversation::new(self.shared.clone(), profile)))
+    }
+
+    /// Finds a legacy session by the id that [`Conversation::session_id`] gave, also one from before a
+    /// restart; `None` when it is not ours or was ended.
+    pub fn session(&self, profile: &str, id: &str) -> Option<Arc<Conversation>> {
+        self.shared.sessions.find(&self.shared, profile, id)
+    }
+
+    /// Ends a legacy session on its client's wish; whether there was one.
+    pub fn end_session(&self, profile: &str, id: &str) -> bool {
+        match self.session(profile, id) {
+            Some(conversation) => {
+                self.shared.sessions.end(id);
+                conversation.close();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Lets go of every client, and of every call that waits for one.
+    pub fn close(&self) {
+        self.shared.sessions.close();
+        self.shared.parked.close();
+    }
+
+    /// The result of `tools/list` of a profile, for measuring what it costs; `None` without such a profile.
+    pub fn listing(&self, profile: &str) -> Option<bytes::Bytes> {
+        let view = self.shared.view(profile)?;
+        Some(view.surface(&self.shared.hub).tools())
+    }
+}
+
+impl Shared {
+    pub(crate) fn view(&self, profile: &str) -> Option<Arc<View>> {
+        self.views.load().get(profile).cloned()
+    }
+}
+
+fn views(profiles: BTreeMap<String, Profile>) -> BTreeMap<String, Arc<View>> {
+    let mut profiles = profiles;
+    profiles.entry(String::new()).or_default();
+    let view = |(name, profile)| (name, Arc::new(View::new(profile)));
+    profiles.into_iter().map(view).collect()
+}
+
+/// The definitions of the meta tools and the instructions, as every client without pinned tools gets them.
+pub fn fixed_surface() -> String {
+    let tools = crate::meta_tools::definitions().map(|tool| tool.to_string());
+    format!("[{}]\n{}", tools.join(","), crate::meta_tools::INSTRUCTIONS)
+}

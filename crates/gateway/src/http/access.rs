@@ -1,0 +1,332 @@
+//! Who may speak to us: which Host, which Origin, which token.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HOST};
+use blake3::Hash;
+use pegboard_model::{Limits, Secret};
+
+use super::origin::is_loopback_origin;
+
+/// Who may speak to us. Cloning gives another handle to the same rules.
+#[derive(Clone)]
+pub struct Access {
+    rules: Arc<Rules>,
+}
+
+#[derive(Clone)]
+struct Rules {
+    port: u16,
+    /// Values of `Host` that are right as they are.
+    hosts: Vec<String>,
+    /// Names that are right with any port, because a proxy may stand before us.
+    names: Vec<String>,
+    origins: Vec<String>,
+    /// The hash of the token: comparing hashes takes the same time for every guess, and a look into our
+    /// memory does not give the token away.
+    token: Option<Arc<ArcSwap<Hash>>>,
+    limits: Limits,
+}
+
+/// Going without a token was asked for on an address that others can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenToOthers(pub IpAddr);
+
+impl fmt::Display for OpenToOthers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.0;
+        write!(
+            f,
+            "without a token Pegboard listens on loopback addresses only, and {address} is none"
+        )
+    }
+}
+
+impl std::error::Error for OpenToOthers {}
+
+/// Why a request is turned away before anything is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Host,
+    Origin,
+    Token,
+}
+
+impl Access {
+    /// The rules of a face that listens on `address`, for clients that show the token.
+    pub fn with_token(address: SocketAddr, token: &Secret) -> Self {
+        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
+        Self::new(address, Some(Arc::new(token)))
+    }
+
+    /// The same for everybody who can reach `address`, which must be a loopback address.
+    pub fn without_token(address: SocketAddr) -> Result<Self, OpenToOthers> {
+        let ip = address.ip();
+        if ip.to_canonical().is_loopback() {
+            Ok(Self::new(address, None))
+        } else {
+            Err(OpenToOthers(ip))
+        }
+    }
+
+    fn new(address: SocketAddr, token: Option<Arc<ArcSwap<Hash>>>) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string()];
+        for name in ["localhost", "127.0.0.1", "[::1]"] {
+            hosts.push(format!("{name}:{port}"));
+            if port == 80 {
+                hosts.push(name.to_owned());
+            }
+        }
+        let rules = Rules {
+            port,
+            hosts,
+            names: Vec::new(),
+            origins: Vec::new(),
+            token,
+            limits: Limits::default(),
+        };
+        Self {
+            rules: Arc::new(rules),
+        }
+    }
+
+    /// Lets more names through as `Host`: with any port, or with one port as `name:port`.
+    #[must_use]
+    pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
+        let rules = Arc::make_mut(&mut self.rules);
+        for host in hosts.into_iter().map(Into::into) {
+            match port_of(&host) {
+                Some(_) => rules.hosts.push(host),
+                None => rules.names.push(host),
+            }
+        }
+        self
+    }
+
+    /// Lets pages of more origins through, each as `https://host` or `https://host:port`.
+    #[must_use]
+    pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
+        let rules = Arc::make_mut(&mut self.rules);
+        let origins = origins.into_iter().map(Into::into);
+        let origins = origins.map(|origin: String| origin.trim_end_matches('/').to_owned());
+        rules.origins.extend(origins);
+        self
+    }
+
+    /// Sets other limits than the usual ones.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        Arc::make_mut(&mut self.rules).limits = limits;
+        self
+    }
+
+    /// Replaces the token for all requests from now on. Without one at the start there never is one.
+    pub fn set_token(&self, token: &Secret) {
+        if let Some(current) = &self.rules.token {
+            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+        }
+    }
+
+    /// Whether clients must show a token.
+    pub fn needs_token(&self) -> bool {
+        self.rules.token.is_some()
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.rules.limits
+    }
+
+    pub(super) fn check_host(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Refused::Host);
+        };
+        let host = host.to_str().map_err(|_| Refused::Host)?;
+        let same = |known: &String| known.eq_ignore_ascii_case(host);
+        if self.rules.hosts.iter().any(same) {
+            return Ok(());
+        }
+        let name = match port_of(host) {
+            Some(at) => host.get(..at).unwrap_or(host),
+            None => host,
+        };
+        let same = |known: &String| known.eq_ignore_ascii_case(name);
+        match self.rules.names.iter().any(same) {
+            true => Ok(()),
+            false => Err(Refused::Host),
+        }
+    }
+
+    pub(super) fn check_origin(&self, origin: &str) -> Result<(), Refused> {
+        let same = |known: &String| known.eq_ignore_ascii_case(origin);
+        match is_loopback_origin(origin) || self.rules.origins.iter().any(same) {
+            true => Ok(()),
+            false => Err(Refused::Origin),
+        }
+    }
+
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        const SCHEME: &str = "Bearer ";
+        let Some(token) = &self.rules.token else {
+            return Ok(());
+        };
+        let shown = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
+        let shown = shown.and_then(|value| {
+            let (scheme, shown) = value.split_at_checked(SCHEME.len())?;
+            scheme.eq_ignore_ascii_case(SCHEME).then_some(shown.trim())
+        });
+        // Hashes are compared in constant time.
+        match shown.is_some_and(|shown| blake3::hash(shown.as_bytes()) == **token.load()) {
+            true => Ok(()),
+            false => Err(Refused::Token),
+        }
+    }
+}
+
+/// No token, and no hash of it either.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("port", &self.rules.port)
+            .field("hosts", &self.rules.hosts)
+            .field("names", &self.rules.names)
+            .field("origins", &self.rules.origins)
+            .field("needs_token", &self.needs_token())
+            .finish()
+    }
+}
+
+/// Where `:port` begins; the colons of an IPv6 address in brackets are none.
+fn port_of(host: &str) -> Option<usize> {
+    let at = host.rfind(':')?;
+    let port = host.get(at + 1..)?;
+    let is_port = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    (is_port && !host.get(..at)?.ends_with(':') && !host.ends_with(']')).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn access() -> Access {
+        let address = "127.0.0.1:7340".parse().unwrap();
+        Access::with_token(address, &Secret::new("right"))
+    }
+
+    #[track_caller]
+    fn host(access: &Access, host: &str, good: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+        assert_eq!(access.check_host(&headers).is_ok(), good, "{host}");
+    }
+
+    #[test]
+    fn r_sec_03_only_our_own_names_are_taken_as_host() {
+        let access = access();
+        for good in [
+            "127.0.0.1:7340",
+            "localhost:7340",
+            "LocalHost:7340",
+            "[::1]:7340",
+        ] {
+            host(&access, good, true);
+        }
+        for bad in [
+            "evil.example",
+            "evil.example:7340",
+            "localhost",
+            "localhost:7341",
+            "127.0.0.1",
+            "127.0.0.1.evil.example:7340",
+            "localhost:7340.evil.example",
+            "[::1]",
+            "",
+            "0.0.0.0:7340",
+        ] {
+            host(&access, bad, false);
+        }
+        assert_eq!(access.check_host(&HeaderMap::new()), Err(Refused::Host));
+        let mut two = HeaderMap::new();
+        two.append(HOST, HeaderValue::from_static("localhost:7340"));
+        two.append(HOST, HeaderValue::from_static("evil.example"));
+        assert_eq!(access.check_host(&two), Err(Refused::Host));
+    }
+
+    #[test]
+    fn r_sec_03_more_names_count_only_when_they_were_allowed() {
+        let access = access().allow_hosts(["box.lan", "[fe80::1]", "proxy:443"]);
+        for good in [
+            "box.lan",
+            "BOX.lan:9",
+            "[fe80::1]:1",
+            "[fe80::1]",
+            "proxy:443",
+        ] {
+            host(&access, good, true);
+        }
+        for bad in ["proxy", "proxy:444", "a.box.lan", "box.lan:x"] {
+            host(&access, bad, false);
+        }
+    }
+
+    #[test]
+    fn r_sec_03_a_wide_address_does_not_make_every_name_right() {
+        let address = "0.0.0.0:80".parse().unwrap();
+        let access = Access::with_token(address, &Secret::new("right"));
+        host(&access, "localhost", true);
+        host(&access, "192.168.1.5", false);
+        let refused = Access::without_token(address).unwrap_err();
+        assert!(refused.to_string().contains("0.0.0.0"), "{refused}");
+        assert!(Access::without_token("[::1]:1".parse().unwrap()).is_ok());
+        assert!(Access::without_token("127.8.8.8:1".parse().unwrap()).is_ok());
+        assert!(Access::without_token("[::ffff:10.0.0.1]:1".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn r_sec_03_origins_are_loopback_or_allowed() {
+        let access = access().allow_origins(["https://app.example/"]);
+        assert!(access.check_origin("http://localhost:6274").is_ok());
+        assert!(access.check_origin("https://APP.example").is_ok());
+        for bad in [
+            "null",
+            "https://app.example:8443",
+            "http://app.example",
+            "https://evil.example",
+        ] {
+            assert_eq!(access.check_origin(bad), Err(Refused::Origin), "{bad}");
+        }
+    }
+
+    #[test]
+    fn r_sec_03_only_the_right_token_opens_and_a_new_one_counts_at_once() {
+        let access = access();
+        let check = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+            access.check_token(&headers).is_ok()
+        };
+        assert!(check("Bearer right"));
+        assert!(check("bearer right"));
+        for bad in [
+            "Bearer wrong",
+            "Bearer right2",
+            "Bearer",
+            "Bearer ",
+            "Basic right",
+            "right",
+            "",
+        ] {
+            assert!(!check(bad), "{bad}");
+        }
+        assert!(access.check_token(&HeaderMap::new()).is_err());
+        access.set_token(&Secret::new("next"));
+        assert!(check("Bearer next") && !check("Bearer right"));
+        assert!(!format!("{access:?}").contains("next"));
+    }
+}

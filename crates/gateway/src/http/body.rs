@@ -1,0 +1,151 @@
+//! The body of a request: whole, within its limit, and in one piece without copying where it came as one.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use pegboard_model::Limits;
+use tokio::time::Sleep;
+
+use super::headers::content_length;
+use super::refusal::protocol_error;
+use crate::response::code;
+
+/// Reads a body.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+) -> Result<Bytes, Response> {
+    let most = limits.request_bytes;
+    if content_length(headers).is_some_and(|length| length > most) {
+        return Err(too_large(most));
+    }
+    let mut body = Pausing {
+        body,
+        time: limits.http_body_time,
+        pause: None,
+    };
+    let Some(first) = body.next().await? else {
+        return Ok(Bytes::new());
+    };
+    if first.len() > most {
+        return Err(too_large(most));
+    }
+    let Some(second) = body.next().await? else {
+        return Ok(first);
+    };
+    let mut whole = BytesMut::with_capacity(content_length(headers).unwrap_or(2 * first.len()));
+    whole.extend_from_slice(&first);
+    let mut next = Some(second);
+    while let Some(piece) = next {
+        if whole.len() + piece.len() > most {
+            return Err(too_large(most));
+        }
+        whole.extend_from_slice(&piece);
+        next = body.next().await?;
+    }
+    Ok(whole.freeze())
+}
+
+/// A body whose pieces must not be too long apart. The clock is only started when there is a pause.
+struct Pausing {
+    body: Body,
+    time: Duration,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pausing {
+    async fn next(&mut self) -> Result<Option<Bytes>, Response> {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Response>> {
+        loop {
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(None) => return Poll::Ready(Ok(None)),
+                Poll::Ready(Some(Err(_))) => {
+                    let why = "the body ended too early";
+                    return Poll::Ready(Err(broken(StatusCode::BAD_REQUEST, why)));
+                }
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.pause = None;
+                    // Trailers say nothing that is needed here.
+                    if let Ok(data) = frame.into_data()
+                        && !data.is_empty()
+                    {
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                }
+                Poll::Pending => {
+                    let time = self.time;
+                    let pause = self
+                        .pause
+                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
+                    return pause.as_mut().poll(context).map(|()| {
+                        let why = "the body did not come in time";
+                        Err(broken(StatusCode::REQUEST_TIMEOUT, why))
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn broken(status: StatusCode, why: &str) -> Response {
+    protocol_error(status, code::INVALID_REQUEST, why)
+}
+
+fn too_large(most: usize) -> Response {
+    let why = format!("the message is larger than {most} bytes");
+    broken(StatusCode::PAYLOAD_TOO_LARGE, &why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use axum::http::header::CONTENT_LENGTH;
+
+    fn limits() -> Limits {
+        Limits {
+            request_bytes: 8,
+            http_body_time: Duration::from_millis(10),
+            ..Limits::default()
+        }
+    }
+
+    async fn pieces(pieces: &'static [&'static str]) -> Result<Bytes, u16> {
+        let stream = futures_util::stream::iter(pieces)
+            .map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
+        let body = Body::from_stream(stream);
+        let read = read(&HeaderMap::new(), body, &limits()).await;
+        read.map_err(|refused| refused.status().as_u16())
+    }
+
+    use futures_util::StreamExt;
+
+    #[tokio::test]
+    async fn r_sec_03_a_body_is_taken_up_to_its_limit() {
+        assert_eq!(pieces(&["1234", "", "5678"]).await.unwrap(), "12345678");
+        assert_eq!(pieces(&["12345678"]).await.unwrap(), "12345678");
+        assert_eq!(pieces(&[]).await.unwrap(), "");
+        assert_eq!(pieces(&["123456789"]).await, Err(413));
+        assert_eq!(pieces(&["1234", "5678", "9"]).await, Err(413));
+        let mut announced = HeaderMap::new();
+        announced.insert(CONTENT_LENGTH, HeaderValue::from_static("9"));
+        let refused = read(&announced, Body::empty(), &limits()).await;
+        assert_eq!(refused.unwrap_err().status(), 413);
+    }
+
+    #[tokio::test]
+    async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
+        let stream = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let refused = read(&HeaderMap::new(), Body::from_stream(stream), &limits()).await;
+        assert_eq!(refused.unwrap_err().status(), 408);
+    }
+}

@@ -1,0 +1,288 @@
+//! The headers of the protocol: what each must say, and that it says the same as the body.
+
+use std::borrow::Cow;
+
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::refusal::protocol_error;
+use crate::message::Message;
+use crate::response::code;
+
+/// The session of a legacy client.
+pub(super) const SESSION: &str = "mcp-session-id";
+/// The last event that a legacy client saw.
+pub(super) const LAST_EVENT: &str = "last-event-id";
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+/// The first revision without sessions.
+const FIRST_MODERN: &str = "2026-07-28";
+/// The revisions with sessions.
+const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The first revision whose clients understand an event without data.
+const FIRST_PRIMED: &str = "2025-11-25";
+
+/// The code for headers that do not say what the body says.
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+
+/// A header's value, without the spaces around it.
+pub(super) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// The revision that the headers name.
+pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
+    value(headers, VERSION)
+}
+
+/// Whether a revision is one without sessions. Revisions are dates, so later ones are greater.
+pub(super) fn is_modern(version: &str) -> bool {
+    let is_date = version.len() == FIRST_MODERN.len()
+        && version.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    is_date && version >= FIRST_MODERN
+}
+
+/// Whether a client of this revision is told where a stream begins.
+pub(super) fn is_primed(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version >= FIRST_PRIMED)
+}
+
+/// Checks the revision that a legacy client names; without one its session tells.
+pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Response> {
+    if !headers.contains_key(VERSION) {
+        return Ok(());
+    }
+    match version(headers).is_some_and(|version| LEGACY.contains(&version)) {
+        true => Ok(()),
+        false => Err(protocol_error(
+            StatusCode::BAD_REQUEST,
+            code::INVALID_REQUEST,
+            "`MCP-Protocol-Version` names no revision with sessions; send the one that was agreed on",
+        )),
+    }
+}
+
+/// Checks that the body is JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Response> {
+    let kind = value(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim_end();
+    match kind.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(protocol_error(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            code::INVALID_REQUEST,
+            "`Content-Type` must be `application/json`",
+        )),
+    }
+}
+
+/// Checks that the client takes what may be sent: events, and for a POST also plain JSON.
+pub(super) fn check_accept(headers: &HeaderMap, also_json: bool) -> Result<(), Response> {
+    let (mut json, mut events) = (!also_json, false);
+    let mut said = false;
+    for value in headers.get_all(ACCEPT) {
+        said = true;
+        let Ok(value) = value.to_str() else { continue };
+        for kind in value.split(',') {
+            let kind = kind.split(';').next().unwrap_or_default().trim();
+            let is = |known: &str| kind.eq_ignore_ascii_case(known);
+            json |= is("application/json") || is("application/*") || is("*/*");
+            events |= is("text/event-stream") || is("text/*") || is("*/*");
+        }
+    }
+    if !said || (json && events) {
+        return Ok(());
+    }
+    let why = match also_json {
+        true => "`Accept` must hold `application/json` and `text/event-stream`",
+        false => "`Accept` must hold `text/event-stream`",
+    };
+    let status = StatusCode::NOT_ACCEPTABLE;
+    Err(protocol_error(status, code::INVALID_REQUEST, why))
+}
+
+/// How long the client says that its body is.
+pub(super) fn content_length(headers: &HeaderMap) -> Option<usize> {
+    value(headers, CONTENT_LENGTH.as_str())?.parse().ok()
+}
+
+/// Checks that the headers of a modern request repeat what its body says.
+pub(super) fn check_mirrored(
+    headers: &HeaderMap,
+    message: &Message,
+) -> Result<(), crate::Response> {
+    let refuse = |why: &str| Err(message.refuse(400, HEADER_MISMATCH, why));
+    let Some(version) = message.protocol_version() else {
+        let why = "`_meta` must name the revision as `io.modelcontextprotocol/protocolVersion`";
+        return Err(message.refuse(400, code::INVALID_PARAMS, why));
+    };
+    for (name, shown, said) in [
+        (VERSION, "MCP-Protocol-Version", version),
+        (METHOD, "Mcp-Method", message.method()),
+    ] {
+        match value(headers, name) {
+            Some(value) if value == said => {}
+            Some(_) => return refuse(&format!("header `{shown}` and body do not say the same")),
+            None => return refuse(&format!("header `{shown}` is missing")),
+        }
+    }
+    if !matches!(
+        message.method(),
+        "tools/call" | "resources/read" | "prompts/get"
+    ) {
+        return Ok(());
+    }
+    match (headers.get(NAME), message.subject()) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => refuse("header `Mcp-Name` is missing"),
+        (Some(name), said) => {
+            let name = name.to_str().ok().map(str::trim).and_then(decoded);
+            match name.as_deref() == said {
+                true => Ok(()),
+                false => refuse("header `Mcp-Name` and body do not say the same"),
+            }
+        }
+    }
+}
+
+/// A header's value as it was before a client made it fit; `None` when that cannot be undone.
+pub(super) fn decoded(value: &str) -> Option<Cow<'_, str>> {
+    let encoded = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="));
+    let Some(encoded) = encoded else {
+        return Some(Cow::Borrowed(value));
+    };
+    let bytes = STANDARD.decode(encoded).ok()?;
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::{HeaderName, HeaderValue};
+    use bytes::Bytes;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    fn call(name: &str) -> Message {
+        let text = serde_json::json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+            "name": name, "arguments": {},
+            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
+        }});
+        Message::read(Bytes::from(text.to_string())).ok().unwrap()
+    }
+
+    #[track_caller]
+    fn check(name: &str, pairs: &[(&str, &str)], wrong: &str) {
+        let result = check_mirrored(&headers(pairs), &call(name));
+        match result {
+            Ok(()) => assert_eq!(wrong, "", "{pairs:?}"),
+            Err(refused) => {
+                assert_eq!(refused.status, 400);
+                let text = String::from_utf8(refused.into_bytes().to_vec()).unwrap();
+                assert!(
+                    !wrong.is_empty() && text.contains(wrong),
+                    "{pairs:?}: {text}"
+                );
+                assert!(
+                    text.contains("-32020") && text.contains("\"id\":7"),
+                    "{text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn r_gate_01_modern_headers_must_repeat_the_body() {
+        let version = ("MCP-Protocol-Version", "2026-07-28");
+        let method = ("Mcp-Method", "tools/call");
+        let good = ("Mcp-Name", "add");
+        check("add", &[version, method, good], "");
+        check("add", &[version, method, ("mcp-name", "  add ")], "");
+        check("add", &[method, good], "`MCP-Protocol-Version` is missing");
+        check("add", &[version, good], "`Mcp-Method` is missing");
+        check("add", &[version, method], "`Mcp-Name` is missing");
+        let other = ("MCP-Protocol-Version", "2026-07-29");
+        check("add", &[other, method, good], "`MCP-Protocol-Version` and");
+        let loud = ("Mcp-Method", "TOOLS/CALL");
+        check("add", &[version, loud, good], "`Mcp-Method` and");
+        check(
+            "add",
+            &[version, method, ("Mcp-Name", "sub")],
+            "`Mcp-Name` and",
+        );
+    }
+
+    #[test]
+    fn r_gate_01_names_that_do_not_fit_a_header_come_encoded() {
+        let start = [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+        ];
+        let with = |value| [start[0], start[1], ("Mcp-Name", value)];
+        check("Hello", &with("=?base64?SGVsbG8=?="), "");
+        check("äö", &with("=?base64?w6TDtg==?="), "");
+        check("SGVsbG8=", &with("SGVsbG8="), "");
+        check("=?base64?SGVsbG8=", &with("=?base64?SGVsbG8="), "");
+        for bad in [
+            "=?base64?SGVsbG8?=",
+            "=?base64?SGVs!!!bG8=?=",
+            "=?base64?/w==?=",
+        ] {
+            check("Hello", &with(bad), "`Mcp-Name` and");
+        }
+    }
+
+    #[test]
+    fn eras_are_told_by_their_dates() {
+        for (version, modern) in [
+            ("2026-07-28", true),
+            ("2027-01-01", true),
+            ("2025-11-25", false),
+            ("DRAFT-2099", false),
+            ("9999", false),
+            ("", false),
+        ] {
+            assert_eq!(is_modern(version), modern, "{version}");
+        }
+        let legacy = |version| check_legacy_version(&headers(&[(VERSION, version)])).is_ok();
+        assert!(legacy("2025-03-26") && legacy(" 2025-11-25 "));
+        assert!(!legacy("1900-01-01") && !legacy("nonsense") && !legacy("2026-07-28"));
+        assert!(check_legacy_version(&HeaderMap::new()).is_ok());
+    }
+
+    #[test]
+    fn what_a_client_takes_and_sends_is_checked() {
+        let accepts = |value| check_accept(&headers(&[("Accept", value)]), true).is_ok();
+        assert!(accepts("application/json, text/event-stream"));
+        assert!(accepts("text/event-stream;q=0.5,Application/JSON"));
+        assert!(accepts("*/*"));
+        assert!(!accepts("application/json") && !accepts("text/event-stream") && !accepts("x"));
+        assert!(check_accept(&HeaderMap::new(), true).is_ok());
+        let two = headers(&[
+            ("Accept", "application/json"),
+            ("Accept", "text/event-stream"),
+        ]);
+        assert!(check_accept(&two, true).is_ok());
+        assert!(check_accept(&headers(&[("Accept", "text/event-stream")]), false).is_ok());
+        let kind = |value| check_content_type(&headers(&[("Content-Type", value)])).is_ok();
+        assert!(kind("application/json") && kind("Application/json ; charset=utf-8"));
+        assert!(!kind("text/plain") && !kind("") && !kind("application/jsonx"));
+    }
+}

@@ -1,0 +1,64 @@
+//! `POST /mcp`: one message of a client, of either era.
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use serde_json::json;
+
+use super::Face;
+use super::pieces::answered;
+use super::refusal::json as json_answer;
+use super::{body, headers, legacy, modern};
+use crate::batch::is_batch;
+use crate::message::Message;
+
+pub(super) async fn post(State(face): State<Face>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    match take(&face, &head, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn take(face: &Face, head: &Parts, body: axum::body::Body) -> Result<Response, Response> {
+    let profile = profile(face, head.uri.path())?;
+    headers::check_content_type(&head.headers)?;
+    headers::check_accept(&head.headers, true)?;
+    let text = body::read(&head.headers, body, &face.limits).await?;
+    if is_batch(&text) {
+        return legacy::answer_batch(face, profile, &head.headers, text).await;
+    }
+    let message = Message::read(text).map_err(answered)?;
+    if is_modern(&message, headers::version(&head.headers)) {
+        modern::answer(face, profile, &head.headers, message).await
+    } else {
+        legacy::answer(face, profile, &head.headers, message).await
+    }
+}
+
+/// A message is modern when it says so itself, or when its headers do; the handshake of the older
+/// revisions never is unless it says so itself.
+fn is_modern(message: &Message, version: Option<&str>) -> bool {
+    message.protocol_version().is_some()
+        || (version.is_some_and(headers::is_modern) && message.method() != "initialize")
+}
+
+/// The profile that a path names; empty for `/mcp`.
+pub(super) fn profile<'p>(face: &Face, path: &'p str) -> Result<&'p str, Response> {
+    let name = path.strip_prefix("/mcp").unwrap_or_default();
+    let name = name.strip_prefix('/').unwrap_or(name);
+    match face.gateway.has_profile(name) {
+        true => Ok(name),
+        false => Err(no_such_profile(face)),
+    }
+}
+
+pub(super) fn no_such_profile(face: &Face) -> Response {
+    let names = face.gateway.profile_names();
+    let body = json!({
+        "error": "no such profile",
+        "profiles": names,
+        "remedy": "Use `/mcp` or `/mcp/NAME` with one of `profiles`; they stand under `[profiles.NAME]` in the config file.",
+    });
+    json_answer(StatusCode::NOT_FOUND, body.to_string())
+}

@@ -1,0 +1,183 @@
+//! Listening: connections within their limits, and an end that leaves nothing behind.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, Request, Response};
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use pegboard_model::Limits;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+/// How long requests under way may take when the program is to end.
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
+/// How long nothing is accepted after the system could not give a connection.
+const BREATH: Duration = Duration::from_millis(100);
+/// The smallest buffer that the HTTP library takes.
+const LEAST_BUFFER: usize = 8 * 1024;
+/// What a client is told when there is no room for its connection.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
+Connection: close\r\nContent-Length: 57\r\n\r\n{\"error\":\"too many connections\",\"remedy\":\"Close some.\"}\r\n";
+
+/// Serves until `shutdown` is done: then nothing is accepted, standing streams end, requests under way
+/// get a moment, and every connection is closed.
+pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future) {
+    serve_within(listener, router, &Limits::default(), shutdown).await;
+}
+
+/// The same within other limits than the usual ones.
+pub async fn serve_within(
+    listener: TcpListener,
+    router: Router,
+    limits: &Limits,
+    shutdown: impl Future,
+) {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.http_head_time)
+        .max_buf_size(limits.http_head_bytes.max(LEAST_BUFFER));
+    let room = Arc::new(Semaphore::new(limits.http_connections));
+    let (closing, closed) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut shutdown => break,
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if !is_of_one_connection(&error) {
+                    tracing::warn!("no connection could be accepted: {error}");
+                    tokio::time::sleep(BREATH).await;
+                }
+                continue;
+            }
+        };
+        let Ok(place) = room.clone().try_acquire_owned() else {
+            let _ = stream.try_write(NO_ROOM);
+            continue;
+        };
+        let (builder, router, closed) = (builder.clone(), router.clone(), closed.clone());
+        connections.spawn(async move {
+            let _place = place;
+            speak(stream, &builder, router, closed).await;
+        });
+    }
+    drop(listener);
+    let _ = closing.send(true);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_ANSWERS, ended).await.is_err() {
+        connections.shutdown().await;
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+async fn speak(
+    stream: TcpStream,
+    builder: &http1::Builder,
+    router: Router,
+    mut closed: watch::Receiver<bool>,
+) {
+    // Answers are small and must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let closing = closed.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let is_standing = is_standing(&request);
+        let answer = router.clone().call(request);
+        let closing = is_standing.then(|| closing.clone());
+        async move {
+            let response = answer.await?;
+            Ok::<_, Infallible>(match closing {
+                Some(closing) if is_event_stream(&response) => until_closed(response, closing),
+                _ => response,
+            })
+        }
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        // A connection that breaks is the client's affair.
+        _ = connection.as_mut() => return,
+        _ = closed.wait_for(|closed| *closed) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// Whether the answer may be a stream that has no end of its own.
+fn is_standing(request: &Request<Incoming>) -> bool {
+    request.method() == Method::GET
+        || request
+            .headers()
+            .get("mcp-method")
+            .is_some_and(|method| method == "subscriptions/listen")
+}
+
+fn is_event_stream(response: &Response<Body>) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind == "text/event-stream")
+}
+
+fn until_closed(response: Response<Body>, mut closing: watch::Receiver<bool>) -> Response<Body> {
+    response.map(|body| {
+        Body::new(UntilClosed {
+            body,
+            closing: Box::pin(async move {
+                let _ = closing.wait_for(|closed| *closed).await;
+            }),
+        })
+    })
+}
+
+/// A body that ends when the program does.
+struct UntilClosed {
+    body: Body,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl HttpBody for UntilClosed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.closing.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

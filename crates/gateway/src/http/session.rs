@@ -1,0 +1,137 @@
+//! `GET` and `DELETE` of legacy sessions: what belongs to no request, what was missed, and the end.
+
+use std::sync::{Arc, Weak};
+
+use axum::extract::{Request, State};
+use axum::http::header::ALLOW;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::Face;
+use super::call::{Events, event_stream};
+use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
+use super::legacy::{SESSION_NOT_FOUND, find};
+use super::post::profile;
+use super::refusal::{empty, protocol_error};
+use super::replay::LastEvent;
+use super::stream::Stream;
+use crate::conversation::{Conversation, Outlet};
+use crate::response::code;
+
+/// Opens the stream of a session, or goes on with one that broke off.
+pub(super) async fn get(State(face): State<Face>, request: Request) -> Response {
+    match open(&face, request.uri().path(), request.headers()) {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// Ends a session.
+pub(super) async fn delete(State(face): State<Face>, request: Request) -> Response {
+    match end(&face, request.uri().path(), request.headers()) {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// Anything else than POST, and GET and DELETE with a session.
+pub(super) async fn other_method() -> Response {
+    only_post()
+}
+
+fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+    let profile = profile(face, path)?;
+    check_session_use(headers)?;
+    check_accept(headers, false)?;
+    let session = find(face, profile, headers, protocol_error)?;
+    let streams = face.replay.of(&session.id, &session.conversation);
+    let last = headers::value(headers, LAST_EVENT).map(|id| LastEvent::parse(id).ok_or(()));
+    let found = match last {
+        Some(Err(())) => None,
+        Some(Ok(last)) => streams.find(Some(last)),
+        None => streams.find(None),
+    };
+    let found = found.ok_or_else(|| {
+        let why = "the stream of `Last-Event-ID` is no longer kept; send the request again";
+        protocol_error(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why)
+    })?;
+    let reader = found.stream.reader(found.last);
+    let mut place = None;
+    if found.is_general {
+        if found.last.is_none() && headers::is_primed(session.conversation.revision()) {
+            found.stream.prime();
+        }
+        let outlet: Arc<dyn Outlet> = Arc::new(Standing {
+            stream: found.stream,
+            reader: reader.number(),
+        });
+        session.conversation.attach(outlet.clone());
+        place = Some(Attached {
+            conversation: Arc::downgrade(&session.conversation),
+            outlet,
+        });
+    }
+    Ok(event_stream(Events::of(reader, place)))
+}
+
+fn end(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+    let profile = profile(face, path)?;
+    check_session_use(headers)?;
+    let id = headers::value(headers, SESSION).unwrap_or_default();
+    if !face.gateway.end_session(profile, id) {
+        let why = "this session is over already";
+        let status = StatusCode::NOT_FOUND;
+        return Err(protocol_error(status, SESSION_NOT_FOUND, why));
+    }
+    face.replay.forget(id);
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// Without a session, and in revisions that have none, there is only POST.
+fn check_session_use(headers: &HeaderMap) -> Result<(), Response> {
+    let modern = headers::version(headers).is_some_and(headers::is_modern);
+    if modern || !headers.contains_key(SESSION) {
+        return Err(only_post());
+    }
+    check_legacy_version(headers)
+}
+
+fn only_post() -> Response {
+    let why = "send messages by POST; GET and DELETE are for sessions of older revisions";
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let mut response = protocol_error(status, code::INVALID_REQUEST, why);
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+/// A client that is listening for what belongs to no request.
+pub(super) struct Attached {
+    conversation: Weak<Conversation>,
+    outlet: Arc<dyn Outlet>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(conversation) = self.conversation.upgrade() {
+            conversation.detach(&self.outlet);
+        }
+    }
+}
+
+/// The place for what belongs to no request. Its end is the end of the stream, because then the session
+/// is over.
+struct Standing {
+    stream: Arc<Stream>,
+    reader: u64,
+}
+
+impl Outlet for Standing {
+    fn send(&self, message: String) -> bool {
+        self.stream.send(message)
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.stream.dismiss(self.reader);
+    }
+}

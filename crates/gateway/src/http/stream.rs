@@ -1,0 +1,384 @@
+//! What is sent to a client besides plain answers: a bounded row of events, read from any place on.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use pegboard_model::Limits;
+
+use super::event::{message_event, priming_event};
+use crate::conversation::Outlet;
+
+/// A row of events for one reader at a time. A lasting one can be read again by a client that comes
+/// back, once it has a name; of a fleeting one an event is gone once it was read.
+pub(super) struct Stream {
+    name: OnceLock<String>,
+    unread_most: usize,
+    /// What is kept of read events; nothing for a fleeting stream.
+    kept_most: usize,
+    state: Mutex<State>,
+}
+
+/// An event before it is written: its number is only known when it is read.
+#[derive(Clone)]
+enum Event {
+    Priming,
+    Message(Vec<Bytes>),
+}
+
+/// What an event takes besides its text, so that many small ones are bounded too.
+const EVENT_BYTES: usize = 64;
+
+impl Event {
+    fn size(&self) -> usize {
+        match self {
+            Self::Priming => EVENT_BYTES,
+            Self::Message(parts) => EVENT_BYTES + parts.iter().map(Bytes::len).sum::<usize>(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// The events from `first` on, without a gap.
+    events: VecDeque<Event>,
+    first: u64,
+    /// The first event that nobody read yet.
+    unread: u64,
+    kept_bytes: usize,
+    unread_bytes: usize,
+    ended: bool,
+    /// Which reader counts: a new one takes the place of the one before.
+    reader: u64,
+    connected: bool,
+    waker: Option<Waker>,
+}
+
+impl State {
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.unread_bytes += event.size();
+        self.events.push_back(event);
+        self.wake();
+    }
+
+    /// Forgets the oldest events that were read.
+    fn trim(&mut self, kept_most: usize) {
+        while self.first < self.unread && (self.kept_bytes > kept_most || kept_most == 0) {
+            if let Some(event) = self.events.pop_front() {
+                self.kept_bytes = self.kept_bytes.saturating_sub(event.size());
+            }
+            self.first += 1;
+        }
+    }
+}
+
+impl Stream {
+    /// A stream that ends with its connection.
+    pub(super) fn fleeting(limits: &Limits) -> Self {
+        Self {
+            name: OnceLock::new(),
+            unread_most: limits.unread_bytes,
+            kept_most: 0,
+            state: Mutex::default(),
+        }
+    }
+
+    /// A stream that a client can come back to.
+    pub(super) fn lasting(limits: &Limits) -> Self {
+        Self {
+            kept_most: limits.replay_bytes.max(1),
+            ..Self::fleeting(limits)
+        }
+    }
+
+    /// Names it, before anything of it is read.
+    pub(super) fn set_name(&self, name: String) {
+        let _ = self.name.set(name);
+    }
+
+    /// Its name; empty when it has none.
+    pub(super) fn name(&self) -> &str {
+        self.name.get().map(String::as_str).unwrap_or_default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn written(&self, event: &Event, number: u64) -> Bytes {
+        let id = self.name.get().map(|name| format!("{name}-{number}"));
+        match event {
+            Event::Priming => priming_event(id.as_deref().unwrap_or_default()),
+            Event::Message(parts) => message_event(id.as_deref(), parts),
+        }
+    }
+
+    /// Tells the reader where the stream is, before anything that was not read yet.
+    pub(super) fn prime(&self) {
+        let mut state = self.state();
+        let at = usize::try_from(state.unread - state.first).unwrap_or(usize::MAX);
+        let at = at.min(state.events.len());
+        state.events.insert(at, Event::Priming);
+        state.unread_bytes += EVENT_BYTES;
+        state.wake();
+    }
+
+    /// Sends the last message, which always has room, and ends.
+    pub(super) fn finish(&self, parts: Vec<Bytes>) {
+        let mut state = self.state();
+        state.push(Event::Message(parts));
+        state.ended = true;
+        state.wake();
+    }
+
+    /// Ends without a last message.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state.wake();
+    }
+
+    /// Whether something waits to be read. If not, the task is woken once something does.
+    pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.unread < state.next() || state.ended {
+            return Poll::Ready(());
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        let state = self.state();
+        state.unread < state.next()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state().ended
+    }
+
+    /// How many bytes it holds.
+    pub(super) fn bytes(&self) -> usize {
+        let state = self.state();
+        state.kept_bytes + state.unread_bytes
+    }
+
+    /// Begins to read, in place of whoever read before: after the event `last`, or what nobody read yet.
+    pub(super) fn reader(self: &Arc<Self>, last: Option<u64>) -> Reader {
+        let mut state = self.state();
+        state.wake();
+        state.reader += 1;
+        state.connected = true;
+        let next = last.map_or(state.unread, |last| last.saturating_add(1));
+        Reader {
+            stream: self.clone(),
+            number: state.reader,
+            next: next.min(state.next()),
+        }
+    }
+
+    /// Ends the reading of one reader, unless another took its place.
+    pub(super) fn dismiss(&self, reader: u64) {
+        let mut state = self.state();
+        if state.reader == reader {
+            state.reader += 1;
+            state.connected = false;
+            state.wake();
+        }
+    }
+}
+
+impl Outlet for Stream {
+    fn send(&self, message: String) -> bool {
+        let mut state = self.state();
+        let room = match state.connected || state.reader == 0 {
+            true => self.unread_most,
+            // The client may come back for it.
+            false => self.kept_most,
+        };
+        if state.ended || state.unread_bytes + message.len() > room {
+            return false;
+        }
+        state.push(Event::Message(vec![Bytes::from(message)]));
+        true
+    }
+}
+
+/// One reading of a stream.
+pub(super) struct Reader {
+    stream: Arc<Stream>,
+    number: u64,
+    next: u64,
+}
+
+impl Reader {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next event; `None` at the end, or when another reader took over.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.stream.state();
+        if state.reader != self.number {
+            return Poll::Ready(None);
+        }
+        self.next = self.next.max(state.first);
+        let at = usize::try_from(self.next - state.first).unwrap_or(usize::MAX);
+        if let Some(event) = state.events.get(at).cloned() {
+            if self.next >= state.unread {
+                state.unread = self.next + 1;
+                state.unread_bytes = state.unread_bytes.saturating_sub(event.size());
+                state.kept_bytes += event.size();
+                state.trim(self.stream.kept_most);
+            }
+            let written = self.stream.written(&event, self.next);
+            self.next += 1;
+            return Poll::Ready(Some(written));
+        }
+        if state.ended {
+            return Poll::Ready(None);
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stream.dismiss(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Arc<Stream> {
+        let stream = Stream::lasting(&limits());
+        stream.set_name(name.to_owned());
+        Arc::new(stream)
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            unread_bytes: 1000,
+            replay_bytes: 1000,
+            ..Limits::default()
+        }
+    }
+
+    /// What can be read now; `None` at the end for a stream that is over.
+    fn read(reader: &mut Reader) -> Vec<Option<String>> {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut events = Vec::new();
+        while let Poll::Ready(event) = reader.poll_next(&mut context) {
+            let over = event.is_none();
+            events.push(event.map(|event| {
+                let text = String::from_utf8(event.to_vec()).unwrap();
+                let data = text.lines().rev().find_map(|l| l.strip_prefix("data: "));
+                data.unwrap_or_default().to_owned()
+            }));
+            if over {
+                break;
+            }
+        }
+        events
+    }
+
+    fn some(texts: &[&str]) -> Vec<Option<String>> {
+        texts.iter().map(|text| Some((*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn r_gate_01_events_are_read_again_after_the_last_one_that_was_seen() {
+        let stream = named("c1");
+        assert!(stream.send("a".to_owned()) && stream.send("b".to_owned()));
+        let mut first = stream.reader(None);
+        assert_eq!(read(&mut first), some(&["a", "b"]));
+        drop(first);
+        assert!(
+            stream.send("c".to_owned()),
+            "kept for a client that comes back"
+        );
+        stream.finish(vec![Bytes::from_static(b"d")]);
+        let mut again = stream.reader(Some(0));
+        assert_eq!(
+            read(&mut again),
+            [some(&["b", "c", "d"]), vec![None]].concat()
+        );
+        let mut again = stream.reader(Some(99));
+        assert_eq!(read(&mut again), vec![None]);
+    }
+
+    #[test]
+    fn r_gate_01_the_priming_event_comes_first_and_every_event_has_its_number() {
+        let stream = named("c");
+        assert!(stream.send("a".to_owned()));
+        stream.prime();
+        let mut reader = stream.reader(None);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut ids = Vec::new();
+        while let Poll::Ready(Some(event)) = reader.poll_next(&mut context) {
+            let text = String::from_utf8(event.to_vec()).unwrap();
+            let id = text.lines().find_map(|line| line.strip_prefix("id: "));
+            ids.push((id.unwrap().to_owned(), text.contains("data: a")));
+        }
+        assert_eq!(ids, [("c-0".to_owned(), false), ("c-1".to_owned(), true)]);
+    }
+
+    #[test]
+    fn r_gate_01_a_new_reader_takes_the_place_of_the_one_before() {
+        let stream = named("g");
+        let mut first = stream.reader(None);
+        assert_eq!(read(&mut first), vec![]);
+        let mut second = stream.reader(None);
+        assert!(stream.send("a".to_owned()));
+        assert_eq!(read(&mut first), vec![None]);
+        drop(first);
+        assert_eq!(read(&mut second), some(&["a"]));
+        let number = second.number();
+        stream.dismiss(number);
+        assert_eq!(read(&mut second), vec![None]);
+    }
+
+    #[test]
+    fn r_gate_01_neither_read_nor_unread_events_grow_without_end() {
+        let stream = named("c");
+        let mut reader = stream.reader(None);
+        for _ in 0..50 {
+            assert!(stream.send("x".to_owned()));
+            read(&mut reader);
+        }
+        assert!(stream.bytes() <= 1000, "{}", stream.bytes());
+        let mut taken = 0;
+        while stream.send("y".to_owned()) {
+            taken += 1;
+        }
+        assert!((1..20).contains(&taken), "{taken}");
+        stream.finish(vec![Bytes::from(vec![b'z'; 5000])]);
+        let events = read(&mut reader);
+        assert_eq!(events.len(), taken + 2, "the last message always has room");
+    }
+
+    #[test]
+    fn a_fleeting_stream_keeps_nothing_and_is_gone_with_its_reader() {
+        let stream = Arc::new(Stream::fleeting(&limits()));
+        assert!(stream.send("a".to_owned()), "before the reader is there");
+        let mut reader = stream.reader(None);
+        assert_eq!(read(&mut reader), some(&["a"]));
+        assert_eq!(stream.bytes(), 0);
+        drop(reader);
+        assert!(!stream.send("b".to_owned()));
+    }
+}

@@ -1,0 +1,169 @@
+//! The token that HTTP clients show: minted at the first start, kept in one file of the state folder.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pegboard_model::{Foreign, Reason, Secret, ToolError, ToolResult};
+use tempfile::NamedTempFile;
+
+/// The name of the file in the state folder.
+pub const TOKEN_FILE: &str = "token";
+
+const RANDOM_BYTES: usize = 32;
+/// 32 bytes in base64 without padding.
+const TOKEN_LENGTH: usize = 43;
+
+/// The token of this state folder; a new one at the first call. Processes that start for the first time
+/// together all get the same one.
+pub fn token(state: &Path) -> ToolResult<Secret> {
+    let path = state.join(TOKEN_FILE);
+    let fault = |error: io::Error| unusable(&path, &error.to_string());
+    match read(&path).map_err(fault)? {
+        Found::Token(token) => return Ok(token),
+        Found::Missing => {}
+        Found::Unsound(why) => return Err(unusable(&path, why)),
+    }
+    let file = written(state, &mint()?).map_err(fault)?;
+    match file.persist_noclobber(&path) {
+        Ok(_) => sync_folder(state).map_err(fault)?,
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(fault(error.error)),
+    }
+    match read(&path).map_err(fault)? {
+        Found::Token(token) => Ok(token),
+        Found::Missing => Err(unusable(&path, "it is gone again")),
+        Found::Unsound(why) => Err(unusable(&path, why)),
+    }
+}
+
+/// Makes a new token in place of the old one, whatever that was.
+pub fn rotate_token(state: &Path) -> ToolResult<Secret> {
+    let path = state.join(TOKEN_FILE);
+    let token = mint()?;
+    let replaced = written(state, &token)
+        .and_then(|file| file.persist(&path).map_err(|error| error.error))
+        .and_then(|_| sync_folder(state));
+    replaced.map_err(|error| unusable(&path, &error.to_string()))?;
+    Ok(token)
+}
+
+enum Found {
+    Token(Secret),
+    Missing,
+    Unsound(&'static str),
+}
+
+fn read(path: &Path) -> io::Result<Found> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) => return Err(error),
+    };
+    if !metadata.is_file() {
+        return Ok(Found::Unsound("it is not a file"));
+    }
+    if metadata.len() > 2 * TOKEN_LENGTH as u64 {
+        return Ok(Found::Unsound("it does not hold a token"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Ok(Found::Unsound("it belongs to another user"));
+        }
+        if metadata.permissions().mode() & 0o777 != 0o600 {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    let text = fs::read_to_string(path)?;
+    let text = text.trim();
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    Ok(
+        if text.len() == TOKEN_LENGTH && text.bytes().all(is_token) {
+            Found::Token(Secret::new(text))
+        } else {
+            Found::Unsound("it does not hold a token")
+        },
+    )
+}
+
+fn mint() -> ToolResult<Secret> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random)
+        .map_err(|error| ToolError::new(Reason::Internal, format!("no random bytes: {error}")))?;
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(random)))
+}
+
+/// A file that only the owner may read, whole and on disk, still without its name.
+fn written(state: &Path, token: &Secret) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in(state)?;
+    file.write_all(token.reveal().as_bytes())?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+fn unusable(path: &Path, why: &str) -> ToolError {
+    let path = path.to_string_lossy();
+    let message = format!("the token {} cannot be used: {why}", Foreign::new(&path));
+    ToolError::new(Reason::StoreIo, message)
+        .with_remedy("Make a new one with `pegboard token --rotate`, and give it to your clients.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_sec_03_the_token_is_minted_once_even_when_many_start_at_once() {
+        let state = tempfile::tempdir().unwrap();
+        let tokens: Vec<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| token(state.path()).unwrap().reveal().to_owned()))
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert!(tokens.iter().all(|one| *one == tokens[0]), "{tokens:?}");
+        assert_eq!(URL_SAFE_NO_PAD.decode(&tokens[0]).unwrap().len(), 32);
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_sec_03_only_the_owner_may_read_the_token_also_when_the_file_was_wider() {
+        use std::os::unix::fs::PermissionsExt;
+        let state = tempfile::tempdir().unwrap();
+        let path = state.path().join(TOKEN_FILE);
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let first = token(state.path()).unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(token(state.path()).unwrap().reveal(), first.reveal());
+        assert_eq!(mode(), 0o600);
+    }
+
+    #[test]
+    fn r_sec_03_a_new_token_replaces_the_old_one_and_a_damaged_one_is_told() {
+        let state = tempfile::tempdir().unwrap();
+        let old = token(state.path()).unwrap();
+        let new = rotate_token(state.path()).unwrap();
+        assert_ne!(old.reveal(), new.reveal());
+        assert_eq!(token(state.path()).unwrap().reveal(), new.reveal());
+        fs::write(state.path().join(TOKEN_FILE), "short").unwrap();
+        let error = token(state.path()).unwrap_err();
+        assert!(error.message.contains("token"), "{error}");
+        assert!(error.remedy.contains("--rotate"), "{}", error.remedy);
+        assert!(rotate_token(state.path()).is_ok() && token(state.path()).is_ok());
+    }
+}

@@ -1,0 +1,54 @@
+//! Pegboard as an MCP server: stdio and Streamable HTTP, both protocol eras, the meta tools.
+//!
+//! Invariant: listing, searching and describing start no server and wait for none.
+//! Invariant: what is listed depends on the profile alone, never on what a conversation did before.
+//! Invariant: a server's result reaches the client as the bytes the server wrote.
+//! Invariant: whatever a client can fill has a limit, and nothing it sends makes us panic.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by field; boxing them would only hide that"
+)]
+
+// The faces.
+pub mod http;
+pub mod stdio;
+
+// What faces use.
+mod conversation;
+mod gateway;
+mod message;
+mod profile;
+mod response;
+
+// From a request to its answer.
+mod batch;
+mod caller;
+mod calling;
+mod dispatch;
+mod listening;
+mod offers;
+mod parked;
+mod questions;
+mod rounds;
+
+// What is listed, and the meta tools.
+mod meta_run;
+mod meta_tools;
+mod reading;
+mod shelf;
+mod surface;
+mod view;
+
+// What lasts longer than a request.
+mod level;
+mod listeners;
+mod members;
+mod seal;
+mod sessions;
+
+pub use conversation::{Conversation, Outlet};
+pub use gateway::{Gateway, GatewaySettings, fixed_surface};
+pub use message::{Kind, Message};
+pub use profile::{Mode, Profile};
+pub use response::Response;

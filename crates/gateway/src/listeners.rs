@@ -1,0 +1,238 @@
+//! Who is told when lists change or a resource is updated.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use bytes::Bytes;
+use pegboard_catalog::exposed_uri;
+use pegboard_hub::Announcement;
+use pegboard_model::{EventKind, ServerName};
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::conversation::{Outlet, lock};
+use crate::gateway::Shared;
+use crate::members::quoted;
+use crate::surface::Surface;
+
+/// What a client wants to be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wants {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resource_list: bool,
+    /// Resources, as the client names them.
+    pub(crate) resources: Vec<String>,
+}
+
+impl Wants {
+    /// All changes of lists, as a legacy client gets them.
+    pub(crate) fn every_list() -> Self {
+        Self {
+            tools: true,
+            prompts: true,
+            resource_list: true,
+            resources: Vec::new(),
+        }
+    }
+}
+
+/// All who listen.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    next: AtomicU64,
+    all: Mutex<HashMap<u64, Listener>>,
+    is_watching: AtomicBool,
+    changed: Arc<Notify>,
+}
+
+struct Listener {
+    profile: String,
+    /// The id of the modern request that listens; a legacy client has none.
+    subscription: Option<Box<RawValue>>,
+    wants: Wants,
+    outlet: Arc<dyn Outlet>,
+    /// The lists as the client was last told about them.
+    seen: Lists,
+}
+
+/// The lists of a profile, to be compared.
+#[derive(Clone)]
+struct Lists {
+    tools: Bytes,
+    prompts: Bytes,
+    resources: Bytes,
+    templates: Bytes,
+}
+
+impl Lists {
+    fn of(surface: &Surface) -> Self {
+        Self {
+            tools: surface.tools(),
+            prompts: surface.prompts(),
+            resources: surface.resources(),
+            templates: surface.templates(),
+        }
+    }
+}
+
+/// Lists that were taken over from one snapshot to the next are the same bytes at the same place.
+fn differ(one: &Bytes, other: &Bytes) -> bool {
+    (one.as_ptr(), one.len()) != (other.as_ptr(), other.len()) && one != other
+}
+
+/// Listens until it is dropped.
+pub(crate) struct Listening {
+    shared: Weak<Shared>,
+    id: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            lock(&shared.listeners.all).remove(&self.id);
+        }
+    }
+}
+
+impl Listeners {
+    pub(crate) fn add(
+        &self,
+        shared: &Arc<Shared>,
+        profile: &str,
+        subscription: Option<&RawValue>,
+        wants: Wants,
+        outlet: &Arc<dyn Outlet>,
+    ) -> Listening {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let surface = shared.view(profile).map(|view| view.surface(&shared.hub));
+        if let Some(surface) = surface {
+            let listener = Listener {
+                profile: profile.to_owned(),
+                subscription: subscription.map(RawValue::to_owned),
+                wants,
+                outlet: outlet.clone(),
+                seen: Lists::of(&surface),
+            };
+            lock(&self.all).insert(id, listener);
+            self.watch(shared);
+        }
+        Listening {
+            shared: Arc::downgrade(shared),
+            id,
+        }
+    }
+
+    /// Looks at the lists again: the profiles may be others now.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Starts to follow the hub, once.
+    fn watch(&self, shared: &Arc<Shared>) {
+        if self.is_watching.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (weak, changed) = (Arc::downgrade(shared), self.changed.clone());
+        let mut events = shared.hub.subscribe();
+        let mut announcements = shared.hub.announcements();
+        tokio::spawn(async move {
+            loop {
+                let update = tokio::select! {
+                    event = events.recv() => match event {
+                        Err(RecvError::Closed) => return,
+                        Ok(event) if matches!(event.kind, EventKind::CallFinished { .. }) => continue,
+                        _ => None,
+                    },
+                    () = changed.notified() => None,
+                    told = announcements.recv() => match told {
+                        Ok((server, Announcement::ResourceUpdated { uri })) => Some((server, uri)),
+                        Ok(_) | Err(RecvError::Lagged(_)) => None,
+                        Err(RecvError::Closed) => return,
+                    },
+                };
+                let Some(shared) = weak.upgrade() else { return };
+                match update {
+                    Some((server, uri)) => shared.listeners.tell_update(&shared, &server, &uri),
+                    None => {
+                        // Whatever happened meanwhile is covered by one look.
+                        while events.try_recv().is_ok() {}
+                        shared.listeners.tell_changes(&shared);
+                    }
+                }
+            }
+        });
+    }
+
+    fn tell_changes(&self, shared: &Shared) {
+        let mut now: HashMap<String, Lists> = HashMap::new();
+        let mut all = lock(&self.all);
+        for listener in all.values_mut() {
+            let lists = match now.get(&listener.profile) {
+                Some(lists) => lists,
+                None => {
+                    let Some(view) = shared.view(&listener.profile) else {
+                        continue;
+                    };
+                    let lists = Lists::of(&view.surface(&shared.hub));
+                    now.entry(listener.profile.clone()).or_insert(lists)
+                }
+            };
+            let (seen, wants) = (&listener.seen, &listener.wants);
+            let resources = differ(&seen.resources, &lists.resources)
+                || differ(&seen.templates, &lists.templates);
+            for (method, is_told) in [
+                ("tools", wants.tools && differ(&seen.tools, &lists.tools)),
+                (
+                    "prompts",
+                    wants.prompts && differ(&seen.prompts, &lists.prompts),
+                ),
+                ("resources", wants.resource_list && resources),
+            ] {
+                if is_told {
+                    listener.tell(&format!("notifications/{method}/list_changed"), None);
+                }
+            }
+            listener.seen = lists.clone();
+        }
+    }
+
+    fn tell_update(&self, shared: &Shared, server: &ServerName, uri: &str) {
+        let exposed = exposed_uri(server, uri);
+        for listener in lock(&self.all).values() {
+            let profile = shared
+                .view(&listener.profile)
+                .map(|view| view.profile.clone());
+            if !profile.is_some_and(|profile| profile.holds(server)) {
+                continue;
+            }
+            let named = |watched: &&String| **watched == exposed || **watched == uri;
+            if let Some(watched) = listener.wants.resources.iter().find(named) {
+                listener.tell("notifications/resources/updated", Some(watched));
+            }
+        }
+    }
+}
+
+impl Listener {
+    fn tell(&self, method: &str, uri: Option<&str>) {
+        let mut members = Vec::new();
+        if let Some(subscription) = &self.subscription {
+            members.push(format!(
+                r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{subscription}}}"#
+            ));
+        }
+        if let Some(uri) = uri {
+            members.push(format!(r#""uri":{}"#, quoted(uri)));
+        }
+        let params = match members.is_empty() {
+            true => String::new(),
+            false => format!(r#","params":{{{}}}"#, members.join(",")),
+        };
+        self.outlet.send(format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}"{params}}}"#
+        ));
+    }
+}

@@ -1,0 +1,365 @@
+//! One message of a client: the envelope, and the few fields that are acted on.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+use pegboard_model::RpcError;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::response::{Response, code, rpc};
+
+/// Longest id that is accepted: it is written back with every answer.
+const ID_BYTES: usize = 1024;
+/// Longest method that is looked at.
+const METHOD_BYTES: usize = 128;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It wants an answer.
+    Request,
+    /// It wants none.
+    Notification,
+    /// It answers a request of ours.
+    Reply,
+}
+
+/// A message, read as far as its envelope.
+pub struct Message {
+    text: Bytes,
+    kind: Kind,
+    method: Box<str>,
+    id: Range<usize>,
+    /// `params` of a request or notification, `result` or `error` of a reply.
+    payload: Range<usize>,
+    is_error: bool,
+    version: Option<Box<str>>,
+    subject: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// The members of `params` that are acted on; everything else is passed on unread.
+#[derive(Default, Deserialize)]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) uri: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(crate) cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "inputResponses")]
+    pub(crate) responses: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestState")]
+    pub(crate) state: Option<Cow<'a, str>>,
+}
+
+/// The members of `_meta` that are acted on.
+#[derive(Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) version: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    pub(crate) level: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "progressToken")]
+    pub(crate) progress: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from "not there".
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    /// Reads one message; what is none is answered by an error that is ready to be sent.
+    pub fn read(text: Bytes) -> Result<Self, Response> {
+        let whole = std::str::from_utf8(&text)
+            .map_err(|_| refused(None, code::PARSE, "the message is not UTF-8"))?;
+        if whole.trim_start().starts_with('[') {
+            let why = "this is no JSON-RPC message; batches are not taken here";
+            return Err(refused(None, code::INVALID_REQUEST, why));
+        }
+        let envelope: Envelope<'_> =
+            serde_json::from_str(whole).map_err(|error| unreadable(whole, &error))?;
+        let id = envelope.id;
+        let invalid = |why: &str| refused(id.filter(|id| is_id(id)), code::INVALID_REQUEST, why);
+        if envelope.jsonrpc.as_deref() != Some("2.0") {
+            return Err(invalid("`jsonrpc` must be \"2.0\""));
+        }
+        if id.is_some_and(|id| !is_id(id)) {
+            return Err(invalid("`id` must be a string or a number"));
+        }
+        let kind = match (&envelope.method, id, envelope.result.or(envelope.error)) {
+            (Some(_), Some(_), None) => Kind::Request,
+            (Some(_), None, None) => Kind::Notification,
+            (None, Some(_), Some(_)) => Kind::Reply,
+            _ => return Err(invalid("this is no request, no notification and no answer")),
+        };
+        let method = envelope.method.unwrap_or_default();
+        if method.len() > METHOD_BYTES {
+            return Err(invalid("`method` is too long"));
+        }
+        let payload = envelope.params.or(envelope.result).or(envelope.error);
+        if let Some(params) = envelope.params
+            && !params.get().starts_with('{')
+        {
+            let why = "`params` must be an object";
+            return Err(refused(id, code::INVALID_PARAMS, why));
+        }
+        let within = |part: Option<&RawValue>| {
+            let Some(part) = part else { return 0..0 };
+            let start = part.get().as_ptr() as usize - whole.as_ptr() as usize;
+            start..start + part.get().len()
+        };
+        let mut message = Self {
+            kind,
+            method: method.as_ref().into(),
+            id: within(id),
+            payload: within(payload),
+            is_error: envelope.error.is_some(),
+            version: None,
+            subject: None,
+            text: text.clone(),
+        };
+        if kind == Kind::Request {
+            message.look_inside().map_err(|error| {
+                let why = format!("`params` cannot be read: {error}");
+                refused(id, code::INVALID_PARAMS, &why)
+            })?;
+        }
+        Ok(message)
+    }
+
+    fn look_inside(&mut self) -> serde_json::Result<()> {
+        let params = self.params()?;
+        let meta: Meta<'_> = meta(&params)?;
+        let version = meta.version.as_deref().map(Box::from);
+        let subject = params
+            .name
+            .as_deref()
+            .or(params.uri.as_deref())
+            .map(Box::from);
+        (self.version, self.subject) = (version, subject);
+        Ok(())
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its method; empty for a reply.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The revision that a modern request names in its `_meta`.
+    pub fn protocol_version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// What the request is about (`params.name`, `params.uri`), which the modern HTTP headers repeat.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
+    }
+
+    /// The id as the client wrote it, for an error that a face answers by itself.
+    pub fn id(&self) -> Option<&RawValue> {
+        self.part(&self.id)
+    }
+
+    /// An error in answer to this message, for what only a face can see.
+    pub fn refuse(&self, status: u16, code: i64, why: &str) -> Response {
+        Response::error(self.id(), status, &rpc(code, why))
+    }
+
+    /// `params`, or an empty object.
+    pub(crate) fn payload(&self) -> &str {
+        self.slice(&self.payload).unwrap_or("{}")
+    }
+
+    pub(crate) fn params(&self) -> serde_json::Result<Params<'_>> {
+        serde_json::from_str(self.payload())
+    }
+
+    /// What a reply says.
+    pub(crate) fn outcome(&self) -> Result<Box<RawValue>, RpcError> {
+        let payload = self.part(&self.payload);
+        if !self.is_error {
+            let result = payload.map(RawValue::to_owned);
+            return result.ok_or_else(|| rpc(code::INTERNAL, "the answer holds no result"));
+        }
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            code: i64,
+            #[serde(default)]
+            message: String,
+            #[serde(borrow, default)]
+            data: Option<&'a RawValue>,
+        }
+        match serde_json::from_str::<Wire<'_>>(self.payload()) {
+            Ok(wire) => Err(RpcError {
+                code: wire.code,
+                message: wire.message,
+                data: wire.data.map(|data| data.get().to_owned()),
+            }),
+            Err(_) => Err(rpc(
+                code::INTERNAL,
+                "the client answered by a malformed error",
+            )),
+        }
+    }
+
+    fn part(&self, range: &Range<usize>) -> Option<&RawValue> {
+        serde_json::from_str(self.slice(range)?).ok()
+    }
+
+    fn slice(&self, range: &Range<usize>) -> Option<&str> {
+        let bytes = self.text.get(range.clone())?;
+        std::str::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.is_empty())
+    }
+}
+
+/// What `_meta` says; nothing without one.
+pub(crate) fn meta<'a>(params: &Params<'a>) -> serde_json::Result<Meta<'a>> {
+    match params.meta {
+        Some(meta) if !meta.get().starts_with('{') => {
+            Err(serde::de::Error::custom("`_meta` must be an object"))
+        }
+        Some(meta) => serde_json::from_str(meta.get()),
+        None => Ok(Meta::default()),
+    }
+}
+
+fn is_id(id: &RawValue) -> bool {
+    let text = id.get();
+    text.len() <= ID_BYTES
+        && text.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
+}
+
+fn refused(id: Option<&RawValue>, code: i64, why: &str) -> Response {
+    Response::error(id, 400, &rpc(code, why))
+}
+
+/// JSON that is no message, or no JSON at all.
+fn unreadable(text: &str, error: &serde_json::Error) -> Response {
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+    let code = if is_json {
+        code::INVALID_REQUEST
+    } else {
+        code::PARSE
+    };
+    let kind = if is_json {
+        "no JSON-RPC message"
+    } else {
+        "not JSON"
+    };
+    refused(None, code, &format!("this is {kind}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Message, String> {
+        Message::read(Bytes::copy_from_slice(text.as_bytes()))
+            .map_err(|response| String::from_utf8(response.into_bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_three_kinds_are_told_apart() {
+        let kind = |text| read(text).unwrap().kind();
+        let request = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
+        assert_eq!(kind(request), Kind::Request);
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#;
+        assert_eq!(kind(note), Kind::Notification);
+        assert_eq!(
+            kind(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
+            Kind::Reply
+        );
+    }
+
+    #[test]
+    fn a_request_tells_what_it_is_about() {
+        let text = r#" {"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+            "progressToken":7},"name":"a\u0062","arguments":{"x":1.0}}, "method":"tools/call","id":-5,"jsonrpc":"2.0"}"#;
+        let message = read(text).unwrap();
+        assert_eq!(message.method(), "tools/call");
+        assert_eq!(message.subject(), Some("ab"));
+        assert_eq!(message.protocol_version(), Some("2026-07-28"));
+        assert_eq!(message.id().unwrap().get(), "-5");
+        let params = message.params().unwrap();
+        assert_eq!(params.arguments.unwrap().get(), r#"{"x":1.0}"#);
+        assert_eq!(meta(&params).unwrap().progress.unwrap().get(), "7");
+    }
+
+    #[test]
+    fn what_is_no_message_gets_the_right_code() {
+        for (text, code) in [
+            ("{", "-32700"),
+            ("nonsense", "-32700"),
+            ("[]", "-32600"),
+            ("7", "-32600"),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "-32600"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}"#,
+                "-32600",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
+                "-32602",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"name":7}}"#,
+                "-32602",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":[]}}"#,
+                "-32602",
+            ),
+        ] {
+            let error = read(text).err().unwrap_or_default();
+            assert!(error.contains(code), "{text}: {error}");
+        }
+        let named = read(r#"{"jsonrpc":"1.0","id":"q","method":"x"}"#)
+            .err()
+            .unwrap();
+        assert!(named.contains(r#""id":"q""#), "{named}");
+    }
+
+    #[test]
+    fn replies_are_results_or_errors() {
+        let good = read(r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#).unwrap();
+        assert_eq!(good.outcome().unwrap().get(), r#"{"roots":[]}"#);
+        let bad = read(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":[1]}}"#);
+        let error = bad.unwrap().outcome().unwrap_err();
+        assert_eq!((error.code, error.data.as_deref()), (-1, Some("[1]")));
+    }
+}

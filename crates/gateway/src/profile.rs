@@ -1,0 +1,142 @@
+//! What a client gets to see, chosen by the address it connects to.
+
+use pegboard_catalog::{Catalog, ToolView};
+use pegboard_guard::matches_pattern;
+use pegboard_model::ServerName;
+
+/// How tools are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The meta tools and what is pinned.
+    #[default]
+    Lazy,
+    /// Every tool, no meta tools.
+    Direct,
+    /// Every tool, and the meta tools.
+    Both,
+}
+
+/// A named view of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Which servers it holds, by name or pattern with `*`; empty means all.
+    pub servers: Vec<String>,
+    /// Tools that are listed in any mode, as `server/tool`; either part may hold `*`.
+    pub pinned: Vec<String>,
+    /// How tools are shown.
+    pub mode: Mode,
+    /// Whether names carry their server; only a profile of one server may go without.
+    pub prefix: bool,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            pinned: Vec::new(),
+            mode: Mode::Lazy,
+            prefix: true,
+        }
+    }
+}
+
+impl Profile {
+    /// Whether a server belongs to it.
+    pub(crate) fn holds(&self, server: &ServerName) -> bool {
+        let named = |pattern: &String| matches_pattern(pattern, server.as_str());
+        self.servers.is_empty() || self.servers.iter().any(named)
+    }
+
+    /// Whether it holds whatever is configured.
+    pub(crate) fn holds_all(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Whether the meta tools are offered.
+    pub(crate) fn has_meta_tools(&self) -> bool {
+        self.mode != Mode::Direct
+    }
+
+    /// Whether a tool stands in the list itself.
+    pub(crate) fn lists(&self, tool: &ToolView<'_>) -> bool {
+        self.mode != Mode::Lazy || self.pins(tool)
+    }
+
+    /// Whether what is listed follows the servers.
+    pub(crate) fn lists_servers(&self) -> bool {
+        self.mode != Mode::Lazy || !self.pinned.is_empty()
+    }
+
+    /// The one server whose names go without a prefix.
+    pub(crate) fn sole_server(&self) -> Option<ServerName> {
+        match (self.prefix, self.servers.as_slice()) {
+            (false, [one]) => ServerName::parse(one).ok(),
+            _ => None,
+        }
+    }
+
+    /// The part of a catalog that belongs to it.
+    pub(crate) fn restrict(&self, catalog: &Catalog) -> Catalog {
+        catalog.only(|server| self.holds(server))
+    }
+
+    fn pins(&self, tool: &ToolView<'_>) -> bool {
+        let server = tool.server().map_or("", ServerName::as_str);
+        self.pinned
+            .iter()
+            .any(|pattern| match pattern.split_once('/') {
+                Some((of, name)) => {
+                    matches_pattern(of, server) && matches_pattern(name, tool.name())
+                }
+                None => matches_pattern(pattern, tool.exposed().as_str()),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(servers: &[&str], expected: &[(&str, bool)]) {
+        let profile = Profile {
+            servers: servers.iter().map(|s| (*s).to_owned()).collect(),
+            ..Profile::default()
+        };
+        for (server, held) in expected {
+            let server = ServerName::parse(server).unwrap();
+            assert_eq!(profile.holds(&server), *held, "{servers:?} {server}");
+        }
+    }
+
+    #[test]
+    fn r_gate_02_a_profile_holds_servers_by_name_or_pattern() {
+        check(&[], &[("github", true), ("x", true)]);
+        check(&["github"], &[("github", true), ("github2", false)]);
+        check(
+            &["git*", "x"],
+            &[
+                ("github", true),
+                ("gitlab", true),
+                ("x", true),
+                ("y", false),
+            ],
+        );
+    }
+
+    #[test]
+    fn only_one_named_server_goes_without_a_prefix() {
+        let sole = |prefix, servers: &[&str]| {
+            let servers = servers.iter().map(|s| (*s).to_owned()).collect();
+            let profile = Profile {
+                servers,
+                prefix,
+                ..Profile::default()
+            };
+            profile.sole_server().map(|server| server.to_string())
+        };
+        assert_eq!(sole(false, &["a"]).as_deref(), Some("a"));
+        assert_eq!(sole(true, &["a"]), None);
+        assert_eq!(sole(false, &["a*"]), None);
+        assert_eq!(sole(false, &["a", "b"]), None);
+    }
+}

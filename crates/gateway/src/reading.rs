@@ -1,0 +1,136 @@
+//! Reading on in a result that was kept aside: by position, by words, or by a JSON pointer.
+
+use pegboard_guard::estimate_tokens;
+use pegboard_model::{Reason, ToolError, ToolResult};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::shelf::{Kept, Shelf, part, reading_on};
+
+/// Longest pattern that is looked for.
+const PATTERN_BYTES: usize = 500;
+/// Memory that a compiled pattern may take.
+const PATTERN_COST: usize = 1 << 20;
+
+/// Which part of a kept result is wanted.
+#[derive(Deserialize)]
+pub(crate) struct ReadWish {
+    id: String,
+    #[serde(default)]
+    offset: Option<usize>,
+    #[serde(default)]
+    grep: Option<String>,
+    #[serde(default)]
+    pointer: Option<String>,
+}
+
+/// Reads a part.
+pub(crate) fn read(shelf: &Shelf, wish: &ReadWish) -> ToolResult<String> {
+    let kept = shelf.find(&wish.id)?;
+    match (&wish.grep, &wish.pointer) {
+        (Some(pattern), _) => grep(&kept, pattern, wish.offset.unwrap_or(0)),
+        (None, Some(pointer)) => at_pointer(&kept, pointer, wish.offset.unwrap_or(0)),
+        (None, None) => {
+            let from = wish.offset.unwrap_or(0);
+            if from > kept.text.len() {
+                let message = format!("`offset` {from} is behind the end at {}", kept.text.len());
+                return Err(ToolError::new(Reason::ArgsInvalid, message).at_field("offset"));
+            }
+            let (text, next) = kept.part(from);
+            let tokens = estimate_tokens(&kept.text) as usize;
+            let note = reading_on(&wish.id, &kept, from, next, tokens);
+            Ok(format!("{text}{note}"))
+        }
+    }
+}
+
+/// The lines that match, each with the place where it begins.
+fn grep(kept: &Kept, pattern: &str, from: usize) -> ToolResult<String> {
+    let invalid = |message: String| {
+        let error = ToolError::new(Reason::ArgsInvalid, message).at_field("grep");
+        error.with_remedy("Write plain words or a regular expression without look-around.")
+    };
+    if pattern.is_empty() || pattern.len() > PATTERN_BYTES {
+        return Err(invalid(format!(
+            "`grep` must have 1 to {PATTERN_BYTES} characters"
+        )));
+    }
+    let regex = regex::RegexBuilder::new(pattern)
+        .case_insensitive(true)
+        .size_limit(PATTERN_COST)
+        .build();
+    let regex = regex.map_err(|error| invalid(format!("`grep` is no pattern: {error}")))?;
+    let (mut out, mut tokens, mut count, mut shown, mut offset) = (String::new(), 0, 0, 0, 0);
+    let mut next = None;
+    for line in kept.text.split_inclusive('\n') {
+        let at = offset;
+        offset += line.len();
+        if !regex.is_match(line) {
+            continue;
+        }
+        count += 1;
+        if at < from || next.is_some() {
+            continue;
+        }
+        let (piece, _) = part(line.trim_end(), 0, kept.part_tokens / 4);
+        let entry = format!("{at}: {piece}\n");
+        tokens += estimate_tokens(&entry) as usize;
+        if tokens > kept.part_tokens && shown > 0 {
+            next = Some(at);
+            continue;
+        }
+        shown += 1;
+        out.push_str(&entry);
+    }
+    let more = next
+        .map(|at| format!(" More: the same with \"offset\":{at}."))
+        .unwrap_or_default();
+    Ok(format!(
+        "{out}[{shown} of {count} matching lines, each with its offset.{more}]"
+    ))
+}
+
+/// A part of the structured content, or of the text where that is JSON.
+fn at_pointer(kept: &Kept, pointer: &str, from: usize) -> ToolResult<String> {
+    let invalid =
+        |message: String| ToolError::new(Reason::ArgsInvalid, message).at_field("pointer");
+    let json = kept.structured.as_deref().unwrap_or(&kept.text);
+    let value: Value = serde_json::from_str(json)
+        .map_err(|_| invalid("the result is not JSON, so it has no pointers".to_owned()))?;
+    let Some(found) = value.pointer(pointer) else {
+        let known = deepest(&value, pointer);
+        return Err(invalid(format!("nothing is at `{pointer}`; {known}")));
+    };
+    let text = serde_json::to_string_pretty(found).unwrap_or_default();
+    let (piece, next) = part(&text, from, kept.part_tokens);
+    let note = match next < text.len() {
+        true => format!(
+            "\n[Bytes {from} to {next} of {} at `{pointer}`. Read on: the same with \"offset\":{next}.]",
+            text.len()
+        ),
+        false => String::new(),
+    };
+    Ok(format!("{piece}{note}"))
+}
+
+/// What there is at the last step of a pointer that exists.
+fn deepest(value: &Value, pointer: &str) -> String {
+    let mut end = pointer.len();
+    loop {
+        let head = pointer.get(..end).unwrap_or_default();
+        if let Some(found) = value.pointer(head) {
+            return match found {
+                Value::Object(map) => {
+                    let keys: Vec<&str> = map.keys().take(20).map(String::as_str).collect();
+                    format!("`{head}` has {}", keys.join(", "))
+                }
+                Value::Array(items) => format!("`{head}` is a list of {}", items.len()),
+                _ => format!("`{head}` is a single value"),
+            };
+        }
+        match head.rfind('/') {
+            Some(at) => end = at,
+            None => return "a pointer begins with `/`".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! A request to a server, until it is done or the client has to answer something first.
+//!
+//! Four pairs meet here. A legacy client is asked in the middle of its request, whatever its server speaks. A
+//! modern client gets a result that says `input_required` and comes back with its answers: those of a modern
+//! server are passed on, those of a legacy one go to its call, which was parked meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pegboard_hub::{CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind};
+use pegboard_model::{Era, Reason, RpcError, ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::caller::{Question, Way};
+use crate::dispatch::{Answered, Asked, Fault};
+use crate::members::{Members, quoted};
+use crate::parked::{Call, PATIENCE};
+
+/// How often one request may ask for more before it is given up.
+const MOST_ROUNDS: usize = 20;
+const PURPOSE: &str = "request state";
+
+/// What a request is about to do.
+#[derive(Clone)]
+pub(crate) enum Target {
+    /// Call a tool.
+    Tool(CallRequest),
+    /// Something else, passed on.
+    Other(ForwardRequest),
+}
+
+impl Target {
+    fn with(mut self, caller: Arc<dyn Caller>, input: Option<Input>) -> Self {
+        match &mut self {
+            Self::Tool(request) => (request.caller, request.input) = (Some(caller), input),
+            Self::Other(request) => (request.caller, request.input) = (Some(caller), input),
+        }
+        self
+    }
+
+    async fn run(self, hub: Hub) -> ToolResult<CallOutcome> {
+        match self {
+            Self::Tool(request) => hub.call(request).await,
+            Self::Other(request) => hub.forward(request).await,
+        }
+    }
+
+    /// The era of its server, as far as it is known.
+    fn era(&self, asked: &Asked<'_>) -> Option<Era> {
+        let catalog = asked.conversation.shared.hub.catalog();
+        match self {
+            Self::Tool(request) => {
+                let view = catalog.find(&request.tool).ok()?;
+                view.entry()?.record.era
+            }
+            Self::Other(request) => catalog.server(&request.server)?.record.era,
+        }
+    }
+}
+
+/// Why a request has no result.
+pub(crate) enum Failure {
+    /// It did not work, in our words or with the server's own error.
+    Tool(Box<ToolError>),
+    /// What the client sent is no good.
+    Fault(Fault),
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self::Tool(Box::new(error))
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<RpcError> for Failure {
+    fn from(error: RpcError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Tool(error) => (*error).into(),
+            Failure::Fault(fault) => fault,
+        }
+    }
+}
+
+/// How far a request came.
+pub(crate) enum Progress {
+    /// Its result.
+    Done(CallOutcome),
+    /// A result that asks for more, ready to be sent.
+    Wants(String),
+}
+
+/// What a client carries between two rounds.
+#[derive(Serialize, Deserialize)]
+enum State {
+    /// A server's own state, for the same request.
+    Server {
+        digest: String,
+        state: Box<RawValue>,
+        until: u64,
+    },
+    /// A call that is parked here.
+    Parked { digest: String, call: String },
+}
+
+/// Passes a request on and gives its result as it goes to the client; a failure is a protocol error.
+pub(crate) async fn pass_through(asked: &Asked<'_>, request: ForwardRequest) -> Answered {
+    let is_read = request.method == "resources/read";
+    let target = Target::Other(request);
+    match run(asked, target.clone()).await? {
+        Progress::Wants(result) => Ok(result.into()),
+        Progress::Done(outcome) => {
+            let is_legacy = target.era(asked) == Some(Era::Legacy);
+            Ok(tagged(asked, outcome.result, is_legacy, is_read))
+        }
+    }
+}
+
+/// Runs a request as far as it goes.
+pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, Failure> {
+    if !asked.is_modern {
+        return Ok(Progress::Done(run_and_ask(asked, target).await?));
+    }
+    let carried = match asked.params.state.as_deref() {
+        Some(state) => Some(open(asked, state)?),
+        None => None,
+    };
+    let responses = asked.params.responses;
+    let (input, parked) = match carried {
+        Some(State::Parked { call, .. }) => (None, Some(call)),
+        Some(State::Server { state, .. }) => (Some(input(responses, Some(state))), None),
+        None => (responses.map(|_| input(responses, None)), None),
+    };
+    if let Some(name) = parked {
+        let Some(call) = asked.conversation.shared.parked.take(&name) else {
+            let message = "the call that asked for this input is no longer waiting";
+            let error = ToolError::new(Reason::InputExpired, message);
+            return Err(error.into());
+        };
+        call.caller.go_on(asked.reach());
+        return wait(asked, answered(call, responses)).await;
+    }
+    let hub = asked.conversation.shared.hub.clone();
+    let can_answer = asked
+        .meta
+        .capabilities
+        .is_some_and(|raw| raw.get().len() > 2);
+    if can_answer && target.era(asked) != Some(Era::Modern) {
+        let (sender, questions) = mpsc::unbounded_channel();
+        let caller = Arc::new(asked.caller(Way::Collect(sender)));
+        let call = Call {
+            work: Box::pin(target.with(caller.clone(), input).run(hub)),
+            caller,
+            questions,
+            open: BTreeMap::new(),
+        };
+        return wait(asked, call).await;
+    }
+    let caller = Arc::new(asked.caller(Way::Never));
+    let outcome = target.with(caller, input).run(hub).await?;
+    match outcome.kind {
+        OutcomeKind::InputRequired => Ok(Progress::Wants(pass_on(asked, &outcome.result)?)),
+        _ => Ok(Progress::Done(outcome)),
+    }
+}
+
+/// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
+async fn run_and_ask(asked: &Asked<'_>, target: Target) -> Result<CallOutcome, Failure> {
+    let caller: Arc<dyn Caller> = Arc::new(asked.caller(Way::Ask));
+    let mut next = None;
+    for _ in 0..MOST_ROUNDS {
+        let hub = asked.conversation.shared.hub.clone();
+        let outcome = target.clone().with(caller.clone(), next).run(hub).await?;
+        if outcome.kind != OutcomeKind::InputRequired {
+            return Ok(outcome);
+        }
+        let wanted: Wanted<'_> = serde_json::from_str(outcome.result.get())
+            .map_err(|error| malformed(&error.to_string()))?;
+        let mut responses = serde_json::Map::new();
+        for (key, question) in wanted.questions {
+            let answer = caller.ask(&question.method, question.params).await?;
+            let answer = serde_json::from_str(answer.get());
+            responses.insert(key, answer.map_err(|error| malformed(&error.to_string()))?);
+        }
+        let responses = serde_json::value::to_raw_value(&responses);
+        next = Some(Input {
+            responses: responses.map_err(|error| malformed(&error.to_string()))?,
+            state: wanted.state.map(RawValue::to_owned),
+        });
+    }
+    Err(malformed("it asked for input again and again").into())
+}
+
+#[derive(Deserialize)]
+struct Wanted<'a> {
+    #[serde(borrow, default, rename = "inputRequests")]
+    questions: BTreeMap<String, WantedInput<'a>>,
+    #[serde(borrow, default, rename = "requestState")]
+    state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WantedInput<'a> {
+    method: String,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+fn malformed(why: &str) -> ToolError {
+    let message = format!("the server's wish for input cannot be met: {why}");
+    ToolError::new(Reason::FrameInvalid, message)
+}
+
+fn input(responses: Option<&RawValue>, state: Option<Box<RawValue>>) -> Input {
+    let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
+    Input {
+        responses: responses.map_or_else(empty, RawValue::to_owned),
+        state,
+    }
+}
+
+/// Gives a parked call the answers that the client brought; what it did not answer stays open.
+fn answered(mut call: Call, responses: Option<&RawValue>) -> Call {
+    let responses = responses.and_then(|raw| Members::of(raw.get()));
+    let open = std::mem::take(&mut call.open);
+    for (key, question) in open {
+        let given = responses.as_ref().and_then(|responses| responses.get(&key));
+        match given.and_then(|given| RawValue::from_string(given.to_owned()).ok()) {
+            // The server may have given up meanwhile.
+            Some(given) => drop(question.answer.send(Ok(given))),
+            None => drop(call.open.insert(key, question)),
+        }
+    }
+    call
+}
+
+/// Lets a call go on until it is done or its server asks something.
+async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
+    // Whoever waits for an answer no longer is not asked again.
+    call.open.retain(|_, question| !question.answer.is_closed());
+    if call.open.is_empty() {
+        let question = tokio::select! {
+            biased;
+            outcome = &mut call.work => return Ok(Progress::Done(outcome?)),
+            Some(question) = call.questions.recv() => question,
+        };
+        call.note(question);
+    }
+    while let Ok(question) = call.questions.try_recv() {
+        call.note(question);
+    }
+    let questions: Vec<String> = (call.open.iter())
+        .map(|(key, question)| format!("{}:{}", quoted(key), question.json()))
+        .collect();
+    let shared = &asked.conversation.shared;
+    let Some(name) = shared.parked.park(call) else {
+        let message = "too many calls wait for input of their clients";
+        return Err(ToolError::new(Reason::Overloaded, message).into());
+    };
+    let state = State::Parked {
+        digest: digest(asked),
+        call: name,
+    };
+    let state = shared.sealer.seal(PURPOSE, &state).unwrap_or_default();
+    Ok(Progress::Wants(format!(
+        r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"{state}"}}"#,
+        questions.join(",")
+    )))
+}
+
+impl Call {
+    fn note(&mut self, question: Question) {
+        let mut number = self.open.len() + 1;
+        while self.open.contains_key(&format!("question_{number}")) {
+            number += 1;
+        }
+        self.open.insert(format!("question_{number}"), question);
+    }
+}
+
+impl Question {
+    fn json(&self) -> String {
+        let params = self.params.as_deref().map_or("{}", RawValue::get);
+        format!(r#"{{"method":{},"params":{params}}}"#, quoted(&self.method))
+    }
+}
+
+/// A modern server's wish for input, with its state sealed so that it comes back for this request alone.
+fn pass_on(asked: &Asked<'_>, result: &RawValue) -> Result<String, Failure> {
+    let malformed = || malformed("it is no object");
+    let mut members = Members::of(result.get()).ok_or_else(malformed)?;
+    let state = members.get("requestState").map(str::to_owned);
+    if let Some(state) = state.and_then(|state| RawValue::from_string(state).ok()) {
+        let state = State::Server {
+            digest: digest(asked),
+            state,
+            until: now().saturating_add(PATIENCE.as_secs()),
+        };
+        let sealed = asked.conversation.shared.sealer.seal(PURPOSE, &state);
+        members.set("requestState", quoted(&sealed.unwrap_or_default()));
+    }
+    Ok(members.to_string())
+}
+
+fn open(asked: &Asked<'_>, state: &str) -> Result<State, Fault> {
+    let state: Option<State> = asked.conversation.shared.sealer.open(PURPOSE, state);
+    let expected = digest(asked);
+    match state {
+        Some(State::Server { until, .. }) if until < now() => Err(Fault::invalid(
+            "`requestState` is too old; make the request again without it",
+        )),
+        Some(state @ (State::Server { .. } | State::Parked { .. }))
+            if state.digest() == expected =>
+        {
+            Ok(state)
+        }
+        _ => Err(Fault::invalid(
+            "`requestState` is not from us, or is for another request",
+        )),
+    }
+}
+
+impl State {
+    fn digest(&self) -> &str {
+        match self {
+            Self::Server { digest, .. } | Self::Parked { digest, .. } => digest,
+        }
+    }
+}
+
+/// What a request is about, in short: the same for each of its rounds.
+fn digest(asked: &Asked<'_>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let arguments = asked.params.arguments.map_or("", RawValue::get);
+    let subject = asked.message.subject().unwrap_or_default();
+    for part in [
+        &asked.conversation.profile,
+        asked.message.method(),
+        subject,
+        arguments,
+    ] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher
+        .finalize()
+        .to_hex()
+        .get(..32)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// A result as the client's revision wants it. A legacy server's has no `resultType`, which a modern client
+/// needs; everything else stays as it is.
+pub(crate) fn tagged(
+    asked: &Asked<'_>,
+    result: Box<RawValue>,
+    is_legacy: bool,
+    is_read: bool,
+) -> Bytes {
+    let text = String::from(Box::<str>::from(result));
+    if !(asked.is_modern && is_legacy) {
+        return text.into();
+    }
+    let Some(rest) = text.strip_prefix('{') else {
+        return text.into();
+    };
+    let hints = if is_read {
+        r#","ttlMs":0,"cacheScope":"private""#
+    } else {
+        ""
+    };
+    let comma = if rest.trim_start().starts_with('}') {
+        ""
+    } else {
+        ","
+    };
+    format!(r#"{{"resultType":"complete"{hints}{comma}{rest}"#).into()
+}

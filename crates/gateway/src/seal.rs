@@ -1,0 +1,86 @@
+//! What a client carries for us, made so that it cannot be changed or used for something else.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Bytes of the mark that proves our authorship.
+const MARK_BYTES: usize = 16;
+
+/// Seals values with a key that outlives a restart.
+#[derive(Clone)]
+pub(crate) struct Sealer {
+    key: [u8; 32],
+}
+
+impl Sealer {
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
+        let key = blake3::derive_key("pegboard gateway seal v1", key);
+        Self { key }
+    }
+
+    /// The value as text, with a mark that holds for this purpose alone.
+    pub(crate) fn seal(&self, purpose: &str, value: &impl Serialize) -> Option<String> {
+        let mut bytes = serde_json::to_vec(value).ok()?;
+        let mark = self.mark(purpose, &bytes);
+        bytes.extend_from_slice(&mark);
+        Some(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// The value again; `None` when it is not exactly what we sealed for this purpose.
+    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: &str, text: &str) -> Option<T> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (value, mark) = bytes.split_at_checked(bytes.len().checked_sub(MARK_BYTES)?)?;
+        let right = self.mark(purpose, value);
+        // Compared in constant time by the hash's own type.
+        if blake3::Hash::from_bytes(padded(&right)) != blake3::Hash::from_bytes(padded(mark)) {
+            return None;
+        }
+        serde_json::from_slice(value).ok()
+    }
+
+    fn mark(&self, purpose: &str, value: &[u8]) -> [u8; MARK_BYTES] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(purpose.len() as u64).to_le_bytes());
+        hasher.update(purpose.as_bytes());
+        hasher.update(value);
+        let mut mark = [0; MARK_BYTES];
+        hasher.finalize_xof().fill(&mut mark);
+        mark
+    }
+}
+
+fn padded(mark: &[u8]) -> [u8; 32] {
+    let mut all = [0; 32];
+    for (place, byte) in all.iter_mut().zip(mark) {
+        *place = *byte;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_sealed_opens_and_only_for_its_purpose() {
+        let sealer = Sealer::new(&[7; 32]);
+        let text = sealer.seal("state", &("github", 5)).unwrap();
+        assert_eq!(sealer.open("state", &text), Some(("github".to_owned(), 5)));
+        assert_eq!(sealer.open::<(String, u32)>("session", &text), None);
+        assert_eq!(
+            Sealer::new(&[8; 32]).open::<(String, u32)>("state", &text),
+            None
+        );
+        for at in 0..text.len() {
+            let mut forged = text.clone().into_bytes();
+            forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+            let forged = String::from_utf8(forged).unwrap();
+            if forged != text {
+                assert_eq!(sealer.open::<(String, u32)>("state", &forged), None, "{at}");
+            }
+        }
+        assert_eq!(sealer.open::<(String, u32)>("state", ""), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! Legacy sessions: thin, evicted when idle, and known again after a restart.
+//!
+//! The id that a client carries holds, sealed, all that a session needs. One that is no longer in memory is made
+//! again from its id, so neither eviction nor a restart loses it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pegboard_model::Limits;
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{Conversation, Legacy, lock};
+use crate::gateway::Shared;
+
+/// A session that nobody used for this long leaves the memory.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How often idle ones are looked for, at the most.
+const SWEEP: Duration = Duration::from_secs(60);
+/// Capabilities longer than this do not travel in the id; after a restart such a client has none.
+const CAPABILITIES_BYTES: usize = 2 * 1024;
+/// Ended sessions that are remembered, so that they stay ended.
+const ENDED: usize = 10_000;
+
+const PURPOSE: &str = "session";
+
+/// The sessions in memory.
+pub(crate) struct Sessions {
+    state: Mutex<State>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct State {
+    held: HashMap<Arc<str>, Held>,
+    ended: HashSet<Arc<str>>,
+    ended_order: VecDeque<Arc<str>>,
+    swept: Option<Instant>,
+}
+
+struct Held {
+    conversation: Arc<Conversation>,
+    used: Instant,
+}
+
+/// What a session's id holds.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    /// Makes each id different.
+    n: String,
+    /// The profile.
+    p: String,
+    /// The revision.
+    v: String,
+    /// The client's capabilities.
+    c: String,
+}
+
+impl Sessions {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            state: Mutex::default(),
+            most: limits.sessions.max(1),
+        }
+    }
+
+    /// Opens a session for a client that just shook hands.
+    pub(crate) fn open(
+        &self,
+        conversation: &Arc<Conversation>,
+        revision: &str,
+        capabilities: &str,
+    ) {
+        let carried = Carried {
+            n: new_name(),
+            p: conversation.profile.clone(),
+            v: revision.to_owned(),
+            c: match capabilities.len() <= CAPABILITIES_BYTES {
+                true => capabilities.to_owned(),
+                false => "{}".to_owned(),
+            },
+        };
+        let sealed = conversation.shared.sealer.seal(PURPOSE, &carried);
+        let id: Arc<str> = sealed.unwrap_or_else(new_name).into();
+        let legacy = Legacy::new(revision, capabilities.into(), id.clone());
+        if conversation.legacy.set(legacy).is_ok() {
+            self.hold(id, conversation.clone());
+        }
+    }
+
+    /// The session of an id.
+    pub(crate) fn find(
+        &self,
+        shared: &Arc<Shared>,
+        profile: &str,
+        id: &str,
+    ) -> Option<Arc<Conversation>> {
+        let found = {
+            let mut state = lock(&self.state);
+            if state.ended.contains(id) {
+                return None;
+            }
+            state.held.get_mut(id).map(|held| {
+                held.used = Instant::now();
+                held.conversation.clone()
+            })
+        };
+        if let Some(conversation) = found {
+            return Some(conversation).filter(|found| found.profile == profile);
+        }
+        let carried: Carried = shared.sealer.open(PURPOSE, id)?;
+        if carried.p != profile || shared.view(profile).is_none() {
+            return None;
+        }
+        let conversation = Arc::new(Conversation::new(shared.clone(), profile));
+        let id: Arc<str> = id.into();
+        let legacy = Legacy::new(&carried.v, carried.c.into(), id.clone());
+        conversation.legacy.set(legacy).ok()?;
+        Some(self.hold(id, conversation))
+    }
+
+    /// Ends a session for good.
+    pub(crate) fn end(&self, id: &str) {
+        let mut state = lock(&self.state);
+        state.held.remove(id);
+        let id: Arc<str> = id.into();
+        if state.ended.insert(id.clone()) {
+            state.ended_order.push_back(id);
+        }
+        if state.ended_order.len() > ENDED
+            && let Some(oldest) = state.ended_order.pop_front()
+        {
+            state.ended.remove(&oldest);
+        }
+    }
+
+    /// Lets go of all of them.
+    pub(crate) fn close(&self) {
+        let held = std::mem::take(&mut lock(&self.state).held);
+        for held in held.into_values() {
+            held.conversation.close();
+        }
+    }
+
+    fn hold(&self, id: Arc<str>, conversation: Arc<Conversation>) -> Arc<Conversation> {
+        let now = Instant::now();
+        let mut state = lock(&self.state);
+        state.make_room(self.most, now);
+        let held = state.held.entry(id).or_insert(Held {
+            conversation,
+            used: now,
+        });
+        held.conversation.clone()
+    }
+}
+
+impl State {
+    fn make_room(&mut self, most: usize, now: Instant) {
+        let is_due = self
+            .swept
+            .is_none_or(|swept| now.duration_since(swept) >= SWEEP);
+        if is_due {
+            self.swept = Some(now);
+            let is_idle = |held: &Held| now.duration_since(held.used) >= IDLE;
+            self.held
+                .retain(|_, held| !is_idle(held) || held.conversation.is_busy());
+        }
+        if self.held.len() < most {
+            return;
+        }
+        let oldest = self
+            .held
+            .iter()
+            .min_by_key(|(_, held)| (held.conversation.is_busy(), held.used));
+        if let Some(id) = oldest.map(|(id, _)| id.clone()) {
+            self.held.remove(&id);
+        }
+    }
+}
+
+/// A name that nobody can guess.
+pub(crate) fn new_name() -> String {
+    let mut bytes = [0; 18];
+    // Without randomness names could be guessed, and nothing else here would work either.
+    let _ = getrandom::fill(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
+}

@@ -1,0 +1,315 @@
+//! Large results, kept aside so that a model can read them in parts. Nothing is cut silently: the first part says
+//! how much there is and how to read on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pegboard_guard::estimate_tokens;
+use pegboard_model::{Limits, Reason, ToolError, ToolResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::conversation::lock;
+use crate::members::{Members, quoted};
+use crate::meta_tools::READ_RESULT;
+use crate::sessions::new_name;
+
+/// A result that nobody read for this long is gone.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 60);
+
+/// The results that are kept.
+pub(crate) struct Shelf {
+    kept: Mutex<HashMap<String, Held>>,
+    most_bytes: usize,
+}
+
+struct Held {
+    result: Arc<Kept>,
+    used: Instant,
+}
+
+/// One large result.
+pub(crate) struct Kept {
+    /// All its text.
+    pub(crate) text: String,
+    /// Its structured content, as JSON text.
+    pub(crate) structured: Option<String>,
+    /// How many tokens one part may have.
+    pub(crate) part_tokens: usize,
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.structured.as_ref().map_or(0, String::len)
+    }
+
+    /// The text from a byte on, as far as one part goes, and where the next part begins.
+    pub(crate) fn part(&self, offset: usize) -> (&str, usize) {
+        part(&self.text, offset, self.part_tokens)
+    }
+}
+
+/// Some text from a byte on that has about so many tokens; it ends at a line where one is near.
+pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
+    let start = boundary(text, offset);
+    let rest = text.get(start..).unwrap_or_default();
+    let mut length = rest.len();
+    while length > 0 {
+        let cut = boundary(rest, length);
+        let piece = rest.get(..cut).unwrap_or_default();
+        let has = estimate_tokens(piece) as usize;
+        if has <= tokens {
+            break;
+        }
+        // Aims a little below, so that one or two steps are enough.
+        length = (length as u128 * tokens as u128 * 95 / 100 / has as u128) as usize;
+    }
+    let mut cut = boundary(rest, length);
+    if cut < rest.len()
+        && let Some(line) = rest.get(..cut).and_then(|piece| piece.rfind('\n'))
+        && line > cut / 2
+    {
+        cut = line + 1;
+    }
+    // Even one character of many tokens is progress.
+    if cut == 0 && !rest.is_empty() {
+        cut = rest.chars().next().map_or(0, char::len_utf8);
+    }
+    (rest.get(..cut).unwrap_or_default(), start + cut)
+}
+
+/// The last place at or before a byte where a character begins.
+fn boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    let back = (0..4).find(|back| text.is_char_boundary(at.saturating_sub(*back)));
+    at.saturating_sub(back.unwrap_or(0))
+}
+
+impl Shelf {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            kept: Mutex::default(),
+            most_bytes: limits.shelf_bytes,
+        }
+    }
+
+    /// The first part of a result that has more tokens than allowed; `None` when it is small enough.
+    pub(crate) fn shorten(&self, result: &RawValue, limit: usize) -> Option<Box<RawValue>> {
+        // A token has at least one byte.
+        if result.get().len() <= limit {
+            return None;
+        }
+        let mut members = Members::of(result.get())?;
+        let blocks: Vec<&RawValue> = serde_json::from_str(members.get("content")?).ok()?;
+        let texts: Vec<Option<String>> = blocks.iter().map(|block| text_of(block)).collect();
+        let text = texts
+            .iter()
+            .flatten()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("\n\n");
+        let structured = members.get("structuredContent").map(str::to_owned);
+        let counted = if text.is_empty() {
+            structured.as_deref()?
+        } else {
+            &text
+        };
+        let tokens = estimate_tokens(counted) as usize;
+        if tokens <= limit {
+            return None;
+        }
+        let kept = Arc::new(Kept {
+            text: if text.is_empty() {
+                counted.to_owned()
+            } else {
+                text
+            },
+            structured,
+            part_tokens: (limit * 4 / 5).max(1),
+        });
+        let (first, next) = kept.part(0);
+        let first = first.to_owned();
+        let id = self.keep(kept.clone())?;
+        let note = reading_on(&id, &kept, 0, next, tokens);
+        let first = format!(
+            r#"{{"type":"text","text":{}}}"#,
+            quoted(&format!("{first}{note}"))
+        );
+        let others = blocks.iter().zip(&texts).filter(|(_, text)| text.is_none());
+        let blocks: Vec<&str> = std::iter::once(first.as_str())
+            .chain(others.map(|(block, _)| block.get()))
+            .collect();
+        members.set("content", format!("[{}]", blocks.join(",")));
+        members.remove("structuredContent");
+        RawValue::from_string(members.to_string()).ok()
+    }
+
+    /// A kept result.
+    pub(crate) fn find(&self, id: &str) -> ToolResult<Arc<Kept>> {
+        let mut kept = lock(&self.kept);
+        kept.retain(|_, held| held.used.elapsed() < KEPT_FOR);
+        match kept.get_mut(id) {
+            Some(held) => {
+                held.used = Instant::now();
+                Ok(held.result.clone())
+            }
+            None => {
+                let message = "no result of this id is kept";
+                Err(ToolError::new(Reason::ResultGone, message).at_field("id"))
+            }
+        }
+    }
+
+    /// Keeps a result; those that were read longest ago make room. `None` when it is larger than the shelf.
+    fn keep(&self, result: Arc<Kept>) -> Option<String> {
+        if result.bytes() > self.most_bytes {
+            return None;
+        }
+        let mut kept = lock(&self.kept);
+        kept.retain(|_, held| held.used.elapsed() < KEPT_FOR);
+        let mut bytes: usize = kept.values().map(|held| held.result.bytes()).sum();
+        while bytes + result.bytes() > self.most_bytes {
+            let oldest = kept.iter().min_by_key(|(_, held)| held.used);
+            let Some(id) = oldest.map(|(id, _)| id.clone()) else {
+                break;
+            };
+            bytes -= kept.remove(&id).map_or(0, |held| held.result.bytes());
+        }
+        let id = new_name();
+        let held = Held {
+            result,
+            used: Instant::now(),
+        };
+        kept.insert(id.clone(), held);
+        Some(id)
+    }
+}
+
+/// The text of a block that is read as text: text itself, and embedded text resources.
+fn text_of(block: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default)]
+        text: Option<String>,
+        #[serde(default)]
+        resource: Option<Resource>,
+    }
+    #[derive(Deserialize)]
+    struct Resource {
+        #[serde(default)]
+        text: Option<String>,
+    }
+    let block: Block = serde_json::from_str(block.get()).ok()?;
+    match block.kind.as_str() {
+        "text" => block.text,
+        "resource" => block.resource.and_then(|resource| resource.text),
+        _ => None,
+    }
+}
+
+/// What stands under a part: how much there is, and the exact call that reads on.
+pub(crate) fn reading_on(id: &str, kept: &Kept, from: usize, next: usize, tokens: usize) -> String {
+    let total = kept.text.len();
+    let mut note =
+        format!("\n\n[Bytes {from} to {next} of {total} (about {tokens} tokens in all).");
+    if next < total {
+        note.push_str(&format!(
+            " Read on: {READ_RESULT}{{\"id\":\"{id}\",\"offset\":{next}}}; \
+             find lines: {READ_RESULT}{{\"id\":\"{id}\",\"grep\":\"PATTERN\"}}"
+        ));
+        if kept.structured.is_some() || kept.text.trim_start().starts_with(['{', '[']) {
+            note.push_str(&format!(
+                "; take a part of the JSON: {READ_RESULT}{{\"id\":\"{id}\",\"pointer\":\"/KEY/0\"}}"
+            ));
+        }
+        note.push_str("; all through call_tool.");
+    } else {
+        note.push_str(" This is the end.");
+    }
+    note.push(']');
+    note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(text: &str) -> Box<RawValue> {
+        let result = serde_json::json!({
+            "content": [{"type": "text", "text": text}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}],
+            "structuredContent": {"rows": [1, 2]},
+            "_meta": {"x": 1},
+        });
+        RawValue::from_string(result.to_string()).unwrap()
+    }
+
+    fn id_in(short: &RawValue) -> String {
+        let short: serde_json::Value = serde_json::from_str(short.get()).unwrap();
+        let text = short["content"][0]["text"].as_str().unwrap();
+        let id = text.split("\"id\":\"").nth(1).unwrap();
+        id.split('"').next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn r_ctx_08_a_small_result_is_left_alone() {
+        let shelf = Shelf::new(&Limits::default());
+        assert!(shelf.shorten(&result("short"), 1_000).is_none());
+        let base64 =
+            serde_json::json!({"content": [{"type": "image", "data": "A".repeat(100_000)}]});
+        let image = RawValue::from_string(base64.to_string()).unwrap();
+        assert!(
+            shelf.shorten(&image, 1_000).is_none(),
+            "images are not text"
+        );
+    }
+
+    #[test]
+    fn r_ctx_08_a_large_result_comes_in_parts_and_nothing_is_lost() {
+        let text: String = (0..5_000)
+            .map(|n| format!("line {n} of some words — é\n"))
+            .collect();
+        let shelf = Shelf::new(&Limits::default());
+        let short = shelf.shorten(&result(&text), 1_000).unwrap();
+        let id = id_in(&short);
+        let short: serde_json::Value = serde_json::from_str(short.get()).unwrap();
+        assert_eq!(short["content"][1]["type"], "image");
+        assert_eq!(short["_meta"]["x"], 1);
+        assert!(short.get("structuredContent").is_none());
+        let first = short["content"][0]["text"].as_str().unwrap();
+        assert!(estimate_tokens(first) < 1_000, "{}", estimate_tokens(first));
+        let kept = shelf.find(&id).unwrap();
+        let (mut whole, mut offset) = (String::new(), 0);
+        while offset < kept.text.len() {
+            let (part, next) = kept.part(offset);
+            assert!(next > offset);
+            whole.push_str(part);
+            offset = next;
+        }
+        assert_eq!(whole, text);
+        assert_eq!(kept.structured.as_deref(), Some(r#"{"rows":[1,2]}"#));
+    }
+
+    #[test]
+    fn r_ctx_08_the_shelf_is_bounded_and_what_is_gone_is_named() {
+        let limits = Limits {
+            shelf_bytes: 30_000,
+            ..Limits::default()
+        };
+        let shelf = Shelf::new(&limits);
+        let text = "words and more words ".repeat(1_000);
+        let ids: Vec<String> = (0..3)
+            .map(|_| {
+                let short = shelf.shorten(&result(&text), 100).unwrap();
+                id_in(&short)
+            })
+            .collect();
+        assert!(shelf.find(&ids[2]).is_ok());
+        assert_eq!(
+            shelf.find(&ids[0]).err().unwrap().reason,
+            Reason::ResultGone
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! The stdio face: one client, one message per line, of both protocol eras.
+//!
+//! Invariant: nothing but protocol is written to the client.
+
+mod lines;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pegboard_model::{Foreign, Limits, Reason, ToolError, ToolResult};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::batch::{self, BATCH_REVISION};
+use crate::conversation::{Conversation, Outlet};
+use crate::gateway::Gateway;
+use crate::message::{Kind, Message};
+use crate::response::{Response, code, rpc};
+use lines::{Line, Lines};
+use writer::Writer;
+
+/// How long requests under way may take after the client said its last word.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// Requests that may wait for each one that is under way, before further ones are refused: the answers
+/// to our own questions come behind them.
+const WAITING_PER_RUNNING: usize = 4;
+
+/// Speaks with one client until it says no more, and gives its last requests a moment.
+pub async fn run(
+    gateway: Gateway,
+    profile: &str,
+    stdin: impl AsyncRead + Unpin,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+) -> ToolResult<()> {
+    run_within(gateway, profile, stdin, stdout, &Limits::default()).await
+}
+
+/// The same within other limits than the usual ones.
+pub async fn run_within(
+    gateway: Gateway,
+    profile: &str,
+    stdin: impl AsyncRead + Unpin,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    limits: &Limits,
+) -> ToolResult<()> {
+    let Some(conversation) = gateway.begin(profile) else {
+        return Err(no_such_profile(profile, &gateway));
+    };
+    let (writer, mut written) = Writer::start(stdout, limits.unread_bytes);
+    let mut client = Client {
+        most: limits.requests_per_client * WAITING_PER_RUNNING,
+        batch_messages: limits.batch_messages,
+        running: Arc::new(Semaphore::new(limits.requests_per_client)),
+        tasks: JoinSet::new(),
+        standing: Vec::new(),
+        writer: Arc::new(writer),
+        conversation: conversation.clone(),
+    };
+    let mut lines = Lines::new(stdin, limits.request_bytes);
+    loop {
+        let line = tokio::select! {
+            line = lines.next() => line,
+            // Nobody reads our answers any more.
+            _ = &mut written => break,
+            Some(_) = client.tasks.join_next() => continue,
+        };
+        match line {
+            Ok(Some(line)) => client.take(line).await,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!("standard input cannot be read: {error}");
+                break;
+            }
+        }
+    }
+    client.end(&mut written).await;
+    conversation.close();
+    Ok(())
+}
+
+struct Client {
+    conversation: Arc<Conversation>,
+    writer: Arc<Writer>,
+    tasks: JoinSet<()>,
+    /// Requests without an end of their own.
+    standing: Vec<AbortHandle>,
+    running: Arc<Semaphore>,
+    most: usize,
+    batch_messages: usize,
+}
+
+impl Client {
+    async fn take(&mut self, line: Line) {
+        let text = match line {
+            Line::Whole(text) => text,
+            Line::TooLong(most) => {
+                let why = format!("the message is larger than {most} bytes");
+                return self.refuse(code::INVALID_REQUEST, &why).await;
+            }
+        };
+        if batch::is_batch(&text) {
+            return self.take_batch(&text).await;
+        }
+        let message = match Message::read(text) {
+            Ok(message) => message,
+            Err(refused) => return self.writer.answer(refused).await,
+        };
+        match (message.kind(), message.method()) {
+            (Kind::Notification | Kind::Reply, _) => self.conversation.take(message),
+            (Kind::Request, "initialize") => self.initialize(message).await,
+            (Kind::Request, _) if self.tasks.len() >= self.most => {
+                let why = "too many requests are under way; wait for some of their answers";
+                let refused = message.refuse(200, code::INTERNAL, why);
+                self.writer.answer(refused).await;
+            }
+            (Kind::Request, method) => {
+                let is_standing = method == "subscriptions/listen";
+                let (conversation, outlet) = (self.conversation.clone(), self.outlet());
+                let task = self.spawn(conversation.answer(message, outlet));
+                if is_standing {
+                    self.standing.retain(|task| !task.is_finished());
+                    self.standing.push(task);
+                }
+            }
+        }
+    }
+
+    /// The handshake is answered before anything else is heard, because it decides how the rest is meant.
+    async fn initialize(&mut self, message: Message) {
+        let (conversation, outlet) = (self.conversation.clone(), self.outlet());
+        if let Some(answer) = conversation.answer(message, outlet).await {
+            self.writer.answer(answer).await;
+        }
+        if self.conversation.revision().is_some() {
+            self.conversation.attach(self.outlet());
+        }
+    }
+
+    async fn take_batch(&mut self, text: &Bytes) {
+        if self.conversation.revision() != Some(BATCH_REVISION) {
+            let why = "one message per line: only revision 2025-03-26 has batches";
+            return self.refuse(code::INVALID_REQUEST, why).await;
+        }
+        match batch::read_batch(text, self.batch_messages) {
+            Err(refused) => self.writer.answer(refused).await,
+            Ok(messages) => {
+                let (conversation, outlet) = (self.conversation.clone(), self.outlet());
+                self.spawn(batch::answer_batch(conversation, messages, outlet));
+            }
+        }
+    }
+
+    fn spawn(
+        &mut self,
+        answer: impl Future<Output = Option<Response>> + Send + 'static,
+    ) -> AbortHandle {
+        let (running, writer) = (self.running.clone(), self.writer.clone());
+        self.tasks.spawn(async move {
+            let _place = running.acquire().await;
+            if let Some(answer) = answer.await {
+                writer.answer(answer).await;
+            }
+        })
+    }
+
+    fn outlet(&self) -> Arc<dyn Outlet> {
+        self.writer.clone()
+    }
+
+    async fn refuse(&self, code: i64, why: &str) {
+        let refused = Response::error(None, 400, &rpc(code, why));
+        self.writer.answer(refused).await;
+    }
+
+    async fn end(mut self, written: &mut tokio::task::JoinHandle<()>) {
+        self.standing.iter().for_each(AbortHandle::abort);
+        let answered = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(LAST_ANSWERS, async {
+            tokio::select! {
+                () = answered => {}
+                _ = &mut *written => {}
+            }
+        })
+        .await;
+        self.tasks.shutdown().await;
+        self.writer.close();
+        if !written.is_finished() {
+            let _ = tokio::time::timeout(LAST_ANSWERS, &mut *written).await;
+        }
+    }
+}
+
+fn no_such_profile(profile: &str, gateway: &Gateway) -> ToolError {
+    let names = gateway.profile_names();
+    let message = match names.is_empty() {
+        true => format!(
+            "no profile `{}` is configured, and no other",
+            Foreign::new(profile)
+        ),
+        false => format!(
+            "no profile `{}` is configured; there are {}",
+            Foreign::new(profile),
+            names.join(", ")
+        ),
+    };
+    ToolError::new(Reason::ProfileUnknown, message)
+}

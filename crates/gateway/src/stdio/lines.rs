@@ -1,0 +1,138 @@
+//! Lines of a client, each within its limit and without copying it.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much is asked of the system at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// A line that is not empty.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Whole(Bytes),
+    /// Longer than this; it was passed over.
+    TooLong(usize),
+}
+
+pub(super) struct Lines<R> {
+    input: R,
+    buffer: BytesMut,
+    /// How far the buffer was looked through for a line break.
+    searched: usize,
+    most: usize,
+    /// Whether the rest of a line that was too long still has to be passed over.
+    skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(input: R, most: usize) -> Self {
+        Self {
+            input,
+            buffer: BytesMut::new(),
+            searched: 0,
+            most,
+            skipping: false,
+        }
+    }
+
+    /// The next line; `None` at the end. Nothing is lost when it is not waited for to the end.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            while let Some(line) = self.cut() {
+                if let Some(line) = self.judge(line) {
+                    return Ok(Some(line));
+                }
+            }
+            if self.buffer.len() > self.most {
+                self.buffer.clear();
+                self.searched = 0;
+                self.skipping = true;
+            }
+            self.buffer.reserve(READ_BYTES);
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                self.searched = 0;
+                // A last line needs no line break.
+                let rest = self.buffer.split().freeze();
+                return Ok(self.judge(rest));
+            }
+        }
+    }
+
+    /// Takes a line out of the buffer, without its line break.
+    fn cut(&mut self) -> Option<Bytes> {
+        let new = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(at) = memchr::memchr(b'\n', new) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + at + 1);
+        self.searched = 0;
+        line.truncate(line.len() - 1);
+        Some(line.freeze())
+    }
+
+    fn judge(&mut self, line: Bytes) -> Option<Line> {
+        if std::mem::take(&mut self.skipping) || line.len() > self.most {
+            return Some(Line::TooLong(self.most));
+        }
+        let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace())?;
+        Some(Line::Whole(line.slice(..=end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads pieces as they would come through a pipe.
+    async fn check(pieces: &[&str], expected: &[Option<&str>]) {
+        let mut input = tokio_test_input(pieces);
+        let mut lines = Lines::new(&mut input, 8);
+        let mut got = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            got.push(match line {
+                Line::Whole(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
+                Line::TooLong(most) => {
+                    assert_eq!(most, 8);
+                    None
+                }
+            });
+        }
+        let got: Vec<_> = got.iter().map(Option::as_deref).collect();
+        assert_eq!(got, expected, "{pieces:?}");
+    }
+
+    fn tokio_test_input(pieces: &[&str]) -> impl AsyncRead + Unpin {
+        let pieces: Vec<String> = pieces.iter().map(|piece| (*piece).to_owned()).collect();
+        let mut whole: Box<dyn AsyncRead + Unpin> = Box::new(tokio::io::empty());
+        for piece in pieces {
+            whole = Box::new(whole.chain(std::io::Cursor::new(piece)));
+        }
+        whole
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_are_cut() {
+        check(
+            &["a\nbc\r\n", "d", "e\n\n  \nf"],
+            &[Some("a"), Some("bc"), Some("de"), Some("f")],
+        )
+        .await;
+        check(&[], &[]).await;
+        check(&["\n\n"], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn r_gate_01_a_line_that_is_too_long_costs_only_itself() {
+        check(
+            &["12345678\n", "123456789\n", "ok\n"],
+            &[Some("12345678"), None, Some("ok")],
+        )
+        .await;
+        let long = "x".repeat(100);
+        check(&[&long, &long, "\nok\n"], &[None, Some("ok")]).await;
+        check(&[&long], &[None]).await;
+    }
+}

@@ -1,0 +1,39 @@
+//! A profile with its lists as of now.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use pegboard_hub::Hub;
+
+use crate::profile::Profile;
+use crate::surface::Surface;
+
+/// A profile, and the lists made from the last snapshot that it was asked about.
+pub(crate) struct View {
+    pub(crate) profile: Arc<Profile>,
+    surface: ArcSwapOption<Surface>,
+}
+
+impl View {
+    pub(crate) fn new(profile: Profile) -> Self {
+        Self {
+            profile: Arc::new(profile),
+            surface: ArcSwapOption::empty(),
+        }
+    }
+
+    /// The lists over the present snapshot.
+    pub(crate) fn surface(&self, hub: &Hub) -> Arc<Surface> {
+        let catalog = hub.catalog();
+        let former = self.surface.load_full();
+        if let Some(surface) = &former
+            && Arc::ptr_eq(&surface.source, &catalog)
+        {
+            return surface.clone();
+        }
+        let surface = Surface::new(catalog, self.profile.clone(), former.as_deref());
+        let surface = Arc::new(surface);
+        self.surface.store(Some(surface.clone()));
+        surface
+    }
+}

@@ -1,0 +1,297 @@
+//! Servers as plain functions, so that a test says in one place what its server does.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts, SystemClock};
+use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
+use pegboard_store::MemoryStore;
+use pegboard_upstream::{
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
+    OfferKind, OutcomeKind, ToolListing, Upstream,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, watch};
+
+type Called = BoxFuture<'static, ToolResult<CallOutcome>>;
+type OnCall = Arc<dyn Fn(String, Value, CallOptions) -> Called + Send + Sync>;
+type OnRequest = Arc<dyn Fn(String, Value, CallOptions) -> Called + Send + Sync>;
+
+/// What a server has and does.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) name: &'static str,
+    pub(crate) era: Era,
+    pub(crate) tools: Vec<Value>,
+    pub(crate) prompts: Vec<Value>,
+    pub(crate) resources: Vec<Value>,
+    pub(crate) capabilities: &'static str,
+    on_call: OnCall,
+    on_request: OnRequest,
+}
+
+impl Server {
+    pub(crate) fn new(name: &'static str, tools: &[&str]) -> Self {
+        Self {
+            name,
+            era: Era::Legacy,
+            tools: tools.iter().map(|name| tool(name)).collect(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            capabilities: r#"{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{}}"#,
+            on_call: Arc::new(|tool, arguments, _| {
+                Box::pin(async move { Ok(text(&format!("{tool} {arguments}"))) })
+            }),
+            on_request: Arc::new(|method, members, _| {
+                let result = json!({"method": method, "members": members});
+                Box::pin(async move { Ok(outcome(result)) })
+            }),
+        }
+    }
+
+    pub(crate) fn modern(mut self) -> Self {
+        self.era = Era::Modern;
+        self
+    }
+
+    pub(crate) fn on_call<F>(
+        mut self,
+        does: impl Fn(String, Value, CallOptions) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ToolResult<CallOutcome>> + Send + 'static,
+    {
+        self.on_call =
+            Arc::new(move |tool, arguments, options| Box::pin(does(tool, arguments, options)));
+        self
+    }
+
+    pub(crate) fn on_request<F>(
+        mut self,
+        does: impl Fn(String, Value, CallOptions) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ToolResult<CallOutcome>> + Send + 'static,
+    {
+        self.on_request =
+            Arc::new(move |method, members, options| Box::pin(does(method, members, options)));
+        self
+    }
+}
+
+pub(crate) fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": format!("Does {name} with a text."),
+        "inputSchema": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "times": {"type": "integer"}},
+            "required": ["text"],
+        },
+        "x-vendor": {"b": 1, "a": 2.0},
+    })
+}
+
+pub(crate) fn outcome(result: Value) -> CallOutcome {
+    let kind = match result["resultType"].as_str() {
+        Some("input_required") => OutcomeKind::InputRequired,
+        _ => OutcomeKind::Complete,
+    };
+    CallOutcome {
+        is_error: result["isError"] == true,
+        result: RawValue::from_string(result.to_string()).unwrap(),
+        kind,
+    }
+}
+
+pub(crate) fn text(text: &str) -> CallOutcome {
+    outcome(json!({"content": [{"type": "text", "text": text}]}))
+}
+
+/// All servers of a test, and what was done with them.
+#[derive(Default)]
+pub(crate) struct Servers {
+    servers: Mutex<BTreeMap<&'static str, Server>>,
+    pub(crate) starts: AtomicUsize,
+    pub(crate) watched: Mutex<Vec<(String, bool)>>,
+    announce: Mutex<BTreeMap<&'static str, broadcast::Sender<Announcement>>>,
+}
+
+impl Servers {
+    pub(crate) fn announce(&self, server: &str, announcement: Announcement) {
+        self.announce.lock().unwrap()[server]
+            .send(announcement)
+            .unwrap();
+    }
+}
+
+struct Connector(Arc<Servers>);
+
+#[async_trait]
+impl Connect for Connector {
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        _: &ConnectHint,
+        _: Duration,
+    ) -> ToolResult<Arc<dyn Upstream>> {
+        self.0.starts.fetch_add(1, Ordering::SeqCst);
+        let server = self
+            .0
+            .servers
+            .lock()
+            .unwrap()
+            .get(spec.name.as_str())
+            .cloned();
+        let server =
+            server.ok_or_else(|| ToolError::new(Reason::SpawnNotFound, "no such command"))?;
+        let announce = self
+            .0
+            .announce
+            .lock()
+            .unwrap()
+            .entry(server.name)
+            .or_insert_with(|| broadcast::channel(16).0)
+            .clone();
+        let handshake = Handshake {
+            era: server.era,
+            protocol_version: "2025-11-25".into(),
+            info: None,
+            instructions: Some(format!("I am {}.", server.name)),
+            list_changed: false,
+            declares_tools: Some(true),
+            capabilities: Some(server.capabilities.into()),
+            noise: 0,
+        };
+        Ok(Arc::new(Running {
+            server,
+            handshake,
+            all: self.0.clone(),
+            announce,
+            changed: watch::Sender::new(0),
+            ended: watch::Sender::new(false),
+        }))
+    }
+}
+
+struct Running {
+    server: Server,
+    handshake: Handshake,
+    all: Arc<Servers>,
+    announce: broadcast::Sender<Announcement>,
+    changed: watch::Sender<u64>,
+    ended: watch::Sender<bool>,
+}
+
+fn raw(values: &[Value]) -> Vec<Box<RawValue>> {
+    values
+        .iter()
+        .map(|value| RawValue::from_string(value.to_string()).unwrap())
+        .collect()
+}
+
+#[async_trait]
+impl Upstream for Running {
+    fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    async fn list_tools(&self) -> ToolResult<ToolListing> {
+        Ok(ToolListing {
+            tools: raw(&self.server.tools),
+            ttl_ms: None,
+            private: false,
+            pages: 1,
+        })
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: &RawValue,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
+        let arguments = serde_json::from_str(arguments.get()).unwrap();
+        (self.server.on_call)(tool.to_owned(), arguments, options).await
+    }
+
+    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+        let members = serde_json::from_str(&format!("{{{}}}", request.members)).unwrap();
+        (self.server.on_request)(request.method.to_owned(), members, options).await
+    }
+
+    async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
+        Ok(match kind {
+            OfferKind::Prompts => raw(&self.server.prompts),
+            OfferKind::Resources => raw(&self.server.resources),
+            OfferKind::Templates => Vec::new(),
+        })
+    }
+
+    fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        self.announce.subscribe()
+    }
+
+    async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
+        self.all
+            .watched
+            .lock()
+            .unwrap()
+            .push((uri.to_owned(), watch));
+        Ok(())
+    }
+
+    fn list_changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn is_alive(&self) -> bool {
+        !*self.ended.borrow()
+    }
+
+    async fn ended(&self) -> ToolError {
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+        ToolError::new(Reason::Cancelled, "closed")
+    }
+
+    fn health(&self) -> Health {
+        Health::default()
+    }
+
+    fn recent_stderr(&self) -> String {
+        String::new()
+    }
+
+    async fn close(&self) {
+        self.ended.send_replace(true);
+    }
+}
+
+pub(crate) fn specs(servers: &[Server]) -> Vec<ServerSpec> {
+    let spec = |server: &Server| pegboard_testkit::stdio_spec(server.name, "none", [server.name]);
+    servers.iter().map(spec).collect()
+}
+
+pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
+    let all = Arc::new(Servers::default());
+    let specs = specs(&servers);
+    *all.servers.lock().unwrap() = servers
+        .into_iter()
+        .map(|server| (server.name, server))
+        .collect();
+    let parts = Parts {
+        store: Arc::new(MemoryStore::new()),
+        connector: Arc::new(Connector(all.clone())),
+        clock: Arc::new(SystemClock),
+        approver: Arc::new(NobodyToAsk),
+        settings: HubSettings::default(),
+        limits: Limits::default(),
+    };
+    let hub = Hub::open(parts, specs).await.unwrap().0;
+    (hub, all)
+}

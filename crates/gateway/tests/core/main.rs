@@ -1,0 +1,19 @@
+//! The gateway without a face: what is listed, the meta tools, calls in both eras, input, offers, sessions.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod calls;
+mod client;
+mod fake;
+mod input;
+mod listening;
+mod meta_tools;
+mod offers;
+mod sessions;
+mod surface;

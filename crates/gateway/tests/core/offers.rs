@@ -1,0 +1,94 @@
+//! Prompts, resources and completion of many servers.
+
+use pegboard_model::{Reason, RpcError, ToolError};
+use serde_json::json;
+
+use crate::client::{Client, gateway};
+use crate::fake::Server;
+
+fn server(name: &'static str) -> Server {
+    let mut server = Server::new(name, &[]);
+    server.prompts = vec![json!({"name": "greet", "title": "T", "x": 1.0})];
+    server.resources = vec![json!({"uri": "test://x", "name": "x"})];
+    server
+}
+
+#[tokio::test]
+async fn r_gate_03_prompts_and_resources_are_listed_with_their_server_and_reach_it_without() {
+    let (gateway, all) = gateway(vec![server("a"), server("b")], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let started = all.starts.load(std::sync::atomic::Ordering::SeqCst);
+    let prompts = client.result("prompts/list", json!({})).await;
+    assert_eq!(
+        prompts["prompts"][1],
+        json!({"name": "b__greet", "title": "T", "x": 1.0})
+    );
+    let resources = client.result("resources/list", json!({})).await;
+    assert_eq!(resources["resources"][0]["uri"], "pegboard://a/test://x");
+    assert_eq!(
+        client.result("resources/templates/list", json!({})).await["resourceTemplates"],
+        json!([])
+    );
+    assert_eq!(
+        all.starts.load(std::sync::atomic::Ordering::SeqCst),
+        started,
+        "nothing was started"
+    );
+
+    let params = json!({"name": "b__greet", "arguments": {"who": "Ada"}});
+    let got = client.result("prompts/get", params).await;
+    assert_eq!(got["method"], "prompts/get");
+    assert_eq!(
+        got["members"],
+        json!({"name": "greet", "arguments": {"who": "Ada"}})
+    );
+    assert_eq!(got["resultType"], "complete");
+    let read = client
+        .result("resources/read", json!({"uri": "pegboard://b/test://x"}))
+        .await;
+    assert_eq!(read["members"], json!({"uri": "test://x"}));
+    assert_eq!(
+        read["cacheScope"], "private",
+        "a legacy server gives no hint: {read}"
+    );
+    let complete = json!({"ref": {"type": "ref/prompt", "name": "a__greet"}, "argument": {"name": "who", "value": "A"}});
+    let completed = client.result("completion/complete", complete).await;
+    assert_eq!(
+        completed["members"]["ref"],
+        json!({"type": "ref/prompt", "name": "greet"})
+    );
+    assert_eq!(completed["members"]["argument"]["value"], "A");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_named_and_a_servers_error_is_passed_on() {
+    let refusing = server("a").on_request(|_, _, _| async {
+        let rpc = RpcError {
+            code: -32055,
+            message: "not today".into(),
+            data: Some("[1]".into()),
+        };
+        Err(ToolError::new(Reason::ServerError, "it refused").with_rpc(rpc))
+    });
+    let (gateway, _) = gateway(vec![refusing], &[]).await;
+    let modern = Client::modern(&gateway, "", json!({}));
+    let legacy = Client::legacy(&gateway, "", json!({})).await;
+    let missing = json!({"uri": "test://nothing"});
+    assert_eq!(
+        modern.error("resources/read", missing.clone()).await["code"],
+        -32602
+    );
+    let error = legacy.error("resources/read", missing).await;
+    assert_eq!(error["code"], -32002);
+    assert_eq!(error["data"]["uri"], "test://nothing");
+    let error = modern
+        .error("prompts/get", json!({"name": "a__greeet"}))
+        .await;
+    assert_eq!(error["code"], -32602);
+    assert_eq!(error["data"]["nearest"][0], "a__greet");
+    let error = modern.error("prompts/get", json!({"name": "greet"})).await;
+    assert_eq!(
+        error,
+        json!({"code": -32055, "message": "not today", "data": [1]})
+    );
+}

@@ -1,0 +1,156 @@
+//! What is listed, byte for byte.
+
+use pegboard_gateway::{Mode, Profile, fixed_surface};
+use serde_json::json;
+
+use crate::client::{Client, gateway, names, profile};
+use crate::fake::{Server, specs};
+
+async fn bytes(client: &Client, method: &str) -> String {
+    let (bytes, status) = client.bytes(json!(1), method, json!({})).await.unwrap();
+    assert_eq!(status, 200);
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn r_ctx_07_the_fixed_surface_is_these_bytes() {
+    let (gateway, _) = gateway(vec![Server::new("github", &["search"])], &[]).await;
+    let modern = Client::modern(&gateway, "", json!({}));
+    insta::assert_snapshot!("tools_list", bytes(&modern, "tools/list").await);
+    insta::assert_snapshot!("discover", bytes(&modern, "server/discover").await);
+    let silent = Client::silent(gateway.begin("").unwrap());
+    let opening = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
+    let (answer, _) = silent.bytes(json!(1), "initialize", opening).await.unwrap();
+    insta::assert_snapshot!("initialize", String::from_utf8(answer.to_vec()).unwrap());
+}
+
+#[tokio::test]
+async fn r_ctx_07_servers_that_come_and_go_do_not_change_the_fixed_surface() {
+    let (gateway, _) = gateway(vec![Server::new("github", &["search"])], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let methods = ["tools/list", "server/discover"];
+    let mut before = Vec::new();
+    for method in methods {
+        before.push(bytes(&client, method).await);
+    }
+    let more = specs(&[
+        Server::new("github", &[]),
+        Server::new("more", &[]),
+        Server::new("x", &[]),
+    ]);
+    gateway.hub().apply(more).await;
+    gateway.hub().apply(Vec::new()).await;
+    for (method, before) in methods.iter().zip(before) {
+        assert_eq!(bytes(&client, method).await, before, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn r_gate_02_r_ctx_06_the_fixed_surface_has_at_most_400_tokens() {
+    let tokens = tiktoken_rs::o200k_base()
+        .unwrap()
+        .encode_ordinary(&fixed_surface())
+        .len();
+    assert!(tokens <= 400, "{tokens} tokens");
+}
+
+#[tokio::test]
+async fn r_gate_02_modes_and_pins_decide_what_is_listed() {
+    let servers = vec![
+        Server::new("a", &["one", "two"]),
+        Server::new("b", &["three"]),
+    ];
+    let pinned = |mode| Profile {
+        pinned: vec!["a/t*".to_owned()],
+        mode,
+        ..Profile::default()
+    };
+    let profiles = [
+        ("pinned", pinned(Mode::Lazy)),
+        ("direct", profile(&[], Mode::Direct)),
+        ("both", profile(&["b"], Mode::Both)),
+    ];
+    let (gateway, _) = gateway(servers, &profiles).await;
+    let meta = [
+        "search_tools",
+        "list_available_tools",
+        "get_tool_description",
+        "call_tool",
+    ];
+    let expect = |tools: &[&str], with_meta: bool| -> Vec<String> {
+        let meta = meta.iter().filter(|_| with_meta);
+        meta.chain(tools).map(|name| (*name).to_owned()).collect()
+    };
+    for (profile, expected) in [
+        ("", expect(&[], true)),
+        ("pinned", expect(&["a__two"], true)),
+        ("direct", expect(&["a__one", "a__two", "b__three"], false)),
+        ("both", expect(&["b__three"], true)),
+    ] {
+        let client = Client::modern(&gateway, profile, json!({}));
+        let list = client.result("tools/list", json!({})).await;
+        assert_eq!(names(&list), expected, "{profile}");
+    }
+}
+
+#[tokio::test]
+async fn r_reg_04_a_listed_definition_is_the_servers_own_under_our_name() {
+    let servers = vec![Server::new("a", &["one"])];
+    let pass = Profile {
+        prefix: false,
+        ..profile(&["a"], Mode::Direct)
+    };
+    let profiles = [("direct", profile(&[], Mode::Direct)), ("pass", pass)];
+    let (gateway, _) = gateway(servers, &profiles).await;
+    let list = |profile| {
+        let client = Client::modern(&gateway, profile, json!({}));
+        async move { bytes(&client, "tools/list").await }
+    };
+    let own = crate::fake::tool("one").to_string();
+    assert!(list("pass").await.contains(&own), "byte for byte");
+    let renamed = own.replacen(r#""name":"one""#, r#""name":"a__one""#, 1);
+    assert!(list("direct").await.contains(&renamed));
+}
+
+#[tokio::test]
+async fn a_profile_of_one_server_without_prefix_speaks_as_that_server() {
+    let pass = Profile {
+        prefix: false,
+        ..profile(&["a"], Mode::Direct)
+    };
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[("pass", pass)]).await;
+    let client = Client::modern(&gateway, "pass", json!({}));
+    let discovered = client.result("server/discover", json!({})).await;
+    assert_eq!(discovered["instructions"], "I am a.");
+    assert_eq!(
+        discovered["capabilities"]["resources"],
+        json!({"subscribe": true})
+    );
+    assert!(discovered["capabilities"].get("logging").is_none());
+    assert_eq!(
+        client.text("one", json!({"text": "x"})).await,
+        r#"one {"text":"x"}"#
+    );
+    let unknown = client
+        .error("tools/call", json!({"name": "search_tools"}))
+        .await;
+    assert_eq!(unknown["code"], -32602);
+}
+
+#[tokio::test]
+async fn profiles_can_be_replaced_while_clients_are_there() {
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
+    let client = Client::legacy(&gateway, "", json!({})).await;
+    assert_eq!(
+        names(&client.result("tools/list", json!({})).await).len(),
+        4
+    );
+    let direct = profile(&[], Mode::Direct);
+    gateway.set_profiles([(String::new(), direct)].into());
+    assert_eq!(
+        names(&client.result("tools/list", json!({})).await),
+        ["a__one"]
+    );
+    assert!(!gateway.has_profile("x"));
+    assert!(gateway.begin("x").is_none());
+}

@@ -1,0 +1,153 @@
+//! What the guard lets through.
+
+use pegboard_model::Secret;
+use serde_json::json;
+
+use crate::face::Face;
+use crate::fake::Server;
+use crate::wire::Request;
+
+async fn face() -> Face {
+    Face::of(vec![Server::new("one", &["work"])]).await
+}
+
+#[tokio::test]
+async fn r_sec_03_every_route_checks_host_origin_and_token() {
+    let face = face().await;
+    let list = || face.modern("/mcp", "tools/list", json!({}));
+    let other = |path: &str| face.request("GET", path);
+    for (what, request, status) in [
+        ("a good one", list(), 200),
+        ("no token", list().header("Authorization", ""), 401),
+        (
+            "a wrong token",
+            list().header("Authorization", "Bearer x"),
+            401,
+        ),
+        ("another Host", list().header("Host", "evil.example"), 403),
+        ("no Host", list().header("Host", ""), 403),
+        (
+            "another Origin",
+            list().header("Origin", "http://evil.example"),
+            403,
+        ),
+        ("the Origin of nobody", list().header("Origin", "null"), 403),
+        (
+            "a local Origin",
+            list().header("Origin", "http://localhost:5173"),
+            200,
+        ),
+        ("health", other("/healthz").header("Authorization", ""), 200),
+        (
+            "health for others",
+            other("/healthz").header("Host", "evil.example"),
+            403,
+        ),
+        (
+            "health for pages",
+            other("/healthz").header("Origin", "http://evil.example"),
+            403,
+        ),
+        ("a path that is not there", other("/nothing"), 404),
+        (
+            "the same without token",
+            other("/nothing").header("Authorization", ""),
+            401,
+        ),
+        (
+            "the same for others",
+            other("/nothing").header("Host", "evil.example"),
+            403,
+        ),
+        ("another method", face.request("PUT", "/mcp"), 405),
+        (
+            "the same without token",
+            face.request("PUT", "/mcp").header("Authorization", ""),
+            401,
+        ),
+        (
+            "a profile that is not there",
+            face.post("/mcp/none", &json!({})),
+            404,
+        ),
+    ] {
+        let answer = face.send(request).await;
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        if status == 401 {
+            assert_eq!(
+                answer.header("www-authenticate"),
+                Some("Bearer realm=\"pegboard\"")
+            );
+            assert!(answer.body.contains("pegboard token"), "{}", answer.body);
+        }
+        if status >= 400 {
+            answer.json();
+        }
+    }
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_a_new_token_counts_from_the_next_request_on() {
+    let face = face().await;
+    let list = || face.modern("/mcp", "tools/list", json!({}));
+    face.access.set_token(&Secret::new("another"));
+    assert_eq!(face.send(list()).await.status, 401);
+    let good = list().header("Authorization", "Bearer another");
+    assert_eq!(face.send(good).await.status, 200);
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_browsers_are_told_what_allowed_pages_may_do() {
+    let face = face().await;
+    let preflight = |origin: &str| {
+        Request::new("OPTIONS", "/mcp")
+            .header("Host", &face.address.to_string())
+            .header("Origin", origin)
+            .header("Access-Control-Request-Method", "POST")
+            .header(
+                "Access-Control-Request-Headers",
+                "authorization, mcp-session-id",
+            )
+    };
+    let answer = face.send(preflight("http://localhost:6274")).await;
+    assert_eq!(answer.status, 204);
+    let said = |name| answer.header(name).unwrap_or_default();
+    assert_eq!(said("access-control-allow-origin"), "http://localhost:6274");
+    assert_eq!(
+        said("access-control-allow-headers"),
+        "authorization, mcp-session-id"
+    );
+    assert!(said("access-control-allow-methods").contains("DELETE"));
+    let refused = face.send(preflight("https://evil.example")).await;
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.header("access-control-allow-origin"), None);
+
+    let list = face.modern("/mcp", "tools/list", json!({}));
+    let answer = face
+        .send(list.header("Origin", "http://localhost:6274"))
+        .await;
+    let exposed = answer.header("access-control-expose-headers");
+    assert!(exposed.unwrap_or_default().contains("Mcp-Session-Id"));
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_an_unknown_profile_is_answered_by_the_names_there_are() {
+    let face = face().await;
+    let answer = face
+        .send(face.modern("/mcp/none", "tools/list", json!({})))
+        .await;
+    assert_eq!(answer.status, 404);
+    assert_eq!(answer.json()["profiles"], json!(["direct"]));
+    let slash = face
+        .send(face.modern("/mcp/", "tools/list", json!({})))
+        .await;
+    assert_eq!(slash.status, 200);
+    let listed = face
+        .send(face.modern("/mcp/direct", "tools/list", json!({})))
+        .await;
+    assert_eq!(listed.json()["result"]["tools"][0]["name"], "one__work");
+    face.end().await;
+}

@@ -1,0 +1,177 @@
+//! Clients of the revisions with sessions.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::face::{Face, tell_progress};
+use crate::fake::{Server, text};
+
+const NEWEST: &str = "2025-11-25";
+
+fn call() -> Value {
+    json!({"name": "one__work", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}})
+}
+
+/// A server that tells its progress and then waits to be let go on.
+fn waiting(go_on: &Arc<Notify>) -> Server {
+    let go_on = go_on.clone();
+    Server::new("one", &["work"]).on_call(move |_, _, options| {
+        let go_on = go_on.clone();
+        async move {
+            tell_progress(&options, 1);
+            go_on.notified().await;
+            Ok(text("done"))
+        }
+    })
+}
+
+#[tokio::test]
+async fn r_gate_01_a_session_begins_is_used_and_ends() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST] {
+        let session = face.initialize(revision).await;
+        let ping = |session: &str| face.of_session(session, revision, "ping", json!({}));
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let note = face.post("/mcp", &note).header("Mcp-Session-Id", &session);
+        let answer = face.send(note).await;
+        assert_eq!(
+            (answer.status, answer.body.as_str()),
+            (202, ""),
+            "{revision}"
+        );
+
+        let answer = face.send(ping(&session)).await;
+        assert_eq!(
+            (answer.status, answer.json()["id"].clone()),
+            (200, json!(9))
+        );
+        assert_eq!(face.send(ping("")).await.status, 400);
+        let answer = face.send(ping("nonsense")).await;
+        assert_eq!(
+            (answer.status, answer.json()["error"]["code"].clone()),
+            (404, json!(-32001))
+        );
+        for wrong in ["1900-01-01", "nonsense"] {
+            let request = ping(&session).header("MCP-Protocol-Version", wrong);
+            assert_eq!(face.send(request).await.status, 400, "{wrong}");
+        }
+
+        let delete = || {
+            face.request("DELETE", "/mcp")
+                .header("Mcp-Session-Id", &session)
+        };
+        assert_eq!(face.send(delete()).await.status, 204);
+        assert_eq!(face.send(ping(&session)).await.status, 404);
+        assert_eq!(face.send(delete()).await.status, 404);
+    }
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_an_answer_that_was_missed_can_be_fetched() {
+    let go_on = Arc::new(Notify::new());
+    let face = Face::of(vec![waiting(&go_on)]).await;
+    let session = face.initialize(NEWEST).await;
+    let request = face.of_session(&session, NEWEST, "tools/call", call());
+    let mut open = request.open(face.address).await;
+    assert!(open.until("notifications/progress").await);
+    let seen = open.answer().events();
+    assert_eq!(
+        seen[0].1,
+        Value::Null,
+        "a priming event comes first: {seen:?}"
+    );
+    let first = seen[0].0.clone();
+    drop(open);
+    go_on.notify_one();
+
+    let get = |last: &str| {
+        face.request("GET", "/mcp")
+            .header("Accept", "text/event-stream")
+            .header("Mcp-Session-Id", &session)
+            .header("Last-Event-ID", last)
+    };
+    let events = face.send(get(&first)).await.events();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0].1["method"], "notifications/progress");
+    assert_eq!(events[1].1["result"]["content"][0]["text"], "done");
+    assert_eq!(events[1].1["id"], 9);
+    // Once more, and only what came after it.
+    let events = face.send(get(&events[0].0)).await.events();
+    assert_eq!(events.len(), 1, "{events:?}");
+    for wrong in ["nonsense", "c0.0-1"] {
+        assert_eq!(face.send(get(wrong)).await.status, 400, "{wrong}");
+    }
+    face.end().await;
+}
+
+#[tokio::test]
+async fn clients_of_older_revisions_get_no_event_without_data() {
+    let go_on = Arc::new(Notify::new());
+    let face = Face::of(vec![waiting(&go_on)]).await;
+    let session = face.initialize("2025-06-18").await;
+    go_on.notify_one();
+    let request = face.of_session(&session, "2025-06-18", "tools/call", call());
+    let events = face.send(request).await.events();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0].1["method"], "notifications/progress");
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_a_second_stream_of_a_session_takes_the_place_of_the_first() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let session = face.initialize(NEWEST).await;
+    let get = || {
+        face.request("GET", "/mcp")
+            .header("Accept", "text/event-stream")
+            .header("Mcp-Session-Id", &session)
+    };
+    let mut first = get().open(face.address).await;
+    assert!(first.until("id: g").await);
+    let mut second = get().open(face.address).await;
+    assert!(second.until("id: g").await);
+    first.rest().await;
+    face.gateway
+        .set_profiles([("new".to_owned(), Default::default())].into());
+    let delete = face
+        .request("DELETE", "/mcp")
+        .header("Mcp-Session-Id", &session);
+    assert_eq!(face.send(delete).await.status, 204);
+    second.rest().await;
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_batches_are_for_the_one_revision_that_has_them() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let batch = json!([ping(1), note, ping(2)]);
+    let session = face.initialize("2025-03-26").await;
+    let request = face.post("/mcp", &batch).header("Mcp-Session-Id", &session);
+    let answers = face.send(request).await.json();
+    let mut ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["id"].as_i64())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [Some(1), Some(2)]);
+    let notes = face
+        .post("/mcp", &json!([note]))
+        .header("Mcp-Session-Id", &session);
+    assert_eq!(face.send(notes).await.status, 202);
+
+    let session = face.initialize(NEWEST).await;
+    let request = face.post("/mcp", &batch).header("Mcp-Session-Id", &session);
+    let answer = face.send(request).await;
+    assert_eq!(
+        (answer.status, answer.json()["error"]["code"].clone()),
+        (400, json!(-32600))
+    );
+    face.end().await;
+}

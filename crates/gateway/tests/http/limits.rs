@@ -1,0 +1,103 @@
+//! What one client can take from the others.
+
+use std::time::Duration;
+
+use pegboard_model::Limits;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::face::Face;
+use crate::fake::Server;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn face(limits: Limits) -> Face {
+    Face::within(vec![Server::new("one", &["work"])], limits).await
+}
+
+#[tokio::test]
+async fn r_sec_03_a_message_that_is_too_large_is_refused_in_the_protocols_words() {
+    let face = face(Limits {
+        request_bytes: 1000,
+        ..Limits::default()
+    })
+    .await;
+    let text = "x".repeat(2000);
+    let params = json!({"name": "one__work", "arguments": {"text": text}});
+    let answer = face.send(face.modern("/mcp", "tools/call", params)).await;
+    assert_eq!(answer.status, 413);
+    assert!(
+        answer.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("1000")
+    );
+    assert_eq!(
+        face.send(face.modern("/mcp", "tools/list", json!({})))
+            .await
+            .status,
+        200
+    );
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up() {
+    let face = face(Limits {
+        http_head_time: Duration::from_millis(50),
+        http_head_bytes: 8 * 1024,
+        ..Limits::default()
+    })
+    .await;
+    let mut slow = TcpStream::connect(face.address).await.unwrap();
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: loc")
+        .await
+        .unwrap();
+    let mut rest = Vec::new();
+    let read = timeout(PATIENCE, slow.read_to_end(&mut rest)).await;
+    assert!(read.is_ok(), "the connection is closed");
+
+    let mut large = TcpStream::connect(face.address).await.unwrap();
+    let line = format!("X-Large: {}\r\n", "x".repeat(1000));
+    let head = format!("POST /mcp HTTP/1.1\r\n{}", line.repeat(50));
+    let _ = large.write_all(head.as_bytes()).await;
+    let mut rest = Vec::new();
+    let _ = timeout(PATIENCE, large.read_to_end(&mut rest))
+        .await
+        .expect("closed");
+    let text = String::from_utf8_lossy(&rest);
+    assert!(
+        text.is_empty() || text.starts_with("HTTP/1.1 431"),
+        "{text}"
+    );
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
+    let face = face(Limits {
+        http_connections: 1,
+        ..Limits::default()
+    })
+    .await;
+    let mut first = TcpStream::connect(face.address).await.unwrap();
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", face.address);
+    first.write_all(head.as_bytes()).await.unwrap();
+    let mut piece = [0; 12];
+    first.read_exact(&mut piece).await.unwrap();
+    assert_eq!(&piece, b"HTTP/1.1 200");
+
+    let mut second = TcpStream::connect(face.address).await.unwrap();
+    let mut text = String::new();
+    let read = timeout(PATIENCE, second.read_to_string(&mut text)).await;
+    read.expect("an answer").unwrap();
+    assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+    let length = text.split_once("\r\n\r\n").unwrap().1.len();
+    assert!(
+        text.contains(&format!("Content-Length: {length}\r\n")),
+        "{text}"
+    );
+    face.end().await;
+}

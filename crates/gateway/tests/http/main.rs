@@ -1,0 +1,22 @@
+//! The HTTP face over a real socket: both eras, the guard, streams that break off, limits, the end.
+
+// Helpers of tests may fail like the tests themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+#![allow(
+    dead_code,
+    reason = "the fake servers are shared with the tests of the core"
+)]
+
+mod face;
+#[path = "../core/fake.rs"]
+mod fake;
+mod guard;
+mod legacy;
+mod limits;
+mod modern;
+mod wire;

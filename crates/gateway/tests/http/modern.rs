@@ -1,0 +1,227 @@
+//! Clients of the revision without sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_testkit::wait_until;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::face::{Face, tell_progress};
+use crate::fake::{Server, text};
+
+fn call(tool: &str) -> Value {
+    json!({"name": tool, "arguments": {"text": "x"}})
+}
+
+#[tokio::test]
+async fn r_gate_01_a_call_is_answered_by_plain_json_when_nothing_comes_before_it() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let answer = face
+        .send(face.modern("/mcp", "tools/call", call("one__work")))
+        .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("mcp-session-id"), None);
+    let said = answer.json();
+    assert_eq!(said["id"], 7);
+    assert_eq!(said["result"]["content"][0]["text"], r#"work {"text":"x"}"#);
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_what_comes_before_the_answer_makes_it_a_stream_that_ends_with_it() {
+    let server = Server::new("one", &["work"]).on_call(|_, _, options| async move {
+        for step in 1..=3 {
+            tell_progress(&options, step);
+        }
+        Ok(text("done"))
+    });
+    let face = Face::of(vec![server]).await;
+    let mut params = call("one__work");
+    params["_meta"] = json!({"progressToken": "p"});
+    let answer = face.send(face.modern("/mcp", "tools/call", params)).await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.header("x-accel-buffering"), Some("no"));
+    let events = answer.events();
+    let methods: Vec<_> = events
+        .iter()
+        .map(|(_, said)| said["method"].clone())
+        .collect();
+    let progress = json!("notifications/progress");
+    assert_eq!(
+        methods,
+        [progress.clone(), progress.clone(), progress, Value::Null]
+    );
+    let (_, last) = &events[3];
+    assert_eq!(last["result"]["content"][0]["text"], "done");
+    assert!(
+        events.iter().all(|(id, _)| id.is_empty()),
+        "modern streams cannot be resumed"
+    );
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let list = || face.modern("/mcp", "tools/list", json!({}));
+    let without_meta = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}});
+    let reply = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
+    let modern = |body: &Value| {
+        face.post("/mcp", body)
+            .header("MCP-Protocol-Version", "2026-07-28")
+    };
+    let future = list().header("MCP-Protocol-Version", "2099-01-01");
+    for (what, request, status, code) in [
+        (
+            "no method header",
+            list().header("Mcp-Method", ""),
+            400,
+            -32020,
+        ),
+        (
+            "another method",
+            list().header("Mcp-Method", "ping"),
+            400,
+            -32020,
+        ),
+        ("another version", future, 400, -32020),
+        (
+            "no `_meta`",
+            modern(&without_meta).header("Mcp-Method", "tools/list"),
+            400,
+            -32602,
+        ),
+        (
+            "a method that is not there",
+            face.modern("/mcp", "no/such", json!({})),
+            404,
+            -32601,
+        ),
+        (
+            "not JSON",
+            face.post("/mcp", &json!({})).body("{"),
+            400,
+            -32700,
+        ),
+        (
+            "a batch",
+            face.post("/mcp", &json!([without_meta.clone()])),
+            400,
+            -32600,
+        ),
+        ("an answer of a client", modern(&reply), 400, -32600),
+        (
+            "another type",
+            list().header("Content-Type", "text/plain"),
+            415,
+            -32600,
+        ),
+        (
+            "no streams",
+            list().header("Accept", "application/json"),
+            406,
+            -32600,
+        ),
+        ("a GET", face.request("GET", "/mcp"), 405, -32600),
+        ("a DELETE", face.request("DELETE", "/mcp"), 405, -32600),
+    ] {
+        let answer = face.send(request).await;
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        assert_eq!(answer.json()["error"]["code"], code, "{what}: {answer:?}");
+    }
+    let answer = face.send(modern(&note)).await;
+    assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_an_unsupported_revision_is_answered_by_the_supported_ones() {
+    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let params = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params});
+    let request = face.post("/mcp", &body);
+    let request = request
+        .header("MCP-Protocol-Version", "2099-01-01")
+        .header("Mcp-Method", "tools/list");
+    let answer = face.send(request).await;
+    assert_eq!(answer.status, 400, "{answer:?}");
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], -32022);
+    assert_eq!(error["data"]["supported"][0], "2026-07-28");
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_a_client_that_goes_away_cancels_its_request() {
+    struct Noted(Arc<Notify>);
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let (begun, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell_begun, tell_ended) = (begun.clone(), ended.clone());
+    let server = Server::new("one", &["work"]).on_call(move |_, _, options| {
+        let (begun, noted) = (tell_begun.clone(), Noted(tell_ended.clone()));
+        async move {
+            let _noted = noted;
+            tell_progress(&options, 1);
+            begun.notify_one();
+            std::future::pending().await
+        }
+    });
+    let face = Face::of(vec![server]).await;
+    let mut params = call("one__work");
+    params["_meta"] = json!({"progressToken": 1});
+    let mut open = face
+        .modern("/mcp", "tools/call", params)
+        .open(face.address)
+        .await;
+    assert!(open.until("notifications/progress").await);
+    begun.notified().await;
+    drop(open);
+    tokio::time::timeout(Duration::from_secs(30), ended.notified())
+        .await
+        .expect("the call ends with its connection");
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_the_end_of_the_program_ends_standing_streams_and_lets_calls_finish() {
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell_begun, wait) = (begun.clone(), go_on.clone());
+    let server = Server::new("one", &["work"]).on_call(move |_, _, _| {
+        let (begun, go_on) = (tell_begun.clone(), wait.clone());
+        async move {
+            begun.notify_one();
+            go_on.notified().await;
+            Ok(text("last"))
+        }
+    });
+    let face = Face::of(vec![server]).await;
+    let address = face.address;
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let listen = face.modern("/mcp", "subscriptions/listen", listen);
+    let mut standing = listen.open(address).await;
+    assert!(standing.until("acknowledged").await);
+    let request = face.modern("/mcp", "tools/call", call("one__work"));
+    let answer = tokio::spawn(request.send(address));
+    begun.notified().await;
+
+    let ending = tokio::spawn(face.end());
+    standing.rest().await;
+    go_on.notify_one();
+    let answer = answer.await.unwrap();
+    assert_eq!(answer.json()["result"]["content"][0]["text"], "last");
+    ending.await.unwrap();
+    wait_until("nobody listens there", Duration::from_secs(30), || {
+        std::net::TcpStream::connect(address).is_err()
+    })
+    .await;
+}

@@ -1,0 +1,250 @@
+//! The stdio face: a client at the other end of two pipes.
+
+// Helpers of tests may fail like the tests themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+#![allow(
+    dead_code,
+    reason = "the fake servers are shared with the tests of the core"
+)]
+
+#[path = "../core/fake.rs"]
+mod fake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake::{Server, hub, text};
+use pegboard_gateway::{Gateway, GatewaySettings, stdio};
+use pegboard_model::{Limits, Reason, ToolResult};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn gateway(servers: Vec<Server>) -> Gateway {
+    let (hub, _) = hub(servers).await;
+    hub.ensure_known().await;
+    Gateway::new(
+        hub,
+        GatewaySettings {
+            profiles: [("work".to_owned(), Default::default())].into(),
+            result_tokens: 25_000,
+            key: [7; 32],
+            version: "1.2.3".to_owned(),
+            limits: Limits::default(),
+        },
+    )
+}
+
+struct Client {
+    input: Option<DuplexStream>,
+    output: Lines<BufReader<DuplexStream>>,
+    running: JoinHandle<ToolResult<()>>,
+}
+
+impl Client {
+    async fn of(servers: Vec<Server>) -> Self {
+        Self::within(servers, Limits::default()).await
+    }
+
+    async fn within(servers: Vec<Server>, limits: Limits) -> Self {
+        let gateway = gateway(servers).await;
+        let (input, stdin) = tokio::io::duplex(64 * 1024);
+        let (stdout, output) = tokio::io::duplex(64 * 1024);
+        let running =
+            tokio::spawn(
+                async move { stdio::run_within(gateway, "", stdin, stdout, &limits).await },
+            );
+        Self {
+            input: Some(input),
+            output: BufReader::new(output).lines(),
+            running,
+        }
+    }
+
+    async fn line(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).await.unwrap();
+        input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn ask(&mut self, id: u32, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.line(&message.to_string()).await;
+    }
+
+    async fn initialize(&mut self, revision: &str) {
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        self.ask(0, "initialize", params).await;
+        assert_eq!(self.next().await["result"]["protocolVersion"], revision);
+    }
+
+    /// The next message; every line must be one.
+    async fn next(&mut self) -> Value {
+        let line = timeout(PATIENCE, self.output.next_line()).await;
+        let line = line.expect("a line in time").unwrap().expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
+    }
+
+    /// Says no more, and gives what still comes.
+    async fn end(mut self) -> Vec<Value> {
+        drop(self.input.take());
+        let mut rest = Vec::new();
+        while let Some(line) = timeout(PATIENCE, self.output.next_line())
+            .await
+            .unwrap()
+            .unwrap()
+        {
+            rest.push(serde_json::from_str(&line).unwrap());
+        }
+        self.running.await.unwrap().unwrap();
+        rest
+    }
+}
+
+fn call(text: &str) -> Value {
+    json!({"name": "one__work", "arguments": {"text": text}})
+}
+
+#[tokio::test]
+async fn r_gate_01_stdio_serves_clients_of_both_eras() {
+    let mut client = Client::of(vec![Server::new("one", &["work"])]).await;
+    client.initialize("2025-11-25").await;
+    client
+        .line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    client.ask(1, "tools/call", call("a")).await;
+    assert_eq!(
+        client.next().await["result"]["content"][0]["text"],
+        r#"work {"text":"a"}"#
+    );
+    assert_eq!(client.end().await, [] as [Value; 0]);
+
+    let mut client = Client::of(vec![Server::new("one", &["work"])]).await;
+    let mut params = call("b");
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    client.ask(2, "tools/call", params).await;
+    let answer = client.next().await;
+    assert_eq!(answer["id"], 2);
+    assert_eq!(
+        answer["result"]["content"][0]["text"],
+        r#"work {"text":"b"}"#
+    );
+    client.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_what_is_no_message_is_answered_and_costs_nothing_else() {
+    let limits = Limits {
+        request_bytes: 400,
+        ..Limits::default()
+    };
+    let mut client = Client::within(vec![Server::new("one", &["work"])], limits).await;
+    client.initialize("2025-11-25").await;
+    for (line, code) in [
+        ("nonsense".to_owned(), -32700),
+        ("{}".to_owned(), -32600),
+        ("x".repeat(1000), -32600),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#.to_owned(),
+            -32600,
+        ),
+    ] {
+        client.line(&line).await;
+        assert_eq!(client.next().await["error"]["code"], code, "{line}");
+    }
+    client.line("").await;
+    client.ask(5, "ping", json!({})).await;
+    assert_eq!(client.next().await["id"], 5);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_a_batch_is_answered_by_a_batch_where_the_revision_has_them() {
+    let mut client = Client::of(vec![Server::new("one", &["work"])]).await;
+    client.initialize("2025-03-26").await;
+    client.line(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#).await;
+    let answers = client.next().await;
+    let ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["id"].clone())
+        .collect();
+    assert_eq!(ids, [json!(1), json!(2)]);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn r_gate_01_requests_are_answered_as_they_are_ready_and_can_be_taken_back() {
+    let go_on = Arc::new(Notify::new());
+    let wait = go_on.clone();
+    let server = Server::new("one", &["work"]).on_call(move |_, arguments, _| {
+        let go_on = wait.clone();
+        async move {
+            if arguments["text"] == "slow" {
+                go_on.notified().await;
+            }
+            Ok(text("done"))
+        }
+    });
+    let mut client = Client::of(vec![server]).await;
+    client.initialize("2025-11-25").await;
+    client.ask(1, "tools/call", call("slow")).await;
+    client.ask(2, "tools/call", call("slow")).await;
+    client.ask(3, "tools/call", call("quick")).await;
+    assert_eq!(client.next().await["id"], 3);
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    client.line(&cancel.to_string()).await;
+    client.ask(4, "ping", json!({})).await;
+    assert_eq!(client.next().await["id"], 4);
+    go_on.notify_waiters();
+    // What was under way is still answered after the client's last word; what was taken back is not.
+    let rest = client.end().await;
+    let ids: Vec<_> = rest.iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [json!(2)]);
+}
+
+#[tokio::test]
+async fn r_gate_01_more_requests_than_may_run_wait_their_turn() {
+    let limits = Limits {
+        requests_per_client: 2,
+        ..Limits::default()
+    };
+    let server = Server::new("one", &["work"]);
+    let mut client = Client::within(vec![server], limits).await;
+    client.initialize("2025-11-25").await;
+    for id in 1..=6 {
+        client.ask(id, "tools/call", call("x")).await;
+    }
+    let mut ids = Vec::new();
+    for _ in 1..=6 {
+        let answer = client.next().await;
+        assert!(answer.get("result").is_some(), "{answer}");
+        ids.push(answer["id"].as_u64());
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=6).map(Some).collect::<Vec<_>>());
+    client.end().await;
+}
+
+#[tokio::test]
+async fn an_unknown_profile_is_told_by_the_names_there_are() {
+    let gateway = gateway(vec![]).await;
+    let error = stdio::run(gateway, "none", tokio::io::empty(), tokio::io::sink()).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.reason, Reason::ProfileUnknown);
+    assert!(error.message.contains("work"), "{error}");
+}

@@ -1,0 +1,65 @@
+//! Arguments in the forms that models really send.
+
+use pegboard_model::{Reason, ToolError};
+use serde_json::value::RawValue;
+
+use crate::arguments::ARGUMENTS_BYTES_MAX;
+
+/// The arguments as an object: an object stays byte for byte, nothing at all (`null` or an empty text) is
+/// `{}`, and a string that holds an object is that object. Anything else is a mistake that can be read.
+pub fn tolerant_arguments(raw: &RawValue) -> Result<Box<RawValue>, ToolError> {
+    let text = raw.get();
+    if text.len() > ARGUMENTS_BYTES_MAX {
+        let message =
+            format!("the arguments hold more than the allowed {ARGUMENTS_BYTES_MAX} bytes");
+        return Err(invalid(message));
+    }
+    match text.as_bytes().first() {
+        Some(b'{') => Ok(raw.to_owned()),
+        Some(b'n') => empty(),
+        Some(b'"') => from_text(text),
+        other => {
+            let kind = match other {
+                Some(b'[') => "an array",
+                Some(b't' | b'f') => "a boolean",
+                _ => "a number",
+            };
+            Err(invalid(format!(
+                "the arguments must be a JSON object such as `{{\"name\": \"value\"}}`, not {kind}"
+            )))
+        }
+    }
+}
+
+fn from_text(quoted: &str) -> Result<Box<RawValue>, ToolError> {
+    let held: String = serde_json::from_str(quoted).map_err(|error| {
+        invalid(format!(
+            "the arguments are a string that cannot be read: {error}"
+        ))
+    })?;
+    if held.trim().is_empty() {
+        return empty();
+    }
+    match RawValue::from_string(held) {
+        Ok(inner) if inner.get().starts_with('{') => Ok(inner),
+        Ok(inner) if inner.get() == "null" => empty(),
+        Ok(_) => Err(invalid(
+            "the arguments are a string that holds JSON, but no object; give the object itself"
+                .to_owned(),
+        )),
+        Err(error) => Err(invalid(format!(
+            "the arguments are a string that is not JSON ({error}); give a JSON object, not a string"
+        ))),
+    }
+}
+
+fn empty() -> Result<Box<RawValue>, ToolError> {
+    RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))
+}
+
+fn invalid(message: String) -> ToolError {
+    let remedy = "Give `arguments` as a JSON object whose members are the tool's arguments.";
+    ToolError::new(Reason::ArgsInvalid, message)
+        .at_field("")
+        .with_remedy(remedy)
+}

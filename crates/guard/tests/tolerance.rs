@@ -1,0 +1,62 @@
+//! Arguments in the forms that models really send.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a broken fixture must fail its test"
+)]
+
+use pegboard_guard::{ARGUMENTS_BYTES_MAX, tolerant_arguments};
+use pegboard_model::Reason;
+use serde_json::value::RawValue;
+
+#[track_caller]
+fn check(sent: &str, expected: Result<&str, &str>) {
+    let raw = RawValue::from_string(sent.to_owned()).unwrap();
+    let got = tolerant_arguments(&raw);
+    match (&got, expected) {
+        (Ok(got), Ok(expected)) => assert_eq!(got.get(), expected, "{sent}"),
+        (Err(error), Err(part)) => {
+            assert_eq!(error.reason, Reason::ArgsInvalid);
+            assert!(error.message.contains(part), "{sent}: {}", error.message);
+        }
+        _ => panic!("{sent}: {got:?}"),
+    }
+}
+
+#[test]
+fn r_reg_06_arguments_in_every_usual_form_become_an_object() {
+    check("{}", Ok("{}"));
+    check(
+        r#"{"a" :  1.0, "b":"\u00e9"}"#,
+        Ok(r#"{"a" :  1.0, "b":"\u00e9"}"#),
+    );
+    check("null", Ok("{}"));
+    check(r#""""#, Ok("{}"));
+    check(r#"" ""#, Ok("{}"));
+    check(r#""null""#, Ok("{}"));
+    check(r#""{\"a\": 1.0}""#, Ok(r#"{"a": 1.0}"#));
+    check(r#""  {\"a\":\"\\u00e9\"}\n""#, Ok(r#"{"a":"\u00e9"}"#));
+}
+
+#[test]
+fn r_reg_05_what_is_no_object_is_told_in_clear_words() {
+    check("[1]", Err("not an array"));
+    check("7", Err("not a number"));
+    check("-1", Err("not a number"));
+    check("true", Err("not a boolean"));
+    check(r#""[1]""#, Err("holds JSON, but no object"));
+    check(r#""\"{}\"""#, Err("holds JSON, but no object"));
+    check(r#""a=1""#, Err("not JSON"));
+    check(r#""{\"a\": 1""#, Err("not JSON"));
+}
+
+#[test]
+fn r_sec_01_deep_and_large_arguments_are_met_calmly() {
+    let deep = format!(r#""{}""#, "[".repeat(200_000));
+    check(&deep, Err("not JSON"));
+    let nested = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    check(&nested, Ok(&nested));
+    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(ARGUMENTS_BYTES_MAX));
+    check(&large, Err("more than the allowed"));
+}

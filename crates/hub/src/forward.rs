@@ -1,0 +1,133 @@
+//! Passing other requests on to the one server they are about: prompts, resources, completion.
+
+use std::sync::Arc;
+
+use pegboard_catalog::ServerEntry;
+use pegboard_model::{EventKind, Reason, ServerName, ToolResult};
+use pegboard_upstream::{CallOutcome, Caller, Forward, Input};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::call::{SessionId, options};
+use crate::events::{elapsed_ms, new_trace, outcome_of};
+use crate::hub::{Hub, Inner};
+use crate::refresh::may_start;
+use crate::seat::Seat;
+
+/// Requests that change nothing, so that they may be sent again to a server that died over them.
+const REPEATABLE: &[&str] = &["completion/complete", "prompts/get", "resources/read"];
+
+/// A wish to pass a request on.
+#[derive(Clone)]
+pub struct ForwardRequest {
+    /// Who asks.
+    pub session: SessionId,
+    /// The server it is for.
+    pub server: ServerName,
+    /// The protocol's method.
+    pub method: String,
+    /// The members of its `params`, without braces and without `_meta`.
+    pub members: String,
+    /// What it is about (a prompt's name, a resource's uri), for transports that repeat it outside the body.
+    pub name: Option<String>,
+    /// The client behind the request, as far as the server may reach it.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// Members for the request's `_meta`, for example `traceparent`.
+    pub meta: Option<Map<String, Value>>,
+    /// Answers to what the server asked for in an earlier round.
+    pub input: Option<Input>,
+}
+
+impl ForwardRequest {
+    /// A plain request.
+    pub fn new(
+        session: SessionId,
+        server: ServerName,
+        method: impl Into<String>,
+        members: impl Into<String>,
+    ) -> Self {
+        Self {
+            session,
+            server,
+            method: method.into(),
+            members: members.into(),
+            name: None,
+            caller: None,
+            meta: None,
+            input: None,
+        }
+    }
+}
+
+impl Hub {
+    /// Passes a request on to its server, which is started when it must be, under the same rules as a call.
+    /// The result is the server's, untouched.
+    pub async fn forward(&self, request: ForwardRequest) -> ToolResult<CallOutcome> {
+        let trace = new_trace();
+        let started = Instant::now();
+        let result = match self.inner.usable(&request.server) {
+            Ok(entry) => {
+                let result = self.inner.pass_on(&entry, &request).await;
+                self.inner.renew_if_stale(&entry, &trace);
+                result
+            }
+            Err(error) => Err(error),
+        };
+        self.inner
+            .events
+            .tell_with(&trace, || EventKind::RequestFinished {
+                server: request.server.clone(),
+                method: request.method.clone(),
+                outcome: outcome_of(&result).to_owned(),
+                duration_ms: elapsed_ms(started),
+            });
+        result
+    }
+}
+
+impl Inner {
+    /// The entry of a server that may be started.
+    pub(crate) fn usable(&self, server: &ServerName) -> ToolResult<Arc<ServerEntry>> {
+        let entry = self.configured(server)?;
+        may_start(&entry.spec)?;
+        Ok(entry)
+    }
+
+    async fn pass_on(
+        self: &Arc<Self>,
+        entry: &Arc<ServerEntry>,
+        request: &ForwardRequest,
+    ) -> ToolResult<CallOutcome> {
+        let seat = self.seat(&entry.spec.name);
+        let _place = seat.enter(entry.spec.timeouts.call).await?;
+        let result = self.pass_on_once(&seat, entry, request).await;
+        match &result {
+            Err(error)
+                if error.reason == Reason::ServerExited
+                    && REPEATABLE.contains(&request.method.as_str()) =>
+            {
+                self.pass_on_once(&seat, entry, request).await
+            }
+            _ => result,
+        }
+    }
+
+    async fn pass_on_once(
+        self: &Arc<Self>,
+        seat: &Arc<Seat>,
+        entry: &Arc<ServerEntry>,
+        request: &ForwardRequest,
+    ) -> ToolResult<CallOutcome> {
+        let hold = self.hold_for_call(seat, entry).await?;
+        let (meta, caller) = (request.meta.clone(), request.caller.clone());
+        let options = options(entry, meta, caller, request.input.clone());
+        let forward = Forward {
+            method: &request.method,
+            members: &request.members,
+            name: request.name.as_deref(),
+        };
+        let result = hold.upstream().request(forward, options).await;
+        self.note(seat, &hold, &result);
+        result
+    }
+}

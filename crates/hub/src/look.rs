@@ -1,0 +1,67 @@
+//! Looking for a tool that is not known yet: its server may only never have been asked.
+
+use std::sync::Arc;
+
+use pegboard_catalog::Catalog;
+use pegboard_model::{EventKind, Reason, ToolError, ToolRef, ToolResult, TraceId};
+use tokio::time::timeout;
+
+use crate::discover::{Insistence, from_note};
+use crate::hub::{Hub, Inner};
+use crate::refresh::shutting_down;
+
+impl Inner {
+    /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
+    /// with, or, for a bare name, of every server.
+    pub(crate) async fn look_for(
+        self: &Arc<Self>,
+        tool: &str,
+        catalog: &Catalog,
+        trace: &TraceId,
+    ) -> ToolResult<()> {
+        let server = match ToolRef::parse(tool.trim()) {
+            Some(ToolRef::Qualified { server, .. }) => catalog.server(&server),
+            _ => None,
+        };
+        let Some(entry) = server else {
+            let inner = self.clone();
+            let pending = Hub { inner }.ensure_known().await.discovering;
+            if pending.is_empty() || self.catalog.load().find(tool).is_ok() {
+                return Ok(());
+            }
+            let names: Vec<_> = pending.iter().map(|name| name.as_str()).collect();
+            return Err(not_yet(format!(
+                "no such tool is known yet; still being discovered: `{}`",
+                names.join("`, `")
+            )));
+        };
+        let spec = &entry.spec;
+        if entry.record.is_known() {
+            return Ok(());
+        }
+        if let Some(note) = &entry.record.last_error
+            && self.is_resting(entry)
+        {
+            return Err(from_note(note, spec));
+        }
+        let seat = self.seat(&spec.name);
+        // The call would only start the server again.
+        let _kept = seat.want();
+        let started = EventKind::DiscoveryStarted { servers: 1 };
+        self.events.tell(trace, started);
+        let flight = self.fly(spec.clone(), trace, Insistence::Patient);
+        match timeout(spec.timeouts.call, flight).await {
+            Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),
+            Ok(None) => Err(shutting_down()),
+            Err(_) => {
+                let message = format!("server `{}` is still being discovered", spec.name);
+                Err(not_yet(message).at_server(&spec.name))
+            }
+        }
+    }
+}
+
+/// Not known yet, and worth another try.
+fn not_yet(message: impl Into<String>) -> ToolError {
+    ToolError::new(Reason::DiscoveryTimeout, message)
+}

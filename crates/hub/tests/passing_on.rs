@@ -1,0 +1,310 @@
+//! Requests that are passed on, resources that are watched, and how a call is made.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Behaviour, Bench, event_names, spec, wait_for};
+use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, SessionId};
+use pegboard_model::{Approval, EventKind, Reason, ServerName, ToolError, ToolResult};
+use pegboard_testkit::{http_spec, tool_json, wait_until};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn session(name: &str) -> SessionId {
+    SessionId(name.to_owned())
+}
+
+fn server(name: &str) -> ServerName {
+    ServerName::parse(name).unwrap()
+}
+
+async fn forward(bench: &Bench, name: &str, method: &str) -> Result<String, ToolError> {
+    let members = r#""name":"plan""#;
+    let mut request = ForwardRequest::new(session("s"), server(name), method, members);
+    request.name = Some("plan".into());
+    let outcome = bench.hub.forward(request).await?;
+    Ok(outcome.result.get().to_owned())
+}
+
+async fn call(bench: &Bench, tool: &str, arguments: &str) -> ToolResult<()> {
+    let arguments = RawValue::from_string(arguments.into()).unwrap();
+    let request = CallRequest::new(session("s"), tool, arguments);
+    bench.hub.call(request).await.map(drop)
+}
+
+#[tokio::test]
+async fn r_gate_03_a_request_reaches_exactly_its_server_and_the_result_is_untouched() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.servers.tools("b", &["two"]);
+    bench.hub.ensure_known().await;
+    bench.servers.starts.lock().unwrap().clear();
+    let mut events = bench.hub.subscribe();
+    let result = forward(&bench, "b", "prompts/get").await.unwrap();
+    assert_eq!(result, r#"{"of":"b",  "kept":[1.0]}"#);
+    forward(&bench, "b", "prompts/get").await.unwrap();
+    assert_eq!(*bench.servers.starts.lock().unwrap(), ["b"]);
+    let request = ["b", "prompts/get", r#""name":"plan""#, "plan"].map(str::to_owned);
+    assert_eq!(bench.servers.requests.lock().unwrap()[0], request);
+    let names = event_names(&mut events);
+    assert!(names.contains("server.request.finished"), "{names:?}");
+    let options = bench.servers.options.lock().unwrap();
+    assert_eq!(options[0].longest, options[0].timeout * 10);
+}
+
+#[tokio::test]
+async fn r_gate_03_a_request_to_a_server_that_may_not_run_starts_nothing() {
+    let mut disabled = spec("disabled");
+    disabled.enabled = false;
+    let mut pending = spec("pending");
+    pending.approval = Approval::Pending;
+    let bench = Bench::with(vec![disabled, pending], HubSettings::default()).await;
+    for (name, reason) in [
+        ("disabled", Reason::ServerDisabled),
+        ("pending", Reason::ServerPending),
+        ("nobody", Reason::ServerUnknown),
+    ] {
+        let error = forward(&bench, name, "resources/read").await.unwrap_err();
+        assert_eq!(error.reason, reason, "{name}");
+        let watched = bench
+            .hub
+            .watch_resource(&session("s"), &server(name), "test://1", true)
+            .await;
+        assert_eq!(watched.unwrap_err().reason, reason, "{name}");
+    }
+    assert!(bench.servers.starts.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.set(
+        "a",
+        Behaviour {
+            crash_on_call: true,
+            ..Behaviour::default()
+        },
+    );
+    for (method, sent) in [("resources/read", 2), ("tasks/cancel", 1)] {
+        bench.servers.requests.lock().unwrap().clear();
+        let error = forward(&bench, "a", method).await.unwrap_err();
+        assert!(matches!(
+            error.reason,
+            Reason::ServerExited | Reason::ServerBackoff
+        ));
+        let requests = bench.servers.requests.lock().unwrap().len();
+        assert_eq!(requests, sent, "{method}");
+        bench
+            .hub
+            .refresh(pegboard_hub::Which::All, true)
+            .await
+            .unwrap();
+    }
+}
+
+/// What the servers were asked to watch, in order.
+fn watched(bench: &Bench) -> Vec<(String, bool)> {
+    let watches = bench.servers.watches.lock().unwrap();
+    let watched = watches.iter().map(|(_, uri, watch)| (uri.clone(), *watch));
+    watched.collect()
+}
+
+async fn watch(bench: &Bench, who: &str, uri: &str, watch: bool) -> ToolResult<()> {
+    let hub = &bench.hub;
+    hub.watch_resource(&session(who), &server("a"), uri, watch)
+        .await
+}
+
+#[tokio::test]
+async fn r_gate_03_many_who_watch_are_one_for_the_server() {
+    let bench = Bench::new(&["a"]).await;
+    for who in ["one", "two", "one"] {
+        watch(&bench, who, "test://1", true).await.unwrap();
+    }
+    watch(&bench, "one", "test://2", true).await.unwrap();
+    watch(&bench, "two", "test://3", false).await.unwrap();
+    let asked = [("test://1".into(), true), ("test://2".into(), true)];
+    assert_eq!(watched(&bench), asked);
+    watch(&bench, "one", "test://1", false).await.unwrap();
+    assert_eq!(watched(&bench).len(), 2, "`two` still watches");
+    watch(&bench, "two", "test://1", false).await.unwrap();
+    assert_eq!(watched(&bench)[2], ("test://1".into(), false));
+
+    let mut announcements = bench.hub.announcements();
+    let updated = Announcement::ResourceUpdated {
+        uri: "test://2".into(),
+    };
+    bench.servers.tell("a", updated.clone());
+    let told = tokio::time::timeout(LONG, announcements.recv()).await;
+    assert_eq!(told.unwrap().unwrap(), (server("a"), updated));
+
+    bench.hub.session_ended(&session("one"));
+    wait_until("the last watch ends with its session", LONG, || {
+        watched(&bench).last() == Some(&("test://2".into(), false))
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_gate_03_a_watched_server_is_not_idle_and_is_asked_again_after_a_restart() {
+    let mut brief = spec("a");
+    brief.timeouts.idle = Duration::from_secs(60);
+    let bench = Bench::with(vec![brief], HubSettings::default()).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench.servers.starts.lock().unwrap().clear();
+    watch(&bench, "s", "test://1", true).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(bench.servers.is_running("a"));
+    assert_eq!(bench.servers.started("a"), 1);
+
+    let mut events = bench.hub.subscribe();
+    bench.servers.crash("a");
+    let is_gone =
+        |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "crashed");
+    wait_for(&mut events, is_gone).await;
+    call(&bench, "a__one", "{}").await.unwrap();
+    wait_until("it is asked again", LONG, || watched(&bench).len() == 2).await;
+    assert_eq!(watched(&bench)[1], ("test://1".into(), true));
+
+    watch(&bench, "s", "test://1", false).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(!bench.servers.is_running("a"), "nobody watches");
+}
+
+#[tokio::test]
+async fn r_gate_03_a_watch_that_the_server_refuses_is_not_kept() {
+    let bench = Bench::new(&["a"]).await;
+    let behaviour = Behaviour {
+        fail_watch: true,
+        ..Behaviour::default()
+    };
+    bench.servers.set("a", behaviour);
+    let error = watch(&bench, "s", "test://1", true).await.unwrap_err();
+    assert_eq!(error.reason, Reason::ServerError);
+    bench.servers.change("a", |b| b.fail_watch = false);
+    watch(&bench, "s", "test://2", true).await.unwrap();
+    bench.servers.crash("a");
+    forward(&bench, "a", "resources/read").await.unwrap();
+    wait_until("it is asked again", LONG, || watched(&bench).len() == 2).await;
+    let all = watched(&bench);
+    assert!(all.iter().all(|(uri, _)| uri == "test://2"), "{all:?}");
+}
+
+#[tokio::test]
+async fn r_gate_03_a_watch_that_was_given_up_is_not_kept() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.set("a", Behaviour::hanging());
+    let given_up = async {
+        tokio::select! {
+            _ = watch(&bench, "s", "test://1", true) => panic!("the server hangs"),
+            () = wait_until("it is started", LONG, || bench.servers.started("a") == 1) => {}
+        }
+    };
+    given_up.await;
+    bench.servers.set("a", Behaviour::default());
+    watch(&bench, "s", "test://2", true).await.unwrap();
+    assert_eq!(watched(&bench), [("test://2".into(), true)]);
+    bench.hub.session_ended(&session("s"));
+    wait_until("nothing is watched", LONG, || watched(&bench).len() == 2).await;
+    assert_eq!(watched(&bench)[1], ("test://2".into(), false));
+}
+
+#[tokio::test]
+async fn r_sec_01_a_session_cannot_watch_without_end() {
+    let bench = Bench::new(&["a"]).await;
+    let limit = pegboard_model::Limits::default().watches_per_session;
+    for number in 0..limit {
+        let uri = format!("test://{number}");
+        watch(&bench, "s", &uri, true).await.unwrap();
+    }
+    let refused = watch(&bench, "s", "test://more", true).await.unwrap_err();
+    assert_eq!(refused.reason, Reason::Overloaded);
+    watch(&bench, "other", "test://more", true).await.unwrap();
+    watch(&bench, "s", "test://0", false).await.unwrap();
+    watch(&bench, "s", "test://more", true).await.unwrap();
+    let long = format!("test://{}", "x".repeat(100_000));
+    let refused = watch(&bench, "other", &long, true).await.unwrap_err();
+    assert_eq!(refused.reason, Reason::ResourceUnknown);
+}
+
+fn mirrored(header: &str) -> serde_json::Value {
+    json!({"name": "query", "inputSchema": {"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": header}}}})
+}
+
+#[tokio::test]
+async fn r_reg_06_annotated_arguments_are_repeated_as_headers_for_servers_on_the_network_alone() {
+    let specs = vec![http_spec("web", "http://127.0.0.1:9/mcp"), spec("local")];
+    let bench = Bench::with(specs, HubSettings::default()).await;
+    for name in ["web", "local"] {
+        bench.servers.set(
+            name,
+            Behaviour {
+                tools: vec![mirrored("Region"), tool_json("plain")],
+                ..Behaviour::default()
+            },
+        );
+    }
+    bench.hub.ensure_known().await;
+    for tool in ["web__query", "web__plain", "local__query"] {
+        call(&bench, tool, r#"{"region":"eu"}"#).await.unwrap();
+    }
+    let options = bench.servers.options.lock().unwrap();
+    let headers: Vec<_> = options.iter().map(|options| &options.headers).collect();
+    assert_eq!(headers[0], &[("Region".to_owned(), "eu".to_owned())]);
+    assert!(headers[1].is_empty() && headers[2].is_empty());
+}
+
+#[tokio::test]
+async fn r_reg_06_a_header_mismatch_renews_the_list_once_and_the_call_is_made_again() {
+    let specs = vec![http_spec("web", "http://127.0.0.1:9/mcp"), spec("local")];
+    let bench = Bench::with(specs, HubSettings::default()).await;
+    for name in ["web", "local"] {
+        let behaviour = Behaviour {
+            tools: vec![mirrored("Old")],
+            ..Behaviour::default()
+        };
+        bench.servers.set(name, behaviour);
+    }
+    bench.hub.ensure_known().await;
+    let changed = |mismatches: usize| Behaviour {
+        tools: vec![mirrored("New")],
+        header_mismatches: mismatches,
+        ..Behaviour::default()
+    };
+    bench.servers.set("web", changed(1));
+    let lists = bench.servers.listed("web");
+    let eu = r#"{"region":"eu"}"#;
+    call(&bench, "web__query", eu).await.unwrap();
+    assert_eq!(bench.servers.listed("web"), lists + 1);
+    {
+        let options = bench.servers.options.lock().unwrap();
+        let names: Vec<_> = options.iter().map(|o| o.headers[0].0.clone()).collect();
+        assert_eq!(names, ["Old", "New"]);
+    }
+    bench.servers.set("web", changed(9));
+    let error = call(&bench, "web__query", eu).await.unwrap_err();
+    assert_eq!(error.rpc.unwrap().code, -32020);
+    assert_eq!(
+        bench.servers.calls.lock().unwrap().len(),
+        4,
+        "once, no more"
+    );
+
+    bench.servers.set("local", changed(1));
+    let error = call(&bench, "local__query", eu).await.unwrap_err();
+    assert_eq!(error.rpc.unwrap().code, -32020, "pipes have no headers");
+}

@@ -1,0 +1,188 @@
+//! Everything that is done with one server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use pegboard_guard::admit;
+use pegboard_model::{DefinitionParts, Limits, ServerName, Tool, ToolResult};
+use pegboard_upstream::{
+    CallOptions, CallOutcome, Caller, Forward, Input, OfferKind, OutcomeKind, Upstream,
+    mirrored_headers,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::arguments::fitting;
+use crate::person::Person;
+
+/// How long one call may take; one scenario lets the client wait and come again.
+const CALL: Duration = Duration::from_secs(20);
+/// How often a server may ask for more input before the person gives up.
+const ROUNDS: usize = 5;
+
+/// One server, from the first list to the last call.
+pub(crate) struct Visit<'a> {
+    server: &'a Arc<dyn Upstream>,
+    name: ServerName,
+    context: Value,
+    person: Arc<dyn Caller>,
+}
+
+impl<'a> Visit<'a> {
+    pub(crate) fn new(server: &'a Arc<dyn Upstream>, name: ServerName, context: Value) -> Self {
+        Self {
+            server,
+            name,
+            context,
+            person: Arc::new(Person),
+        }
+    }
+
+    /// Does everything; whether all of it went well.
+    pub(crate) async fn all(&self) -> bool {
+        let tools = self.tools().await;
+        let prompts = self.each(OfferKind::Prompts, "prompts/get", "name").await;
+        let resources = self
+            .each(OfferKind::Resources, "resources/read", "uri")
+            .await;
+        tools && prompts && resources
+    }
+
+    async fn tools(&self) -> bool {
+        let listing = match self.server.list_tools().await {
+            Ok(listing) => listing,
+            Err(error) => return told(&error),
+        };
+        let admission = admit(&self.name, true, &listing.tools, &Limits::default());
+        for rejection in &admission.rejections {
+            eprintln!("left out: {rejection:?}");
+        }
+        // Side by side, so that what belongs to one call must not get into another.
+        let calls = admission
+            .tools
+            .iter()
+            .map(|tool| self.call(tool, &admission.tools));
+        let outcomes = join_all(calls).await;
+        outcomes.into_iter().all(went_well)
+    }
+
+    async fn call(&self, tool: &Tool, all: &[Tool]) -> ToolResult<CallOutcome> {
+        let schema = schema_of(tool);
+        let arguments = self.arguments(tool, schema.as_deref(), all);
+        let headers = match &schema {
+            Some(schema) => mirrored_headers(schema, &arguments)?,
+            None => Vec::new(),
+        };
+        let mut options = CallOptions {
+            headers,
+            ..self.options()
+        };
+        let mut outcome = self
+            .server
+            .call(&tool.name, &arguments, options.clone())
+            .await?;
+        for _ in 0..ROUNDS {
+            if outcome.kind != OutcomeKind::InputRequired {
+                break;
+            }
+            options.input = Some(self.input(&outcome.result).await);
+            outcome = self
+                .server
+                .call(&tool.name, &arguments, options.clone())
+                .await?;
+        }
+        Ok(outcome)
+    }
+
+    /// The arguments that the scenario gives, or ones that fit.
+    fn arguments(&self, tool: &Tool, schema: Option<&RawValue>, all: &[Tool]) -> Box<RawValue> {
+        let given = self.context["toolCalls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|call| call["name"] == tool.name.as_str())
+            .map(|call| call["arguments"].clone());
+        let arguments = given.unwrap_or_else(|| match tool.name.as_str() {
+            // It wants to see what arrived here of another tool's schema.
+            "json_schema_echo" => {
+                let other = all.iter().find(|other| other.name != tool.name);
+                let schema = other.and_then(schema_of);
+                let schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+                serde_json::json!({ "schema": schema })
+            }
+            _ => fitting(schema),
+        });
+        to_raw_value(&arguments).unwrap_or_default()
+    }
+
+    /// What the person answers to all questions of a result.
+    async fn input(&self, result: &RawValue) -> Input {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Required {
+            #[serde(default)]
+            input_requests: serde_json::Map<String, Value>,
+            request_state: Option<Box<RawValue>>,
+        }
+        let required: Required = serde_json::from_str(result.get()).unwrap_or_default();
+        let mut responses = serde_json::Map::new();
+        for (key, question) in required.input_requests {
+            let params = to_raw_value(&question["params"]).unwrap_or_default();
+            let method = question["method"].as_str().unwrap_or_default();
+            if let Ok(answer) = self.person.ask(method, Some(&params)).await {
+                let answer = serde_json::from_str(answer.get()).unwrap_or_default();
+                responses.insert(key, answer);
+            }
+        }
+        Input {
+            responses: to_raw_value(&responses).unwrap_or_default(),
+            state: required.request_state,
+        }
+    }
+
+    /// Reads everything that one of the other lists names.
+    async fn each(&self, kind: OfferKind, method: &str, key: &str) -> bool {
+        let offers = match self.server.list_offers(kind).await {
+            Ok(offers) => offers,
+            Err(error) => return told(&error),
+        };
+        let mut all_well = true;
+        for offer in offers {
+            let offer: Value = serde_json::from_str(offer.get()).unwrap_or_default();
+            let forward = Forward {
+                method,
+                members: &format!("\"{key}\":{}", offer[key]),
+                name: offer[key].as_str(),
+            };
+            all_well &= went_well(self.server.request(forward, self.options()).await);
+        }
+        all_well
+    }
+
+    fn options(&self) -> CallOptions {
+        CallOptions {
+            caller: Some(Arc::clone(&self.person)),
+            ..CallOptions::within(CALL)
+        }
+    }
+}
+
+fn schema_of(tool: &Tool) -> Option<Box<RawValue>> {
+    let parts: DefinitionParts<'_> = serde_json::from_str(&tool.definition).ok()?;
+    parts.input_schema.map(ToOwned::to_owned)
+}
+
+fn went_well(outcome: ToolResult<CallOutcome>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(error) => told(&error),
+    }
+}
+
+/// Tells an error; always `false`.
+fn told(error: &pegboard_model::ToolError) -> bool {
+    eprintln!("{error}");
+    false
+}

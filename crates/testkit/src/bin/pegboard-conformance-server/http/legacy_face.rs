@@ -1,0 +1,208 @@
+//! Sessions over HTTP: answers as resumable streams, a stream for news, and an end.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::http::event_log::EventLog;
+use crate::http::{bare, headers, reply};
+use crate::legacy::Session;
+use crate::message::{Refusal, response};
+use crate::turn::{Emission, send};
+use crate::world::World;
+
+/// The number of the stream on which a session tells news.
+const NEWS: u64 = 0;
+
+/// The sessions that are open.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<String, Arc<HttpSession>>>,
+    opened: AtomicU64,
+}
+
+impl Sessions {
+    /// Takes one message of a client.
+    pub(crate) fn take(&self, world: &Arc<World>, headers: &HeaderMap, message: Value) -> Response {
+        if message["method"] == "initialize" {
+            return self.initialize(world, &message);
+        }
+        let session = match self.find(headers) {
+            Ok(session) => session,
+            Err(status) => return lost(status, &message["id"]),
+        };
+        match (message["method"].as_str(), message.get("id")) {
+            (None, _) => session.talk.take_reply(message),
+            (Some("notifications/cancelled"), None) => {
+                session.cancel(&message["params"]["requestId"]);
+            }
+            (Some(_), None) => {}
+            (Some(_), Some(_)) => return session.answer(world.clone(), message),
+        }
+        bare(StatusCode::ACCEPTED)
+    }
+
+    fn initialize(&self, world: &Arc<World>, message: &Value) -> Response {
+        let number = self.opened.fetch_add(1, Ordering::SeqCst);
+        let id = format!("session-{}-{number}", std::process::id());
+        let session = HttpSession::open(world, &message["params"]);
+        let greeting = response(&message["id"], Ok(session.talk.greeting()));
+        let mut answer = reply::json(StatusCode::OK, &greeting);
+        if let Ok(value) = HeaderValue::from_str(&id) {
+            answer.headers_mut().insert(headers::SESSION, value);
+        }
+        lock(&self.open).insert(id, session);
+        answer
+    }
+
+    /// The stream of a `GET`: news, or the rest of a stream that was left.
+    pub(crate) fn stream(&self, headers: &HeaderMap) -> Response {
+        let session = match self.find(headers) {
+            Ok(session) => session,
+            Err(_) if headers::session(headers).is_none() => {
+                return bare(StatusCode::METHOD_NOT_ALLOWED);
+            }
+            Err(status) => return bare(status),
+        };
+        let place = headers::text(headers, "last-event-id").map(place);
+        match place {
+            None => {
+                let news = session.log(NEWS);
+                news.map(|log| reply::events(log.read(log.len(), None)))
+            }
+            Some(None) => None,
+            Some(Some((number, seen))) => session
+                .log(number)
+                .map(|log| reply::events(log.read(seen, None))),
+        }
+        .unwrap_or_else(|| bare(StatusCode::NOT_FOUND))
+    }
+
+    pub(crate) fn end(&self, headers: &HeaderMap) -> Response {
+        match headers::session(headers) {
+            None => bare(StatusCode::METHOD_NOT_ALLOWED),
+            Some(id) => match lock(&self.open).remove(id) {
+                Some(session) => {
+                    session.close();
+                    bare(StatusCode::NO_CONTENT)
+                }
+                None => bare(StatusCode::NOT_FOUND),
+            },
+        }
+    }
+
+    fn find(&self, headers: &HeaderMap) -> Result<Arc<HttpSession>, StatusCode> {
+        let id = headers::session(headers).ok_or(StatusCode::BAD_REQUEST)?;
+        lock(&self.open)
+            .get(id)
+            .cloned()
+            .ok_or(StatusCode::NOT_FOUND)
+    }
+}
+
+fn lost(status: StatusCode, id: &Value) -> Response {
+    let refusal = Refusal::new(-32600, "there is no such session; initialize first");
+    reply::refused(status, id, refusal)
+}
+
+/// The stream and the number of messages in `STREAM-MESSAGES`.
+fn place(id: &str) -> Option<(u64, usize)> {
+    let (number, seen) = id.split_once('-')?;
+    Some((number.parse().ok()?, seen.parse().ok()?))
+}
+
+struct HttpSession {
+    talk: Session,
+    logs: Mutex<HashMap<u64, Arc<EventLog>>>,
+    next_log: AtomicU64,
+    /// The requests that are being answered, by their id as JSON.
+    running: Mutex<HashMap<String, AbortHandle>>,
+    teller: Mutex<Option<AbortHandle>>,
+}
+
+impl HttpSession {
+    fn open(world: &World, params: &Value) -> Arc<Self> {
+        let news = Arc::new(EventLog::new(NEWS));
+        let session = Arc::new(Self {
+            talk: Session::open(params),
+            logs: Mutex::new(HashMap::from([(NEWS, news.clone())])),
+            next_log: AtomicU64::new(NEWS + 1),
+            running: Mutex::default(),
+            teller: Mutex::default(),
+        });
+        let (told, mut heard) = (session.clone(), world.news());
+        let teller = tokio::spawn(async move {
+            while let Ok(heard) = heard.recv().await {
+                if let Some(message) = told.talk.tells(&heard) {
+                    news.push(message);
+                }
+            }
+        });
+        *lock(&session.teller) = Some(teller.abort_handle());
+        session
+    }
+
+    fn log(&self, number: u64) -> Option<Arc<EventLog>> {
+        lock(&self.logs).get(&number).cloned()
+    }
+
+    /// Answers a request as a stream. The work goes on when the client leaves, because it may come back.
+    fn answer(self: &Arc<Self>, world: Arc<World>, message: Value) -> Response {
+        let number = self.next_log.fetch_add(1, Ordering::SeqCst);
+        let log = Arc::new(EventLog::new(number));
+        lock(&self.logs).insert(number, log.clone());
+        let first = self.talk.is_primed().then(|| log.priming());
+        let events = log.read(0, first);
+        let key = message["id"].to_string();
+        let (outlet, mut emissions) = mpsc::unbounded_channel();
+        let session = self.clone();
+        let work = tokio::spawn(async move {
+            let method = message["method"].as_str().unwrap_or_default();
+            let answer = session
+                .talk
+                .answer(&world, method, &message["params"], outlet.clone())
+                .await;
+            send(&outlet, response(&message["id"], answer));
+        });
+        tokio::spawn(async move {
+            while let Some(emission) = emissions.recv().await {
+                match emission {
+                    Emission::Message(message) => log.push(message),
+                    Emission::CutStream => log.cut(),
+                    Emission::OpenStream => {}
+                }
+            }
+            log.end();
+        });
+        let mut running = lock(&self.running);
+        running.retain(|_, task| !task.is_finished());
+        running.insert(key, work.abort_handle());
+        reply::events(events)
+    }
+
+    fn cancel(&self, id: &Value) {
+        if let Some(task) = lock(&self.running).remove(&id.to_string()) {
+            task.abort();
+        }
+    }
+
+    fn close(&self) {
+        lock(&self.running)
+            .drain()
+            .for_each(|(_, task)| task.abort());
+        lock(&self.logs).values().for_each(|log| log.end());
+        if let Some(teller) = lock(&self.teller).take() {
+            teller.abort();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,96 @@
+//! Requests of the stateless era: an answer, or a stream that ends with one.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use futures_util::stream;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::http::{bare, headers, reply};
+use crate::message::{
+    HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION, response,
+};
+use crate::modern;
+use crate::turn::{Emission, send};
+use crate::world::World;
+
+pub(crate) async fn take(world: Arc<World>, headers: &HeaderMap, message: Value) -> Response {
+    if message.get("id").is_none() {
+        return bare(StatusCode::ACCEPTED);
+    }
+    let checked =
+        headers::check_modern(headers, &message).and_then(|()| modern::check(&message["params"]));
+    if let Err(refusal) = checked {
+        return reply::refused(StatusCode::BAD_REQUEST, &message["id"], refusal);
+    }
+    let mut running = Running::start(world, message);
+    match running.emissions.recv().await {
+        Some(Emission::Message(first)) if is_answer(&first) => reply::json(status(&first), &first),
+        Some(first) => reply::events(running.events(first)),
+        None => bare(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+/// A request that is being answered; dropping it cancels the work, as closing the connection does.
+struct Running {
+    emissions: mpsc::UnboundedReceiver<Emission>,
+    work: AbortHandle,
+}
+
+impl Running {
+    fn start(world: Arc<World>, message: Value) -> Self {
+        let (outlet, emissions) = mpsc::unbounded_channel();
+        let work = tokio::spawn(async move {
+            let (id, params) = (&message["id"], &message["params"]);
+            let method = message["method"].as_str().unwrap_or_default();
+            if method == modern::LISTEN {
+                return modern::listen(world.news(), id, params, &outlet).await;
+            }
+            let answer = modern::answer(&world, method, params, outlet.clone()).await;
+            send(&outlet, response(id, answer));
+        });
+        Self {
+            emissions,
+            work: work.abort_handle(),
+        }
+    }
+
+    fn events(
+        self,
+        first: Emission,
+    ) -> impl stream::Stream<Item = Result<axum::body::Bytes, std::convert::Infallible>> {
+        stream::unfold((self, Some(first)), |(mut running, first)| async move {
+            let mut next = first;
+            loop {
+                let emission = match next.take() {
+                    Some(emission) => emission,
+                    None => running.emissions.recv().await?,
+                };
+                if let Emission::Message(message) = emission {
+                    return Some((Ok(reply::event(None, &message)), (running, None)));
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+fn is_answer(message: &Value) -> bool {
+    message.get("method").is_none()
+}
+
+fn status(answer: &Value) -> StatusCode {
+    match answer["error"]["code"].as_i64() {
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

@@ -1,0 +1,203 @@
+//! The eras with a handshake, up to 2025-11-25: a session that asks the client while a call runs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use crate::fixtures;
+use crate::message::{
+    INSTRUCTIONS, INTERNAL_ERROR, INVALID_PARAMS, Refusal, capabilities, identity, notification,
+};
+use crate::turn::{Ask, Inputs, Outcome, Outlet, Turn, send, severity};
+use crate::world::{News, World};
+
+/// The revisions of this era, the newest last.
+const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// How often one call may ask before it gives up on a client that never answers the question.
+const MOST_ROUNDS: usize = 5;
+/// How long the client may think about a question.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn is_legacy_version(version: &str) -> bool {
+    VERSIONS.contains(&version)
+}
+
+/// What the server remembers of one client.
+pub(crate) struct Session {
+    version: &'static str,
+    capabilities: Value,
+    log_from: Mutex<usize>,
+    watched: Mutex<HashSet<String>>,
+    /// Who waits for the client's answer, by the id of the question.
+    waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
+    asked: AtomicU64,
+}
+
+impl Session {
+    /// A session for the client that sent these `params` of `initialize`.
+    pub(crate) fn open(params: &Value) -> Self {
+        let wanted = params["protocolVersion"].as_str().unwrap_or_default();
+        let version = VERSIONS
+            .into_iter()
+            .find(|version| *version == wanted)
+            .unwrap_or("2025-11-25");
+        Self {
+            version,
+            capabilities: params["capabilities"].clone(),
+            log_from: Mutex::new(severity("info").unwrap_or_default()),
+            watched: Mutex::default(),
+            waiting: Mutex::default(),
+            asked: AtomicU64::new(1),
+        }
+    }
+
+    /// The result of `initialize`.
+    pub(crate) fn greeting(&self) -> Value {
+        json!({
+            "protocolVersion": self.version,
+            "capabilities": capabilities(),
+            "serverInfo": identity(),
+            "instructions": INSTRUCTIONS,
+        })
+    }
+
+    /// Whether streams begin with an event that only carries an id, which older clients do not expect.
+    pub(crate) fn is_primed(&self) -> bool {
+        self.version == "2025-11-25"
+    }
+
+    /// Answers a request; questions go out by the same outlet as everything else of this call.
+    pub(crate) async fn answer(
+        &self,
+        world: &World,
+        method: &str,
+        params: &Value,
+        outlet: Outlet,
+    ) -> Result<Value, Refusal> {
+        match method {
+            "ping" => Ok(json!({})),
+            "logging/setLevel" => self.set_level(params),
+            "resources/subscribe" => self.watch(params, true),
+            "resources/unsubscribe" => self.watch(params, false),
+            _ => self.drive(world, method, params, outlet).await,
+        }
+    }
+
+    /// Takes steps until one of them needs no answer of the client any more.
+    async fn drive(
+        &self,
+        world: &World,
+        method: &str,
+        params: &Value,
+        outlet: Outlet,
+    ) -> Result<Value, Refusal> {
+        let mut turn = Turn {
+            params: params.clone(),
+            capabilities: self.capabilities.clone(),
+            log_from: Some(*lock(&self.log_from)),
+            inputs: Inputs::default(),
+            outlet,
+        };
+        for _ in 0..MOST_ROUNDS {
+            match fixtures::answer(world, method, &turn).await {
+                Outcome::Done(result) => return Ok(result),
+                Outcome::Refused(refusal) => return Err(refusal),
+                Outcome::Ask(ask) => match self.ask_all(ask, &turn.outlet).await {
+                    Ok(inputs) => turn.inputs = inputs,
+                    Err(problem) if method == "tools/call" => return Ok(failure(&problem)),
+                    Err(problem) => return Err(Refusal::new(INTERNAL_ERROR, problem)),
+                },
+            }
+        }
+        Ok(failure("the client did not answer what it was asked"))
+    }
+
+    async fn ask_all(&self, ask: Ask, outlet: &Outlet) -> Result<Inputs, String> {
+        let undeclared = ask.undeclared(&self.capabilities);
+        if !undeclared.is_empty() {
+            let names: Vec<String> = undeclared.into_iter().map(|(name, _)| name).collect();
+            return Err(format!("the client does not support {}", names.join(", ")));
+        }
+        let mut responses = Map::new();
+        for (key, request) in ask.requests {
+            responses.insert(key, self.ask(request, outlet).await?);
+        }
+        Ok(Inputs {
+            responses,
+            state: ask.state,
+        })
+    }
+
+    async fn ask(&self, mut request: Value, outlet: &Outlet) -> Result<Value, String> {
+        let id = format!("question-{}", self.asked.fetch_add(1, Ordering::SeqCst));
+        let (answered, answer) = oneshot::channel();
+        lock(&self.waiting).insert(id.clone(), answered);
+        request["jsonrpc"] = "2.0".into();
+        request["id"] = id.clone().into();
+        send(outlet, request);
+        let reply = tokio::time::timeout(PATIENCE, answer).await;
+        lock(&self.waiting).remove(&id);
+        match reply {
+            Ok(Ok(mut reply)) if reply.get("result").is_some() => Ok(reply["result"].take()),
+            Ok(Ok(reply)) => Err(format!("the client refused: {}", reply["error"]["message"])),
+            _ => Err("the client did not answer".to_owned()),
+        }
+    }
+
+    /// Gives the client's answer to whoever waits for it.
+    pub(crate) fn take_reply(&self, reply: Value) {
+        let waiting = reply["id"]
+            .as_str()
+            .and_then(|id| lock(&self.waiting).remove(id));
+        if let Some(waiting) = waiting {
+            // The call may have been cancelled meanwhile.
+            let _ = waiting.send(reply);
+        }
+    }
+
+    /// The notification that tells the news, when this client hears of such things.
+    pub(crate) fn tells(&self, news: &News) -> Option<Value> {
+        let params = match news {
+            News::Updated(uri) if lock(&self.watched).contains(*uri) => Some(json!({"uri": uri})),
+            News::Updated(_) => return None,
+            _ => None,
+        };
+        Some(notification(news.method(), params))
+    }
+
+    fn set_level(&self, params: &Value) -> Result<Value, Refusal> {
+        let level = params["level"].as_str().unwrap_or_default();
+        let Some(from) = severity(level) else {
+            return Err(Refusal::new(
+                INVALID_PARAMS,
+                format!("`{level}` is not a level"),
+            ));
+        };
+        *lock(&self.log_from) = from;
+        Ok(json!({}))
+    }
+
+    fn watch(&self, params: &Value, watch: bool) -> Result<Value, Refusal> {
+        let Some(uri) = params["uri"].as_str() else {
+            return Err(Refusal::new(INVALID_PARAMS, "`uri` is missing"));
+        };
+        if watch {
+            lock(&self.watched).insert(uri.to_owned());
+        } else {
+            lock(&self.watched).remove(uri);
+        }
+        Ok(json!({}))
+    }
+}
+
+fn failure(problem: &str) -> Value {
+    json!({"content": [{"type": "text", "text": problem}], "isError": true})
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

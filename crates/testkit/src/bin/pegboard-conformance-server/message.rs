@@ -1,0 +1,78 @@
+//! JSON-RPC messages as this server writes them.
+
+use serde_json::{Value, json};
+
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// A JSON-RPC error that has no id yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    pub(crate) fn with(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    pub(crate) fn unknown_method(method: &str) -> Self {
+        Self::new(METHOD_NOT_FOUND, format!("method `{method}` is not known"))
+    }
+}
+
+/// The answer to the request with this id.
+pub(crate) fn response(id: &Value, answer: Result<Value, Refusal>) -> Value {
+    match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(refusal) => {
+            let mut error = json!({"code": refusal.code, "message": refusal.message});
+            if let Some(data) = refusal.data {
+                error["data"] = data;
+            }
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        }
+    }
+}
+
+pub(crate) fn notification(method: &str, params: Option<Value>) -> Value {
+    let mut message = json!({"jsonrpc": "2.0", "method": method});
+    if let Some(params) = params {
+        message["params"] = params;
+    }
+    message
+}
+
+/// Who this server is.
+pub(crate) fn identity() -> Value {
+    json!({"name": "pegboard-conformance-server", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// What it offers; the same in both eras.
+pub(crate) fn capabilities() -> Value {
+    json!({
+        "tools": {"listChanged": true},
+        "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true},
+        "completions": {},
+        "logging": {},
+    })
+}
+
+pub(crate) const INSTRUCTIONS: &str =
+    "Fixtures of the MCP conformance suite; every tool does what its name says.";

@@ -1,0 +1,107 @@
+//! What all clients of the server share: which eras it speaks, its lists, and news about them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::broadcast;
+
+/// More news than any client leaves unread for long; one that does misses the oldest.
+const NEWS_KEPT: usize = 64;
+
+/// Which protocol eras are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eras {
+    Both,
+    Legacy,
+    Modern,
+}
+
+impl Eras {
+    pub(crate) fn read(word: &str) -> Result<Self, String> {
+        match word {
+            "both" => Ok(Self::Both),
+            "legacy" => Ok(Self::Legacy),
+            "modern" => Ok(Self::Modern),
+            _ => Err(format!("`{word}` is not an era: both, legacy or modern")),
+        }
+    }
+
+    pub(crate) fn legacy(self) -> bool {
+        self != Self::Modern
+    }
+
+    pub(crate) fn modern(self) -> bool {
+        self != Self::Legacy
+    }
+}
+
+/// Something that changed.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    Tools,
+    Prompts,
+    Resources,
+    Updated(&'static str),
+}
+
+impl News {
+    /// The method of the notification that tells it.
+    pub(crate) fn method(&self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+            Self::Updated(_) => "notifications/resources/updated",
+        }
+    }
+}
+
+/// The state behind the fixtures. Each trigger adds the extra entry to its list, or takes it away again, so
+/// that a change is one that can be seen.
+pub(crate) struct World {
+    pub(crate) eras: Eras,
+    extra_tool: AtomicBool,
+    extra_prompt: AtomicBool,
+    extra_resource: AtomicBool,
+    news: broadcast::Sender<News>,
+}
+
+impl World {
+    pub(crate) fn new(eras: Eras) -> Self {
+        Self {
+            eras,
+            extra_tool: AtomicBool::default(),
+            extra_prompt: AtomicBool::default(),
+            extra_resource: AtomicBool::default(),
+            news: broadcast::channel(NEWS_KEPT).0,
+        }
+    }
+
+    pub(crate) fn extra_tool(&self) -> bool {
+        self.extra_tool.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn extra_prompt(&self) -> bool {
+        self.extra_prompt.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn extra_resource(&self) -> bool {
+        self.extra_resource.load(Ordering::SeqCst)
+    }
+
+    /// Makes a change happen and tells everybody who listens.
+    pub(crate) fn change(&self, news: News) {
+        match news {
+            News::Tools => self.extra_tool.fetch_not(Ordering::SeqCst),
+            News::Prompts => self.extra_prompt.fetch_not(Ordering::SeqCst),
+            News::Resources => self.extra_resource.fetch_not(Ordering::SeqCst),
+            News::Updated(_) => false,
+        };
+        // Nobody listening is fine.
+        let _ = self.news.send(news);
+    }
+
+    /// What changes from now on.
+    pub(crate) fn news(&self) -> broadcast::Receiver<News> {
+        self.news.subscribe()
+    }
+}

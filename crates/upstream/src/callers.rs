@@ -1,0 +1,270 @@
+//! The clients behind the calls that run on one connection, and what a server tells or asks them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pegboard_model::RpcError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::contract::Caller;
+use crate::declared::declares;
+use crate::envelope::present;
+use crate::pulse::Pulse;
+use crate::question::{Question, Stop};
+use crate::wire::Behind;
+
+/// Questions of one server that wait for clients at the same time.
+const OPEN_QUESTIONS: usize = 64;
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL_ERROR: i64 = -32603;
+
+/// Who is there.
+#[derive(Default)]
+pub(crate) struct Callers {
+    /// By the id of the call, so that the newest is the last.
+    running: Mutex<BTreeMap<u64, Present>>,
+    /// By the server's own id for the question.
+    questions: Mutex<HashMap<String, Open>>,
+}
+
+#[derive(Clone)]
+struct Present {
+    caller: Arc<dyn Caller>,
+    pulse: Arc<Pulse>,
+}
+
+struct Open {
+    call: u64,
+    stop: oneshot::Sender<Stop>,
+}
+
+/// Where something of a server came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A stream that belongs to this call.
+    Call(u64),
+    /// A stream that belongs to no call, beside streams that do.
+    Aside,
+    /// The one stream there is.
+    Shared,
+}
+
+impl Callers {
+    /// A call begins. When what is given back is dropped, it is over, and so are the questions that belong to it.
+    pub(crate) fn enter<'a>(&'a self, call: u64, behind: Behind<'_>) -> Running<'a> {
+        let present = Present {
+            caller: Arc::clone(behind.caller),
+            pulse: Arc::clone(behind.pulse),
+        };
+        self.running().insert(call, present);
+        Running {
+            callers: self,
+            call,
+        }
+    }
+
+    /// Progress of a call; whether there is one that wants it under this token.
+    pub(crate) fn progress(&self, params: Option<&RawValue>) -> bool {
+        #[derive(Deserialize)]
+        struct Progress<'a> {
+            #[serde(
+                borrow,
+                default,
+                rename = "progressToken",
+                deserialize_with = "present"
+            )]
+            token: Option<&'a RawValue>,
+        }
+        let told = params.and_then(|params| {
+            let token = serde_json::from_str::<Progress<'_>>(params.get())
+                .ok()?
+                .token?;
+            Some((params, token.get().parse::<u64>().ok()?))
+        });
+        let Some((params, call)) = told else {
+            return false;
+        };
+        let Some(present) = self.running().get(&call).cloned() else {
+            return false;
+        };
+        let is_wanted = present.caller.wants_progress();
+        if is_wanted {
+            present.pulse.beat();
+            present.caller.progress(params);
+        }
+        is_wanted
+    }
+
+    /// A log message. What comes on a stream of no call goes to a client only when there is no doubt which one.
+    pub(crate) fn message(&self, params: &RawValue, place: Place) {
+        let present: Vec<_> = match place {
+            Place::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
+            Place::Shared => self.running().values().cloned().collect(),
+            Place::Aside => match self.newest() {
+                Ok((call, _)) => self.running().get(&call).cloned().into_iter().collect(),
+                Err(_) => return,
+            },
+        };
+        for present in present {
+            present.caller.message(params);
+        }
+    }
+
+    /// A question of a legacy server, for the client that it is meant for; the error is our answer to it.
+    pub(crate) fn question(
+        self: &Arc<Self>,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        place: Place,
+    ) -> Result<Question, RpcError> {
+        let (call, Present { caller, pulse }) = match place {
+            Place::Call(call) => {
+                let present = self.running().get(&call).cloned();
+                (call, present.ok_or_else(nobody)?)
+            }
+            Place::Aside | Place::Shared => self.newest()?,
+        };
+        if !declares(caller.capabilities(), method, params) {
+            let what = format!("the client of this call did not declare `{method}`");
+            return Err(refused(METHOD_NOT_FOUND, what));
+        }
+        let (stop, stopped) = oneshot::channel();
+        let key = id.get().to_owned();
+        {
+            let mut questions = self.questions();
+            if questions.len() >= OPEN_QUESTIONS {
+                let what = format!("{OPEN_QUESTIONS} questions wait for an answer already");
+                return Err(refused(INTERNAL_ERROR, what));
+            }
+            if questions.contains_key(&key) {
+                let what = "another question with this id waits for an answer";
+                return Err(refused(INTERNAL_ERROR, what.to_owned()));
+            }
+            questions.insert(key.clone(), Open { call, stop });
+        }
+        pulse.question_opened();
+        if !self.running().contains_key(&call) {
+            // It ended between the look and the entry.
+            self.end_questions(call);
+        }
+        Ok(Question {
+            caller,
+            id: id.to_owned(),
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+            stopped,
+            open: OpenQuestion {
+                callers: Arc::clone(self),
+                key,
+                pulse,
+            },
+        })
+    }
+
+    /// The server takes a question back.
+    pub(crate) fn taken_back(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, default, rename = "requestId", deserialize_with = "present")]
+            id: Option<&'a RawValue>,
+        }
+        let id = params
+            .and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok())
+            .and_then(|cancelled| cancelled.id);
+        if let Some(open) = id.and_then(|id| self.questions().remove(id.get())) {
+            let _ = open.stop.send(Stop::TakenBack);
+        }
+    }
+
+    /// The connection is over: no question waits any longer.
+    pub(crate) fn close(&self) {
+        for (_, open) in std::mem::take(&mut *self.questions()) {
+            let _ = open.stop.send(Stop::TakenBack);
+        }
+    }
+
+    /// The newest call, when all that may have asked are of one session. A call whose question waits for an
+    /// answer stands still, so it counts only where no other does.
+    fn newest(&self) -> Result<(u64, Present), RpcError> {
+        let waiting: Vec<u64> = self.questions().values().map(|open| open.call).collect();
+        let running = self.running();
+        let free = |call: &u64| !waiting.contains(call);
+        let is_any_free = running.keys().any(free);
+        let mut candidates = (running.iter()).filter(|(call, _)| !is_any_free || free(call));
+        let (call, newest) = candidates.next_back().ok_or_else(nobody)?;
+        let session = newest.caller.session();
+        if candidates.any(|(_, present)| present.caller.session() != session) {
+            let what =
+                "calls of several clients are running, and it is not known which one this is for";
+            return Err(refused(INTERNAL_ERROR, what.to_owned()));
+        }
+        Ok((*call, newest.clone()))
+    }
+
+    fn end_questions(&self, call: u64) {
+        let ended: Vec<_> = {
+            let mut questions = self.questions();
+            questions
+                .extract_if(|_, open| open.call == call)
+                .map(|(_, open)| open.stop)
+                .collect()
+        };
+        for stop in ended {
+            let _ = stop.send(Stop::CallOver);
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Present>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn nobody() -> RpcError {
+    let what = "no call of a client is running that could answer this";
+    refused(METHOD_NOT_FOUND, what.to_owned())
+}
+
+fn refused(code: i64, message: String) -> RpcError {
+    RpcError {
+        code,
+        message,
+        data: None,
+    }
+}
+
+/// A call with a client behind it, until it is dropped.
+pub(crate) struct Running<'a> {
+    callers: &'a Callers,
+    call: u64,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.callers.running().remove(&self.call);
+        self.callers.end_questions(self.call);
+    }
+}
+
+/// A question that is kept in the list, until it is dropped.
+pub(crate) struct OpenQuestion {
+    callers: Arc<Callers>,
+    key: String,
+    pulse: Arc<Pulse>,
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.callers.questions().remove(&self.key);
+        self.pulse.question_closed();
+    }
+}

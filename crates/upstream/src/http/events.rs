@@ -1,0 +1,159 @@
+//! The answer to a request among the events of its stream, and the rest of a stream that broke.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_model::{Reason, ToolResult};
+use reqwest::header::HeaderValue;
+use reqwest::{Response, StatusCode};
+
+use crate::callers::Place;
+use crate::envelope::{Answer, Incoming, Message, parse};
+use crate::http::body::{self, Kind};
+use crate::http::exchange::Channel;
+use crate::http::sse::{Event, Parser};
+use crate::traffic::Reaction;
+
+/// Requests of a server inside one answer that get an answer of ours at once.
+const REPLIES_PER_ANSWER: usize = 100;
+/// How long to wait before the rest of a stream is asked for, where the server says nothing, and the bounds of what
+/// it may say.
+const PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Where a stream broke off.
+#[derive(Default)]
+pub(crate) struct Bookmark {
+    pub(crate) last_event: Option<HeaderValue>,
+    retry: Option<Duration>,
+}
+
+impl Bookmark {
+    /// Notes what the stream told so far.
+    pub(crate) fn note(&mut self, parser: &Parser) {
+        if let Some(id) = parser.last_id() {
+            self.last_event = HeaderValue::from_str(id).ok();
+        }
+        self.retry = parser.retry().or(self.retry);
+    }
+
+    /// The pause that the server asks for, if it does.
+    pub(crate) fn asked_pause(&self) -> Option<Duration> {
+        self.retry
+            .map(|pause| pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
+    }
+}
+
+impl Channel {
+    /// The answer among the events. A legacy server may break off and give the rest to whoever asks for it.
+    pub(crate) async fn answer_among_events(
+        self: &Arc<Self>,
+        mut response: Response,
+        wanted: u64,
+        limit: usize,
+    ) -> ToolResult<Answer> {
+        let mut bookmark = Bookmark::default();
+        let mut replies = 0;
+        loop {
+            let mut parser = Parser::new(limit);
+            let broken = loop {
+                let chunk = match response.chunk().await {
+                    Ok(Some(chunk)) => chunk,
+                    Ok(None) => break None,
+                    Err(error) => break Some(self.broken(error)),
+                };
+                for event in parser
+                    .push(&chunk)
+                    .map_err(|_| body::too_large(&self.wording, limit))?
+                {
+                    if let Some(answer) = self.take_event(&event, Some(wanted), &mut replies) {
+                        return answer;
+                    }
+                }
+            };
+            bookmark.note(&parser);
+            response = match self.rest(&bookmark).await {
+                Some(response) => response,
+                None => {
+                    return Err(broken.unwrap_or_else(|| {
+                        self.wording
+                            .error(Reason::ConnectFailed, "ended the stream before it answered")
+                    }));
+                }
+            };
+        }
+    }
+
+    /// The rest of a stream; `None` when there is none to be had. Whoever waits for it limits the time.
+    async fn rest(&self, bookmark: &Bookmark) -> Option<Response> {
+        let last_event = bookmark.last_event.as_ref()?;
+        // Only a legacy conversation has a revision of its own; modern streams are not read on.
+        self.state().version.as_ref()?;
+        loop {
+            tokio::time::sleep(bookmark.asked_pause().unwrap_or(PAUSE)).await;
+            match self.get(Some(last_event)).await {
+                Ok(response) if is_stream(&response) => return Some(response),
+                Ok(response) if !may_pass(response.status()) => return None,
+                // A moment of trouble.
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Acts on one event; gives the answer if it is the wanted one.
+    pub(crate) fn take_event(
+        self: &Arc<Self>,
+        event: &Event,
+        wanted: Option<u64>,
+        replies: &mut usize,
+    ) -> Option<ToolResult<Answer>> {
+        if event.data.is_empty() {
+            return None;
+        }
+        let place = wanted.map_or(Place::Aside, Place::Call);
+        match parse(&event.data, self.limits.json_depth) {
+            Ok(Message::Response { id, answer }) if Some(id) == wanted => {
+                return Some(answer.map_err(|why| self.no_answer(why)));
+            }
+            Ok(Message::Response { .. }) => self.traffic.count_dropped(),
+            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
+            Ok(Message::Notification { method, params }) => {
+                self.traffic.notified(&method, params, place);
+            }
+            Ok(Message::Request(request)) => self.take_request(&request, place, replies),
+            Err(_) => self.traffic.count_invalid(),
+        }
+        None
+    }
+
+    fn take_request(self: &Arc<Self>, request: &Incoming<'_>, place: Place, replies: &mut usize) {
+        let is_legacy = self.state().version.is_some();
+        match self.traffic.asked(request, !is_legacy, place) {
+            Reaction::Reply(frame) => {
+                *replies += 1;
+                if is_legacy && *replies <= REPLIES_PER_ANSWER {
+                    tokio::spawn(self.aside(frame));
+                }
+            }
+            Reaction::Put(question) => {
+                let channel = Arc::clone(self);
+                tokio::spawn(async move {
+                    if let Some(frame) = question.put().await {
+                        channel.post_aside(frame).await;
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Whether an answer is a stream of events.
+pub(crate) fn is_stream(response: &Response) -> bool {
+    response.status().is_success() && body::kind(response) == Kind::Events
+}
+
+/// Whether a refusal may be another one a moment later.
+pub(crate) fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}

@@ -1,0 +1,96 @@
+//! What a result means for the call that it answers; the result itself stays as it is.
+
+use memchr::memmem;
+use pegboard_model::{Reason, ToolResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::contract::{CallOutcome, OutcomeKind};
+use crate::envelope::present;
+use crate::wording::{Subject, Wording};
+
+const IS_ERROR: &str = "\"isError\"";
+const RESULT_TYPE: &str = "\"resultType\"";
+
+#[derive(Default, Deserialize)]
+struct Peek<'a> {
+    #[serde(borrow, default, rename = "isError", deserialize_with = "present")]
+    is_error: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
+    kind: Option<&'a RawValue>,
+}
+
+/// Reads the few members that matter here; the error is about a result that cannot be used.
+pub(crate) fn outcome(
+    subject: Subject<'_>,
+    result: Box<RawValue>,
+    wording: &Wording,
+) -> ToolResult<CallOutcome> {
+    let no_result = || {
+        let subject = wording.subject(subject);
+        let what = format_args!("answered {subject} by something that is no result");
+        wording.error(Reason::FrameInvalid, what)
+    };
+    let text = result.get();
+    if !text.starts_with('{') {
+        return Err(no_result());
+    }
+    let holds = |key: &str| memmem::find(text.as_bytes(), key.as_bytes()).is_some();
+    // The text is known to be JSON; it is read again only when it may say something.
+    let peek: Peek<'_> = match holds(RESULT_TYPE) || holds(IS_ERROR) {
+        true => serde_json::from_str(text).map_err(|_| no_result())?,
+        false => Peek::default(),
+    };
+    let is_error = peek.is_error.is_some_and(|flag| flag.get() == "true");
+    let kind = match peek.kind.map(RawValue::get) {
+        None | Some("\"complete\"") => OutcomeKind::Complete,
+        Some("\"input_required\"") => OutcomeKind::InputRequired,
+        Some("\"task\"") => OutcomeKind::Task,
+        Some(kind) => {
+            let kind = wording.glimpse(kind.as_bytes());
+            let what = format_args!("answered by the unknown kind of result {kind}");
+            return Err(wording.error(Reason::FrameInvalid, what));
+        }
+    };
+    Ok(CallOutcome {
+        result,
+        is_error,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::wording;
+
+    fn of(text: &str) -> Option<(bool, OutcomeKind)> {
+        let result = RawValue::from_string(text.to_owned()).unwrap();
+        let outcome = outcome(Subject::Call("t"), result, &wording()).ok()?;
+        assert_eq!(outcome.result.get(), text);
+        Some((outcome.is_error, outcome.kind))
+    }
+
+    #[test]
+    fn r_gate_03_a_result_is_told_apart_from_a_question_and_a_task() {
+        use OutcomeKind::{Complete, InputRequired, Task};
+        for (text, expected) in [
+            ("{}", Some((false, Complete))),
+            (r#"{"isError":false}"#, Some((false, Complete))),
+            (r#"{"isError" : true}"#, Some((true, Complete))),
+            (r#"{"content":[{"isError":true}]}"#, Some((false, Complete))),
+            (r#"{"resultType":"complete"}"#, Some((false, Complete))),
+            (
+                r#"{"resultType":"input_required"}"#,
+                Some((false, InputRequired)),
+            ),
+            (r#"{"resultType":"task"}"#, Some((false, Task))),
+            (r#"{"resultType":"surprise"}"#, None),
+            (r#"{"resultType":7}"#, None),
+            ("[]", None),
+            ("null", None),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A time-out that signs of life renew, with a hard end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// The longest that a client may take over a question; a person may have to find something out.
+const LONGEST_QUESTION: Duration = Duration::from_secs(3600);
+
+/// When a call last showed signs of life. The time that its server waits for an answer of its client does not
+/// count.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    begun: Instant,
+    /// Milliseconds after the beginning.
+    last: AtomicU64,
+    questions: Mutex<Questions>,
+}
+
+#[derive(Debug, Default)]
+struct Questions {
+    open: usize,
+    since: Option<Instant>,
+    /// How long they were open in all, without those that are open now.
+    before: Duration,
+}
+
+impl Pulse {
+    pub(crate) fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            last: AtomicU64::new(0),
+            questions: Mutex::default(),
+        }
+    }
+
+    /// A sign of life came.
+    pub(crate) fn beat(&self) {
+        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.fetch_max(millis, Ordering::Relaxed);
+    }
+
+    /// A question was put to the client.
+    pub(crate) fn question_opened(&self) {
+        let mut questions = self.questions();
+        questions.open += 1;
+        questions.since.get_or_insert_with(Instant::now);
+    }
+
+    /// A question was answered, or is no longer waited for.
+    pub(crate) fn question_closed(&self) {
+        self.beat();
+        let mut questions = self.questions();
+        questions.open = questions.open.saturating_sub(1);
+        if questions.open == 0
+            && let Some(since) = questions.since.take()
+        {
+            questions.before += since.elapsed();
+        }
+    }
+
+    fn last(&self) -> Instant {
+        self.begun + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+
+    /// How long the client took over questions so far, and until when it may take over the open ones.
+    fn waited(&self) -> (Duration, Option<Instant>) {
+        let questions = self.questions();
+        let until = questions.since.map(|since| since + LONGEST_QUESTION);
+        (questions.before, until)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeLimit {
+    /// Without a sign of life.
+    pub(crate) silent: Duration,
+    /// In all; zero means ten times as long.
+    pub(crate) longest: Duration,
+}
+
+impl TimeLimit {
+    /// How often the time without a sign of life fits into the whole, where nothing else is said.
+    const ROUNDS: u32 = 10;
+
+    pub(crate) fn longest(self) -> Duration {
+        match self.longest {
+            Duration::ZERO => self.silent.saturating_mul(Self::ROUNDS),
+            longest => longest,
+        }
+    }
+
+    /// Runs some work; the error is the time that was exceeded. Renewing costs nothing until the time is up.
+    pub(crate) async fn limit<T>(
+        self,
+        pulse: &Pulse,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Duration> {
+        let longest = self.longest();
+        let end = pulse.begun.checked_add(longest);
+        let timer = sleep_until(later(pulse.begun, self.silent.min(longest)));
+        tokio::pin!(work, timer);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                () = &mut timer => {}
+            }
+            let now = Instant::now();
+            let (waited, until) = pulse.waited();
+            if let Some(until) = until.filter(|until| now < *until) {
+                timer.as_mut().reset(until.min(later(now, self.silent)));
+                continue;
+            }
+            let end = end.and_then(|end| end.checked_add(waited));
+            let next = later(pulse.last(), self.silent);
+            let next = end.map_or(next, |end| next.min(end));
+            if end.is_some_and(|end| now >= end) && longest != self.silent {
+                return Err(longest);
+            }
+            if now >= next {
+                return Err(self.silent);
+            }
+            timer.as_mut().reset(next);
+        }
+    }
+}
+
+/// A time beyond what the clock can tell never comes.
+fn later(from: Instant, by: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+    from.checked_add(by).unwrap_or_else(|| from + FAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets work of some seconds show a sign of life each second; when it ended and how.
+    async fn run(work: u64, beats: bool, silent: u64, longest: u64) -> (Result<(), u64>, u64) {
+        let patience = TimeLimit {
+            silent: Duration::from_secs(silent),
+            longest: Duration::from_secs(longest),
+        };
+        let pulse = Pulse::new();
+        let working = async {
+            for _ in 0..work {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                if beats {
+                    pulse.beat();
+                }
+            }
+        };
+        let begun = Instant::now();
+        let done = patience.limit(&pulse, working).await;
+        let seconds = begun.elapsed().as_secs();
+        (done.map_err(|limit| limit.as_secs()), seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_gate_03_signs_of_life_renew_the_time_up_to_a_hard_end() {
+        assert_eq!(run(2, false, 3, 0).await, (Ok(()), 2));
+        assert_eq!(run(5, false, 3, 0).await, (Err(3), 3));
+        assert_eq!(run(5, true, 3, 0).await, (Ok(()), 5));
+        assert_eq!(run(60, true, 3, 0).await, (Err(30), 30));
+        assert_eq!(run(60, true, 3, 7).await, (Err(7), 7));
+        assert_eq!(run(60, false, 3, 2).await, (Err(2), 2));
+        assert_eq!(run(1, false, u64::MAX, 0).await, (Ok(()), 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_gate_03_the_time_that_a_client_takes_over_a_question_does_not_count() {
+        let limit = TimeLimit {
+            silent: Duration::from_secs(3),
+            longest: Duration::from_secs(5),
+        };
+        let pulse = Pulse::new();
+        let asking = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            pulse.question_opened();
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            pulse.question_closed();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        };
+        assert_eq!(limit.limit(&pulse, asking).await, Ok(()));
+        let silent = async {
+            pulse.question_opened();
+            std::future::pending::<()>().await;
+        };
+        let begun = Instant::now();
+        assert!(limit.limit(&pulse, silent).await.is_err(), "not for ever");
+        assert!(begun.elapsed() >= LONGEST_QUESTION);
+    }
+}

@@ -1,0 +1,170 @@
+//! The resources whose updates are watched, and what a modern server is asked to announce.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::declared::ServerHas;
+use crate::dialect::push_quoted;
+
+/// The request that asks a modern server to announce.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+/// How long a modern server may take to acknowledge a changed request, before it is taken as heard.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What is watched on one connection.
+pub(crate) struct Watching {
+    uris: Mutex<BTreeSet<String>>,
+    /// Counts the changes of the set.
+    version: watch::Sender<u64>,
+    /// The newest version that the server knows, as far as it tells.
+    settled: watch::Sender<u64>,
+    limit: usize,
+}
+
+/// More resources than allowed would be watched.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooMany;
+
+impl Watching {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            uris: Mutex::default(),
+            version: watch::channel(1).0,
+            settled: watch::channel(0).0,
+            limit,
+        }
+    }
+
+    /// Whether one more may be watched.
+    pub(crate) fn check_room(&self, uri: &str) -> Result<(), TooMany> {
+        let uris = self.lock();
+        if uris.len() < self.limit || uris.contains(uri) {
+            Ok(())
+        } else {
+            Err(TooMany)
+        }
+    }
+
+    /// Watches one, or no longer; whether that is a change.
+    pub(crate) fn set(&self, uri: &str, watch: bool) -> Result<bool, TooMany> {
+        let mut uris = self.lock();
+        let is_changed = match watch {
+            true if uris.contains(uri) => false,
+            true if uris.len() >= self.limit => return Err(TooMany),
+            true => uris.insert(uri.to_owned()),
+            false => uris.remove(uri),
+        };
+        if is_changed {
+            self.version.send_modify(|version| *version += 1);
+        }
+        Ok(is_changed)
+    }
+
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.lock().iter().cloned().collect()
+    }
+
+    /// Tells when the set changes.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// The version of the set, and the members that ask for it; `None` when there is nothing to ask for.
+    pub(crate) fn members(&self, has: ServerHas) -> (u64, Option<String>) {
+        let uris = self.lock();
+        let mut filter = String::new();
+        for (name, is_wanted) in [
+            ("toolsListChanged", has.tools_changed),
+            ("promptsListChanged", has.prompts_changed),
+            ("resourcesListChanged", has.resources_changed),
+        ] {
+            if is_wanted {
+                let comma = if filter.is_empty() { "" } else { "," };
+                filter.push_str(&format!(r#"{comma}"{name}":true"#));
+            }
+        }
+        for (place, uri) in uris.iter().enumerate() {
+            filter.push_str(match (place, filter.is_empty()) {
+                (0, true) => r#""resourceSubscriptions":["#,
+                (0, false) => r#","resourceSubscriptions":["#,
+                _ => ",",
+            });
+            push_quoted(&mut filter, uri);
+        }
+        if !uris.is_empty() {
+            filter.push(']');
+        }
+        let version = *self.version.borrow();
+        let members = format!(r#""notifications":{{{filter}}}"#);
+        (version, (!filter.is_empty()).then_some(members))
+    }
+
+    /// The server knows this version.
+    pub(crate) fn settle(&self, version: u64) {
+        self.settled
+            .send_if_modified(|known| version > std::mem::replace(known, version.max(*known)));
+    }
+
+    /// Waits until the server knows the present version, or has had the time to.
+    pub(crate) async fn known(&self) {
+        let version = *self.version.borrow();
+        let mut settled = self.settled.subscribe();
+        let known = settled.wait_for(|known| *known >= version);
+        let _ = tokio::time::timeout(ACKNOWLEDGED_WITHIN, known).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(capabilities: &str) -> ServerHas {
+        ServerHas::read(Some(capabilities))
+    }
+
+    #[test]
+    fn r_gate_03_a_modern_server_is_asked_for_what_it_declares_and_what_is_watched() {
+        let watching = Watching::new(2);
+        assert_eq!(watching.members(has("{}")), (1, None));
+        let all = has(
+            r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
+        );
+        assert_eq!(
+            watching.members(all).1.unwrap(),
+            r#""notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}"#
+        );
+        assert_eq!(watching.set("b\"c", true), Ok(true));
+        assert_eq!(watching.set("a", true), Ok(true));
+        assert_eq!(watching.set("a", true), Ok(false));
+        assert_eq!(watching.set("c", true), Err(TooMany));
+        assert_eq!(
+            watching.check_room("c"),
+            Err(TooMany),
+            "and no more than the limit"
+        );
+        let (version, members) = watching.members(has("{}"));
+        let expected = r#""notifications":{"resourceSubscriptions":["a","b\"c"]}"#;
+        assert_eq!((version, members.as_deref()), (3, Some(expected)));
+        assert_eq!(watching.set("a", false), Ok(true));
+        assert_eq!(watching.set("a", false), Ok(false));
+        assert_eq!(watching.uris(), ["b\"c"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_acknowledges_costs_little_time() {
+        let watching = Watching::new(1);
+        let begun = tokio::time::Instant::now();
+        watching.known().await;
+        assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
+        watching.settle(1);
+        watching.known().await;
+        assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
+    }
+}

@@ -6,10 +6,13 @@
 
 pub mod cli;
 pub mod example_server;
+mod gateway;
 mod open;
 
+pub use gateway::profiles;
 pub use open::{Configured, Options, Pegboard};
 
 pub use pegboard_catalog::{Catalog, Delta, ToolView};
+pub use pegboard_gateway::{Gateway, http, stdio};
 pub use pegboard_hub::{CallOutcome, CallRequest, Hub, SessionId};
 pub use pegboard_model::{ErrorClass, Reason, ToolError, ToolResult};

@@ -170,6 +170,16 @@ impl Pegboard {
         &self.hub
     }
 
+    /// What tools there are, in less than 500 tokens for a system prompt; nothing is started.
+    pub fn context_summary(&self) -> String {
+        pegboard_catalog::context_summary(&self.hub.catalog(), &self.essential_patterns())
+    }
+
+    /// The patterns of the tools that the summary names; none means the built-in ones.
+    pub(crate) fn essential_patterns(&self) -> Vec<String> {
+        self.configured.loaded.settings.essential.clone()
+    }
+
     /// The configuration it was opened with.
     pub fn configured(&self) -> &Configured {
         &self.configured

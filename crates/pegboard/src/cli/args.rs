@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -50,9 +51,25 @@ pub(crate) enum Colours {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Start the main job: keep the catalog of all servers fresh
-    #[command(after_help = "Examples:\n  pegboard up\n  pegboard up --example")]
+    /// Start the main job: serve MCP clients, and keep the catalog fresh
+    #[command(
+        after_help = "Examples:\n  pegboard up\n  pegboard up --example\n  pegboard up --port 8000"
+    )]
     Up(UpArgs),
+    /// The same as `up`, without offering anything when no server is configured
+    #[command(
+        after_help = "Examples:\n  pegboard serve\n  pegboard serve --listen 0.0.0.0 --allow-host box.lan"
+    )]
+    Serve(ServeArgs),
+    /// Serve one MCP client over standard input and output
+    #[command(
+        after_help = "Examples:\n  pegboard stdio\n  pegboard stdio --profile work\n\n\
+        In a client's configuration: \"command\": \"pegboard\", \"args\": [\"stdio\"]."
+    )]
+    Stdio(StdioArgs),
+    /// Print the token that HTTP clients show
+    #[command(after_help = "Examples:\n  pegboard token\n  pegboard token --rotate")]
+    Token(TokenArgs),
     /// Add a server and discover its tools at once
     #[command(
         override_usage = "pegboard add [OPTIONS] <NAME> -- <COMMAND>...\n       \
@@ -101,6 +118,16 @@ pub(crate) enum Command {
         after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file"
     )]
     Search(SearchArgs),
+    /// Print a summary of all tools for a system prompt, under 500 tokens
+    #[command(after_help = "Examples:\n  pegboard context\n  \
+        agent --system-prompt \"You are helpful. $(pegboard context --quiet)\"")]
+    Context,
+    /// Count what the tools cost a model: all definitions against Pegboard's few
+    #[command(
+        after_help = "Examples:\n  pegboard tokens\n  pegboard tokens --json | jq .total\n  \
+        pegboard tokens --lists recorded/"
+    )]
+    Tokens(TokensArgs),
     /// Call a tool; starts exactly its server
     #[command(
         after_help = "Examples:\n  pegboard call time/get_current_time timezone=Europe/Paris\n  \
@@ -163,6 +190,38 @@ pub(crate) struct UpArgs {
     /// Leave when every server was discovered once
     #[arg(long)]
     pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// The port [default: 7340, or a free one when it is taken]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// The address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<IpAddr>,
+    /// One more name by which clients may reach this address; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// Let every program of this machine in, without a token; on loopback addresses only
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct StdioArgs {
+    /// What the client gets to see: a profile of the config file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct TokenArgs {
+    /// Make a new token; the old one counts no more
+    #[arg(long)]
+    pub(crate) rotate: bool,
 }
 
 #[derive(Args)]
@@ -252,6 +311,13 @@ pub(crate) struct SearchArgs {
     /// How many tools at the most
     #[arg(long, default_value_t = 10)]
     pub(crate) limit: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct TokensArgs {
+    /// Count recorded lists in place of the configured servers: one JSON file with `tools` each
+    #[arg(long, value_name = "DIR")]
+    pub(crate) lists: Option<PathBuf>,
 }
 
 #[derive(Args)]

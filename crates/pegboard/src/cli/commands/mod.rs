@@ -3,6 +3,7 @@
 mod add;
 mod call;
 mod config;
+mod context;
 mod describe;
 mod doctor;
 mod edit;
@@ -12,7 +13,11 @@ mod named;
 mod refresh;
 mod search;
 mod secret;
+mod serve;
 mod show;
+mod stdio;
+mod token;
+mod tokens;
 mod tools;
 mod trust;
 mod up;
@@ -35,6 +40,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
     let global = &arguments.global;
     match arguments.command {
         Command::Up(args) => up::run(args, global, output),
+        Command::Serve(args) => serve::run(&args, global, output),
+        Command::Stdio(args) => stdio::run(&args, global, output),
+        Command::Token(args) => token::run(&args, global, output),
         Command::Add(args) => add::run(args, global, output),
         Command::Remove(args) => edit::remove(&args.server, global, output),
         Command::Enable(args) => edit::enable(&args.server, true, global, output),
@@ -45,6 +53,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Tools(args) => tools::run(&args, global, output),
         Command::Describe(args) => describe::run(&args.tool, global, output),
         Command::Search(args) => search::run(&args, global, output),
+        Command::Context => context::run(global, output),
+        Command::Tokens(args) => tokens::run(&args, global, output),
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),

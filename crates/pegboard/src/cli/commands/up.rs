@@ -1,23 +1,17 @@
 //! `pegboard up`: the main job, until it is stopped.
 
-use std::sync::Arc;
-use std::time::Duration;
-
+use pegboard_config::builtin_server;
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
-use pegboard_config::{Problem, Severity, Watcher, builtin_server};
-use pegboard_hub::{Hub, Which};
-use pegboard_model::{Event, EventKind, Foreign, ServerName};
-use tokio::sync::Notify;
+use pegboard_hub::Which;
+use pegboard_model::ServerName;
 
-use super::{Done, Global, Output, configured, interrupted, open, options, working};
+use super::serve::{listen, serve, sweep, tell_known};
+use super::{Done, Global, Output, configured, open, options, working};
 use crate::cli::args::UpArgs;
 use crate::cli::failure::Failure;
-use crate::cli::output::Paint;
-use crate::cli::people::{can_ask, confirm, count};
-use crate::{Configured, Options, Pegboard};
+use crate::cli::people::{can_ask, confirm};
+use crate::{Configured, Options};
 
-/// How often stale marks and old lists are looked after.
-const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// The command that runs the built-in server.
 const EXAMPLE_COMMAND: &str = "example-server";
 
@@ -27,16 +21,18 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
     if configured.loaded.servers.is_empty() && configured.loaded.broken.is_empty() {
         offer_example(&args, &mut configured, &mut options, output)?;
     }
-    let left = pegboard_upstream::sweep_orphans();
-    if left > 0 {
-        output.note(&format!(
-            "ended {} that an earlier run left",
-            count(left, "process")
-        ));
-    }
+    sweep(output);
     working(async {
+        if args.once {
+            let pegboard = open(configured, options, output).await?;
+            tell_known(&pegboard, output);
+            let refreshed = pegboard.hub().refresh(Which::All, false).await;
+            pegboard.close().await;
+            return super::refresh::tell(&refreshed?, output);
+        }
+        let listening = listen(&args.serve, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
-        let result = serve(&pegboard, args.once, output).await;
+        let result = serve(&pegboard, listening, &args.serve, output).await;
         pegboard.close().await;
         result
     })
@@ -85,139 +81,4 @@ fn offer_example(
         options.more_servers.push(spec);
     }
     Ok(())
-}
-
-async fn serve(pegboard: &Pegboard, once: bool, output: &Output) -> Done {
-    let hub = pegboard.hub();
-    let events = hub.subscribe();
-    let statistics = hub.catalog().statistics();
-    let servers = count(statistics.servers.total, "server");
-    output.note(&format!(
-        "{} {servers}, {} known",
-        output.paint(Paint::Strong, "pegboard"),
-        count(statistics.tools, "tool")
-    ));
-    if once {
-        return super::refresh::tell(&hub.refresh(Which::All, false).await?, output);
-    }
-    output.note("Press Ctrl-C to stop.");
-    if !pegboard.configured().loaded.servers.is_empty() {
-        output.note("`pegboard tools` and `pegboard call` work in another terminal.");
-    }
-    hub.session_started();
-    let changed = Arc::new(Notify::new());
-    let mut files = pegboard.configured().loaded.watch_list();
-    let state = &pegboard.configured().paths.state_dir;
-    // An agreement or a new secret value changes what may run as much as a config file does.
-    files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
-    let signal = changed.clone();
-    let _watcher = Watcher::start(files, move || signal.notify_one())?;
-    tokio::select! {
-        () = tell_events(events, output) => {}
-        () = keep_house(hub) => {}
-        () = follow_config(pegboard, &changed, output) => {}
-        () = interrupted() => {}
-    }
-    output.note("stopping");
-    Ok(())
-}
-
-async fn keep_house(hub: &Hub) {
-    let mut tick = tokio::time::interval(HOUSEKEEPING);
-    loop {
-        tick.tick().await;
-        hub.mark_stale();
-        hub.touch();
-    }
-}
-
-/// Takes over each change of a config file. A file that cannot be read changes nothing, because it is
-/// most likely half written; a mistake in one server costs only that server.
-async fn follow_config(pegboard: &Pegboard, changed: &Notify, output: &Output) {
-    loop {
-        changed.notified().await;
-        let loaded = pegboard.configured().read_again();
-        for problem in loaded
-            .problems
-            .iter()
-            .filter(|p| p.severity != Severity::Advice)
-        {
-            output.note(&output.paint(Paint::Warn, &problem.to_string()));
-        }
-        let unreadable = |p: &Problem| p.severity == Severity::Error && p.server.is_none();
-        if loaded.problems.iter().any(unreadable) {
-            output.note("config: nothing is changed until the file can be read");
-            continue;
-        }
-        let change = pegboard.hub().apply(loaded.servers.into_values()).await;
-        let names = |names: &[ServerName]| {
-            names
-                .iter()
-                .map(|name| name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        for (word, servers) in [
-            ("new", &change.added),
-            ("removed", &change.removed),
-            ("redefined", &change.redefined),
-            ("changed", &change.adjusted),
-        ] {
-            if !servers.is_empty() {
-                output.note(&format!("config: {word} {}", names(servers)));
-            }
-        }
-    }
-}
-
-async fn tell_events(mut events: tokio::sync::broadcast::Receiver<Event>, output: &Output) {
-    use tokio::sync::broadcast::error::RecvError;
-    loop {
-        match events.recv().await {
-            Ok(event) => tell_event(&event, output),
-            Err(RecvError::Lagged(lost)) => output.note(&format!("({lost} events not shown)")),
-            Err(RecvError::Closed) => return std::future::pending().await,
-        }
-    }
-}
-
-fn tell_event(event: &Event, output: &Output) {
-    if output.json {
-        output.note_json(event);
-        return;
-    }
-    match &event.kind {
-        EventKind::ServerDiscovered {
-            server,
-            tools,
-            duration_ms,
-        } => {
-            let mark = output.paint(Paint::Good, "✓");
-            output.note(&format!(
-                "{mark} {server}: {} ({duration_ms} ms)",
-                count(*tools, "tool")
-            ));
-        }
-        EventKind::ServerFailed {
-            server,
-            error,
-            reason,
-        } => {
-            let mark = output.paint(Paint::Bad, "✗");
-            output.note(&format!(
-                "{mark} {server}: {} [{reason}]",
-                Foreign::new(error.lines().next().unwrap_or_default())
-            ));
-        }
-        EventKind::ServerRemoved { server, removed } => {
-            output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
-        }
-        EventKind::ServerStopped { server, why } if why == "crashed" => {
-            output.note(&format!(
-                "{} {server} ended by itself",
-                output.paint(Paint::Warn, "!")
-            ));
-        }
-        _ => {}
-    }
 }

@@ -2,6 +2,7 @@
 
 mod adding;
 mod calling;
+mod counting;
 mod editing;
 mod exit_codes;
 mod keeping_secrets;

@@ -3,6 +3,8 @@
 mod hot_reload;
 mod misbehaving;
 mod restart;
+mod serving;
 mod signals;
+mod stdio;
 
 pub(crate) use restart::{call, pid_of};

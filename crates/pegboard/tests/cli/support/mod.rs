@@ -1,6 +1,7 @@
 //! What the tests of the command line stand on.
 
 mod home;
+mod http;
 mod run;
 mod running;
 
@@ -9,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 pub(crate) use home::{Home, toml_server};
+pub(crate) use http::{http, mcp};
 pub(crate) use run::Run;
 pub(crate) use running::Running;
 

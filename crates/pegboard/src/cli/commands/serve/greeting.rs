@@ -1,0 +1,121 @@
+//! What a person needs to connect a client: the address, the token, and what to paste.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use pegboard_gateway::http::{Access, TOKEN_FILE, token};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::address::Listening;
+use crate::Pegboard;
+use crate::cli::output::{Output, Paint};
+use crate::cli::people::count;
+
+#[derive(Serialize)]
+struct Document {
+    url: String,
+    profiles: Vec<String>,
+    token_file: Option<String>,
+}
+
+/// Tells what is served where. Standard output holds nothing secret unless a person looks at it.
+pub(super) fn greet(pegboard: &Pegboard, listening: &Listening, access: &Access, output: &Output) {
+    let configured = pegboard.configured();
+    let url = format!("http://{}/mcp", shown_address(listening));
+    let token_file = configured.state.path().join(TOKEN_FILE);
+    let profiles: Vec<String> = configured.loaded.profiles.keys().cloned().collect();
+    if output.json {
+        let token_file = token_file.display().to_string();
+        let token_file = access.needs_token().then_some(token_file);
+        // Whoever does not read it can still be served.
+        let _ = output.document(&Document {
+            url,
+            profiles,
+            token_file,
+        });
+        return;
+    }
+    tell_known(pegboard, output);
+    let mut lines = vec![format!(
+        "MCP endpoint  {}",
+        output.paint(Paint::Strong, &url)
+    )];
+    if !profiles.is_empty() {
+        lines.push(format!(
+            "Profiles      {url}/NAME with {}",
+            profiles.join(", ")
+        ));
+    }
+    if access.needs_token() {
+        let file = token_file.display();
+        lines.push(format!(
+            "Token         `pegboard token` prints it (kept in {file})"
+        ));
+    }
+    lines.push(String::new());
+    lines.push("To connect a client, paste this into its configuration:".to_owned());
+    lines.push(pretty(&http_entry(&url, configured.state.path(), access)));
+    lines.push("or, for a client that starts Pegboard itself:".to_owned());
+    lines.push(pretty(
+        &json!({ "command": own_command(), "args": ["stdio"] }),
+    ));
+    lines.push(String::new());
+    let _ = output.line(&lines.join("\n"));
+    output.note("Press Ctrl-C to stop.");
+    if !configured.loaded.servers.is_empty() {
+        output.note("`pegboard tools` and `pegboard call` work in another terminal.");
+    }
+}
+
+/// Tells what is known at the start.
+pub(crate) fn tell_known(pegboard: &Pegboard, output: &Output) {
+    let statistics = pegboard.hub().catalog().statistics();
+    output.note(&format!(
+        "{} {}, {} known",
+        output.paint(Paint::Strong, "pegboard"),
+        count(statistics.servers.total, "server"),
+        count(statistics.tools, "tool")
+    ));
+}
+
+/// An address that can be used from here: nobody can connect to "everywhere".
+fn shown_address(listening: &Listening) -> String {
+    let address = listening.address;
+    if address.ip().is_unspecified() {
+        return format!("localhost:{}", address.port());
+    }
+    address.to_string()
+}
+
+fn http_entry(url: &str, state: &Path, access: &Access) -> Value {
+    if !access.needs_token() {
+        return json!({ "type": "http", "url": url });
+    }
+    let token = match token(state) {
+        Ok(token) if std::io::stdout().is_terminal() => token.reveal().to_owned(),
+        _ => "$(pegboard token)".to_owned(),
+    };
+    let bearer = format!("Bearer {token}");
+    json!({ "type": "http", "url": url, "headers": { "Authorization": bearer } })
+}
+
+fn pretty(entry: &Value) -> String {
+    let whole = json!({ "mcpServers": { "pegboard": entry } });
+    serde_json::to_string_pretty(&whole).unwrap_or_default()
+}
+
+/// `pegboard` where that finds this very program, else its path.
+fn own_command() -> String {
+    const NAME: &str = "pegboard";
+    let Ok(own) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
+        return NAME.to_owned();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path);
+    let found = folders.find_map(|folder| folder.join(NAME).canonicalize().ok());
+    match found {
+        Some(found) if found == own => NAME.to_owned(),
+        _ => own.display().to_string(),
+    }
+}

@@ -1,0 +1,109 @@
+//! `pegboard serve`, and the part of `up` that lasts: HTTP clients served, the catalog kept fresh.
+
+mod address;
+mod follow;
+mod greeting;
+mod told;
+
+use std::sync::Arc;
+
+use pegboard_config::Watcher;
+use pegboard_gateway::http::{self, Access, TOKEN_FILE};
+use tokio::sync::{Notify, oneshot};
+
+use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty, working};
+use crate::Pegboard;
+use crate::cli::args::ServeArgs;
+use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::cli::people::count;
+use address::Listening;
+
+pub(crate) use address::listen;
+pub(crate) use follow::{follow_config, keep_house};
+pub(crate) use greeting::tell_known;
+
+pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    tell_if_empty(&configured, output);
+    let options = options(global);
+    sweep(output);
+    working(async {
+        let listening = listen(args, &configured.loaded.settings, output).await?;
+        let pegboard = open(configured, options, output).await?;
+        let result = serve(&pegboard, listening, args, output).await;
+        pegboard.close().await;
+        result
+    })
+}
+
+/// Ends what an earlier run that was killed left.
+pub(crate) fn sweep(output: &Output) {
+    let left = pegboard_upstream::sweep_orphans();
+    if left > 0 {
+        let processes = count(left, "process");
+        output.note(&format!("ended {processes} that an earlier run left"));
+    }
+}
+
+/// Serves until it is told to stop.
+pub(crate) async fn serve(
+    pegboard: &Pegboard,
+    listening: Listening,
+    args: &ServeArgs,
+    output: &Output,
+) -> Done {
+    let hub = pegboard.hub();
+    let events = hub.subscribe();
+    let state = pegboard.configured().state.path();
+    let access = access(&listening, args, pegboard)?;
+    let gateway = pegboard.gateway();
+    greeting::greet(pegboard, &listening, &access, output);
+    hub.session_started();
+
+    let changed = Arc::new(Notify::new());
+    let mut files = pegboard.configured().loaded.watch_list();
+    // An agreement, a new secret value or a new token changes what may be done as much as a config file.
+    let own = ["agreements.json", "secrets.json", TOKEN_FILE];
+    files.extend(own.map(|name| state.join(name)));
+    let signal = changed.clone();
+    let _watcher = Watcher::start(files, move || signal.notify_one())?;
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let router = http::router(gateway.clone(), access.clone());
+    let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
+    tokio::select! {
+        () = told::tell_events(events, output) => {}
+        () = keep_house(hub) => {}
+        () = follow_config(pegboard, &gateway, Some(&access), &changed, output) => {}
+        () = interrupted() => {}
+    }
+    output.note("stopping");
+    drop(stop);
+    let _ = serving.await;
+    gateway.close();
+    Ok(())
+}
+
+/// Who may speak to us, by flags, settings and the token.
+fn access(listening: &Listening, args: &ServeArgs, pegboard: &Pegboard) -> Result<Access, Failure> {
+    let configured = pegboard.configured();
+    let settings = &configured.loaded.settings;
+    let access = if args.no_auth {
+        Access::without_token(listening.address).map_err(|refused| {
+            let remedy = "Leave out `--no-auth`, or listen on 127.0.0.1.";
+            Failure::usage(refused.to_string(), remedy)
+        })?
+    } else {
+        let token = http::token(configured.state.path())?;
+        Access::with_token(listening.address, &token)
+    };
+    let hosts = settings.allow_hosts.iter().chain(&args.allow_host);
+    let access = access.allow_hosts(hosts.cloned());
+    Ok(access.allow_origins(settings.allow_origins.iter().cloned()))
+}
+
+/// Tells what lies in the open.
+fn warn(text: &str, output: &Output) {
+    output.always_note(&output.paint(Paint::Warn, &format!("warning: {text}")));
+}

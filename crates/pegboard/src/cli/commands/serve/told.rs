@@ -1,0 +1,61 @@
+//! What happens to servers, told as it happens.
+
+use pegboard_model::{Event, EventKind, Foreign};
+
+use crate::cli::output::{Output, Paint};
+use crate::cli::people::count;
+
+pub(super) async fn tell_events(
+    mut events: tokio::sync::broadcast::Receiver<Event>,
+    output: &Output,
+) {
+    use tokio::sync::broadcast::error::RecvError;
+    loop {
+        match events.recv().await {
+            Ok(event) => tell_event(&event, output),
+            Err(RecvError::Lagged(lost)) => output.note(&format!("({lost} events not shown)")),
+            Err(RecvError::Closed) => return std::future::pending().await,
+        }
+    }
+}
+
+fn tell_event(event: &Event, output: &Output) {
+    if output.json {
+        output.note_json(event);
+        return;
+    }
+    match &event.kind {
+        EventKind::ServerDiscovered {
+            server,
+            tools,
+            duration_ms,
+        } => {
+            let mark = output.paint(Paint::Good, "✓");
+            output.note(&format!(
+                "{mark} {server}: {} ({duration_ms} ms)",
+                count(*tools, "tool")
+            ));
+        }
+        EventKind::ServerFailed {
+            server,
+            error,
+            reason,
+        } => {
+            let mark = output.paint(Paint::Bad, "✗");
+            output.note(&format!(
+                "{mark} {server}: {} [{reason}]",
+                Foreign::new(error.lines().next().unwrap_or_default())
+            ));
+        }
+        EventKind::ServerRemoved { server, removed } => {
+            output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
+        }
+        EventKind::ServerStopped { server, why } if why == "crashed" => {
+            output.note(&format!(
+                "{} {server} ended by itself",
+                output.paint(Paint::Warn, "!")
+            ));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,128 @@
+//! `pegboard stdio`: one MCP client, over standard input and output.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_config::Watcher;
+use pegboard_gateway::Gateway;
+use pegboard_model::{Reason, ToolError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+
+use super::serve::{follow_config, keep_house};
+use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty};
+use crate::Pegboard;
+use crate::cli::args::StdioArgs;
+
+/// Looking after the catalog and the config files begins when the client has its first answers: it waits
+/// for those, and for nothing else.
+const FIRST_ANSWERS: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    tell_if_empty(&configured, output);
+    // One thread is enough for one client, and starts faster than several.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let message = format!("the runtime did not start: {error}");
+            ToolError::new(Reason::Internal, message)
+        })?;
+    let result = runtime.block_on(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let gateway = pegboard.gateway();
+        let profile = args.profile.as_deref().unwrap_or_default();
+        let result = tokio::select! {
+            result = speak(gateway.clone(), profile) => result,
+            () = look_after(&pegboard, &gateway, output) => Ok(()),
+            () = interrupted() => Ok(()),
+        };
+        gateway.close();
+        pegboard.hub().shutdown().await;
+        // The process ends now; giving thousands of tools back one by one helps nobody.
+        std::mem::forget(pegboard);
+        result.map_err(Into::into)
+    });
+    // A read of a terminal may still wait for a line that nobody needs.
+    runtime.shutdown_background();
+    result
+}
+
+async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
+    let lost = |error: io::Error| {
+        let message = format!("standard input or output cannot be used: {error}");
+        ToolError::new(Reason::Internal, message)
+    };
+    let (input, output) = (input().map_err(lost)?, output().map_err(lost)?);
+    pegboard_gateway::stdio::run(gateway, profile, input, output).await
+}
+
+async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
+    tokio::time::sleep(FIRST_ANSWERS).await;
+    let changed = Arc::new(Notify::new());
+    let mut files = pegboard.configured().loaded.watch_list();
+    let state = pegboard.configured().state.path();
+    files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
+    let signal = changed.clone();
+    let watcher = Watcher::start(files, move || signal.notify_one());
+    if let Err(problem) = &watcher {
+        output.note(&problem.to_string());
+    }
+    tokio::join!(
+        keep_house(pegboard.hub()),
+        follow_config(pegboard, gateway, None, &changed, output)
+    );
+}
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Written = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// What an end of ours is. Clients give pipes or sockets, which the runtime waits for by itself; anything
+/// else is read and written by a thread of its own.
+enum End {
+    Pipe(OwnedFd),
+    Socket(OwnedFd),
+    Other,
+}
+
+impl End {
+    fn of(fd: impl AsFd) -> io::Result<Self> {
+        let file = File::from(fd.as_fd().try_clone_to_owned()?);
+        let kind = file.metadata()?.file_type();
+        Ok(match (kind.is_fifo(), kind.is_socket()) {
+            (true, _) => Self::Pipe(file.into()),
+            (_, true) => Self::Socket(file.into()),
+            _ => Self::Other,
+        })
+    }
+}
+
+fn input() -> io::Result<Input> {
+    Ok(match End::of(io::stdin())? {
+        End::Pipe(fd) => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        End::Socket(fd) => Box::new(socket(fd)?),
+        End::Other => Box::new(tokio::io::stdin()),
+    })
+}
+
+fn output() -> io::Result<Written> {
+    Ok(match End::of(io::stdout())? {
+        End::Pipe(fd) => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        End::Socket(fd) => Box::new(socket(fd)?),
+        End::Other => Box::new(tokio::io::stdout()),
+    })
+}
+
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let stream = StdUnixStream::from(fd);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}

@@ -1,0 +1,100 @@
+//! What the clients send to their models, as far as it is published.
+
+use serde::Serialize;
+
+use super::exact::tokens_of_each;
+use super::shapes::{Naming, Piece, Shape, sent};
+
+/// One client, and what it is known to do.
+struct Client {
+    name: &'static str,
+    shape: Shape,
+    naming: Naming,
+    /// Most tools that it takes at once.
+    limit: Option<usize>,
+    note: &'static str,
+}
+
+/// The form in which each sends tools, its limits, and what it does on its own against too many tools.
+const CLIENTS: &[Client] = &[
+    Client::new("Claude Code", Shape::Anthropic, Naming::DoubleUnderscore)
+        .noted("without its own tool search"),
+    Client::new("Claude Desktop", Shape::Anthropic, Naming::Plain),
+    Client::new("Cursor", Shape::Name, Naming::Plain).noted("names only; the rest in files"),
+    Client::new("VS Code", Shape::Listed, Naming::Plain).taking(128),
+    Client::new("Windsurf", Shape::Listed, Naming::Plain).taking(100),
+    Client::new("Codex", Shape::OpenAi, Naming::DoubleUnderscore),
+    Client::new("Gemini CLI", Shape::Gemini, Naming::Underscore),
+    Client::new("Anthropic API", Shape::Anthropic, Naming::Plain),
+    Client::new("OpenAI API", Shape::OpenAi, Naming::Plain),
+];
+
+impl Client {
+    const fn new(name: &'static str, shape: Shape, naming: Naming) -> Self {
+        Self {
+            name,
+            shape,
+            naming,
+            limit: None,
+            note: "",
+        }
+    }
+
+    const fn taking(self, limit: usize) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self
+        }
+    }
+
+    const fn noted(self, note: &'static str) -> Self {
+        Self { note, ..self }
+    }
+}
+
+/// What one client's model reads before the first question.
+#[derive(Debug, Serialize)]
+pub(super) struct Bill {
+    pub(super) client: &'static str,
+    /// Tokens of all definitions.
+    #[serde(rename = "static")]
+    pub(super) pushed: usize,
+    /// Tokens of Pegboard's own tools and instructions.
+    pub(super) lazy: usize,
+    /// Most tools that it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_limit: Option<usize>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) note: &'static str,
+}
+
+/// What each client's model would read; all are taken to pass on the instructions, of so many tokens.
+pub(super) fn bills(tools: &[Piece<'_>], meta: &[Piece<'_>], instructions: usize) -> Vec<Bill> {
+    let mut counted: Vec<(Shape, Naming, usize, usize)> = Vec::new();
+    let mut bills = Vec::new();
+    for client in CLIENTS {
+        let (shape, naming) = (client.shape, client.naming);
+        let known = counted
+            .iter()
+            .find(|(of, by, _, _)| (*of, *by) == (shape, naming))
+            .copied();
+        let (_, _, pushed, lazy) = known.unwrap_or_else(|| {
+            let total = |pieces| {
+                tokens_of_each(pieces, |piece| sent(piece, shape, naming))
+                    .iter()
+                    .sum()
+            };
+            let entry = (shape, naming, total(tools), total(meta));
+            counted.push(entry);
+            entry
+        });
+        bills.push(Bill {
+            client: client.name,
+            pushed,
+            lazy: lazy + instructions,
+            tool_limit: client.limit,
+            note: client.note,
+        });
+    }
+    bills
+}

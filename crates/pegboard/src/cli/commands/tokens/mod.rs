@@ -1,0 +1,75 @@
+//! `pegboard tokens`: what tools cost a model, counted exactly: all definitions against Pegboard's few.
+//!
+//! This is the one place that uses a real tokenizer; its table is read when the command runs, by nothing
+//! else.
+
+mod answers;
+mod clients;
+mod exact;
+mod lists;
+mod report;
+mod shapes;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pegboard_catalog::Catalog;
+use pegboard_model::{Reason, ToolError};
+
+use super::tools::{tell_failed, tell_pending};
+use super::{
+    Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
+};
+use crate::cli::args::TokensArgs;
+use crate::cli::failure::Failure;
+use report::Report;
+
+pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> Done {
+    let surface = pegboard_gateway::fixed_surface();
+    if let Some(folder) = &args.lists {
+        let (catalog, notes) = lists::read(folder)?;
+        notes.iter().for_each(|note| output.note(note));
+        return tell(&catalog, &surface, output);
+    }
+    let configured = configured(global, output)?;
+    if !output.json && tell_if_empty(&configured, output) {
+        return Ok(());
+    }
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let pending = hub.ensure_known().await;
+            let catalog = hub.catalog();
+            tell(&catalog, &surface, output)?;
+            tell_pending(&pending, output);
+            tell_failed(&catalog, output);
+            Ok(())
+        })
+        .await
+    })
+}
+
+fn tell(catalog: &Catalog, surface: &str, output: &Output) -> Done {
+    let report = counted(catalog, surface, output)?;
+    if output.json {
+        return output.document(&report);
+    }
+    output.line(&report.text(output))
+}
+
+fn counted(catalog: &Catalog, surface: &str, output: &Output) -> Result<Report, Failure> {
+    let waiting = output.is_watched().then(|| {
+        let spinner = ProgressBar::new_spinner().with_message("counting tokens");
+        spinner.set_style(ProgressStyle::default_spinner());
+        spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+        spinner
+    });
+    let report = Report::of(catalog, surface).map_err(|why| {
+        ToolError::new(
+            Reason::Internal,
+            format!("the tools could not be counted: {why}"),
+        )
+    });
+    if let Some(spinner) = waiting {
+        spinner.finish_and_clear();
+    }
+    Ok(report?)
+}

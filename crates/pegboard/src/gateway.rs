@@ -1,0 +1,53 @@
+//! Pegboard as an MCP server, made from its configuration.
+
+use std::collections::BTreeMap;
+
+use pegboard_config::{DEFAULT_PROFILE, ProfileMode};
+use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
+
+use crate::Pegboard;
+
+/// What the key is for that seals what clients carry; another use must have another name.
+const SEAL: &str = "pegboard gateway: what clients carry for us";
+
+impl Pegboard {
+    /// This Pegboard as an MCP server, for [`crate::http`] and [`crate::stdio`]. It starts nothing.
+    pub fn gateway(&self) -> Gateway {
+        let configured = self.configured();
+        let settings = GatewaySettings {
+            profiles: profiles(&configured.loaded.profiles),
+            result_tokens: configured.loaded.settings.result_tokens,
+            key: blake3::derive_key(SEAL, &configured.key.0),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            limits: configured.limits.clone(),
+        };
+        Gateway::new(self.hub().clone(), settings)
+    }
+}
+
+/// The profiles as the gateway wants them; the default one has its name and none.
+pub fn profiles(
+    configured: &BTreeMap<String, pegboard_config::Profile>,
+) -> BTreeMap<String, Profile> {
+    let mut profiles: BTreeMap<String, Profile> = configured
+        .iter()
+        .map(|(name, profile)| (name.clone(), converted(profile)))
+        .collect();
+    if let Some(default) = profiles.get(DEFAULT_PROFILE).cloned() {
+        profiles.insert(String::new(), default);
+    }
+    profiles
+}
+
+fn converted(profile: &pegboard_config::Profile) -> Profile {
+    Profile {
+        servers: profile.servers.clone(),
+        pinned: profile.pinned.clone(),
+        mode: match profile.mode {
+            ProfileMode::Lazy => Mode::Lazy,
+            ProfileMode::Direct => Mode::Direct,
+            ProfileMode::Both => Mode::Both,
+        },
+        prefix: profile.prefix,
+    }
+}

@@ -1,0 +1,185 @@
+//! `up` and `serve`: MCP clients over HTTP, with the real program.
+
+use std::net::TcpListener;
+
+use pegboard_testkit::wait_until_sync;
+use serde_json::json;
+
+use crate::support::{Home, PATIENCE, Running, http, mcp};
+
+/// The address that it printed.
+fn endpoint(running: &Running) -> String {
+    running.wait_for("/mcp\"");
+    let told = running.told();
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MCP endpoint  "));
+    line.expect("the address is printed").to_owned()
+}
+
+fn token(home: &Home) -> String {
+    home.run(&["token"]).ok().stdout.trim().to_owned()
+}
+
+#[test]
+fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behind() {
+    let home = Home::with_example();
+    let mut up = home.start(&["up", "--port", "0"]);
+    let url = endpoint(&up);
+    let token = token(&home);
+    let params = json!({"name": "call_tool", "arguments": {
+        "tool_name": "example/add_numbers", "arguments": {"a": 1, "b": 2},
+    }});
+    let (status, answer) = mcp(&url, &token, "tools/call", params);
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["result"]["structuredContent"], json!({"sum": 3}));
+    let health = url.replace("/mcp", "/healthz");
+    let (status, body) = http(&health, "GET", &[], "");
+    assert_eq!(status, 200);
+    assert!(
+        body.contains("\"ok\"") && body.contains(env!("CARGO_PKG_VERSION")),
+        "{body}"
+    );
+
+    up.signal("-TERM");
+    assert!(up.wait().success());
+    let told = up.told();
+    assert!(
+        told.contains("$(pegboard token)") && told.contains("\"stdio\""),
+        "{told}"
+    );
+    assert!(!told.contains(&token), "the token is for terminals only");
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_sec_03_the_token_is_wanted_and_a_new_one_counts_while_it_runs() {
+    let home = Home::with_example();
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    let url = endpoint(&serve);
+    let list = |token: &str| mcp(&url, token, "tools/list", json!({})).0;
+    let old = token(&home);
+    assert_eq!((list(&old), list("wrong"), list("")), (200, 401, 401));
+    let new = home
+        .run(&["token", "--rotate"])
+        .ok()
+        .stdout
+        .trim()
+        .to_owned();
+    assert_ne!(old, new);
+    wait_until_sync("the new token counts", PATIENCE, || list(&new) == 200);
+    assert_eq!(list(&old), 401);
+    serve.signal("-INT");
+    assert!(serve.wait().success());
+}
+
+#[test]
+fn r_sec_03_going_without_a_token_is_for_loopback_only_and_said_aloud() {
+    let home = Home::with_example();
+    for wide in ["0.0.0.0", "::"] {
+        let run = home.run(&["serve", "--no-auth", "--listen", wide, "--port", "0"]);
+        let run = run.exits(2);
+        assert!(run.stderr.contains("--no-auth"), "{}", run.stderr);
+    }
+    let mut serve = home.start(&["serve", "--no-auth", "--port", "0"]);
+    let url = endpoint(&serve);
+    serve.wait_for("warning: every program on this machine");
+    assert_eq!(mcp(&url, "", "tools/list", json!({})).0, 200);
+    let evil = [("Origin", "http://evil.example")];
+    assert_eq!(
+        http(&url.replace("/mcp", "/healthz"), "GET", &evil, "").0,
+        403
+    );
+    serve.signal("-TERM");
+    assert!(serve.wait().success());
+}
+
+#[test]
+fn r_sec_03_an_address_that_others_reach_is_warned_of_and_names_must_be_allowed() {
+    let home = Home::with_example();
+    let args = [
+        "serve",
+        "--listen",
+        "0.0.0.0",
+        "--port",
+        "0",
+        "--allow-host",
+        "box.lan",
+    ];
+    let mut serve = home.start(&args);
+    let url = endpoint(&serve);
+    serve.wait_for("can be reached from other machines");
+    let health = url.replace("/mcp", "/healthz");
+    assert_eq!(http(&health, "GET", &[], "").0, 200);
+    serve.signal("-TERM");
+    assert!(serve.wait().success());
+}
+
+#[test]
+fn r_gate_01_a_port_that_was_asked_for_is_taken_or_nothing_is() {
+    let home = Home::with_example();
+    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = other.local_addr().expect("its address").port().to_string();
+    let run = home.run(&["serve", "--port", &port, "--json"]).exits(2);
+    assert_eq!(run.error()["reason"], "ADDRESS_IN_USE");
+    assert!(
+        run.error()["remedy"].to_string().contains("--port"),
+        "{}",
+        run.stderr
+    );
+    home.write(
+        "config/config.toml",
+        &format!("[settings]\nport = {port}\n{}", home.config()),
+    );
+    let run = home.run(&["up", "--json"]).exits(2);
+    assert_eq!(run.error()["reason"], "ADDRESS_IN_USE");
+}
+
+#[test]
+fn r_gate_01_without_a_port_of_its_own_it_takes_a_free_one_and_says_so() {
+    let home = Home::with_example();
+    let mut held = None;
+    // Another test may be using it for a moment.
+    wait_until_sync("7340 is ours", PATIENCE, || {
+        held = TcpListener::bind("127.0.0.1:7340").ok();
+        held.is_some()
+    });
+    let mut serve = home.start(&["serve"]);
+    let url = endpoint(&serve);
+    assert!(!url.contains(":7340/"), "{url}");
+    assert!(
+        serve.told().contains("port 7340 is taken"),
+        "{}",
+        serve.told()
+    );
+    assert_eq!(mcp(&url, &token(&home), "tools/list", json!({})).0, 200);
+    serve.signal("-TERM");
+    assert!(serve.wait().success());
+}
+
+#[test]
+fn r_cfg_01_profiles_come_and_go_while_it_runs() {
+    let home = Home::with_example();
+    let servers = home.config();
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    let url = endpoint(&serve);
+    let token = token(&home);
+    let tools = |profile: &str| {
+        let (status, answer) = mcp(&format!("{url}{profile}"), &token, "tools/list", json!({}));
+        let tools = answer["result"]["tools"].as_array().map_or(0, Vec::len);
+        (status, tools)
+    };
+    assert_eq!((tools(""), tools("/work").0), ((200, 4), 404));
+    let profiles = "[profiles.work]\nmode = 'direct'\nservers = ['example']\n\
+                    [profiles.default]\npinned = ['example/echo']\n";
+    home.write("config/config.toml", &format!("{servers}{profiles}"));
+    wait_until_sync("the profile is there", PATIENCE, || {
+        tools("/work") == (200, 16)
+    });
+    assert_eq!(tools(""), (200, 5));
+    home.write("config/config.toml", &servers);
+    wait_until_sync("the profile is gone", PATIENCE, || tools("/work").0 == 404);
+    assert_eq!(tools(""), (200, 4));
+    serve.signal("-TERM");
+    assert!(serve.wait().success());
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use bytes::Bytes;
 use pegboard_catalog::exposed_uri;
 use pegboard_hub::Announcement;
-use pegboard_model::{EventKind, ServerName};
+use pegboard_model::ServerName;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
@@ -143,7 +143,6 @@ impl Listeners {
                 let update = tokio::select! {
                     event = events.recv() => match event {
                         Err(RecvError::Closed) => return,
-                        Ok(event) if matches!(event.kind, EventKind::CallFinished { .. }) => continue,
                         _ => None,
                     },
                     () = changed.notified() => None,

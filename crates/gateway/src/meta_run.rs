@@ -14,6 +14,8 @@ use crate::surface::Surface;
 
 /// Hits of a search that names no limit.
 const HITS: usize = 5;
+/// A catalog of more tools is searched on another thread, so that other clients do not wait for it.
+const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
 pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
@@ -76,10 +78,21 @@ async fn search(asked: &Asked<'_>) -> ToolResult<String> {
             return Err(ToolError::new(Reason::ArgsInvalid, message).at_field("detail"));
         }
     };
-    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
     let surface = known(asked).await;
     let limit = wish.limit.unwrap_or(HITS);
-    Ok(search_text(&surface.catalog, &queries, limit, detail))
+    let tools: usize = (surface.catalog.servers())
+        .map(|entry| entry.record.tools.len())
+        .sum();
+    let search = move || {
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        search_text(&surface.catalog, &queries, limit, detail)
+    };
+    if tools <= SEARCHED_AT_ONCE {
+        return Ok(search());
+    }
+    let found = tokio::task::spawn_blocking(search).await;
+    found
+        .map_err(|error| ToolError::new(Reason::Internal, format!("the search broke off: {error}")))
 }
 
 #[derive(Deserialize)]

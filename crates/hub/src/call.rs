@@ -79,7 +79,7 @@ impl Hub {
         };
         self.inner
             .events
-            .tell_with(&trace, || EventKind::CallFinished {
+            .tell_call(&trace, || EventKind::CallFinished {
                 tool: match &found {
                     Ok(view) => view.exposed().to_string(),
                     Err(_) => "unknown".to_owned(),

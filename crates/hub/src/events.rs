@@ -9,30 +9,41 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 /// Events that a slow listener may fall behind before it loses the oldest.
-const LISTENER_BACKLOG: usize = 4096;
+const LISTENER_BACKLOG: usize = 512;
 
+/// Calls are told apart from everything else: they are many, and waking somebody for each who does not care
+/// costs more than the call's own bookkeeping.
 pub(crate) struct Events {
     clock: Arc<dyn Clock>,
-    sender: broadcast::Sender<Event>,
+    servers: broadcast::Sender<Event>,
+    /// Made when somebody first listens.
+    calls: OnceLock<broadcast::Sender<Event>>,
 }
 
 impl Events {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            sender: broadcast::Sender::new(LISTENER_BACKLOG),
+            servers: broadcast::Sender::new(LISTENER_BACKLOG),
+            calls: OnceLock::new(),
         }
     }
 
-    /// Tells what happened; nothing is made of it when nobody listens.
-    pub(crate) fn tell_with(&self, trace: &TraceId, kind: impl FnOnce() -> EventKind) {
+    /// Tells of a call; nothing is made of it when nobody listens.
+    pub(crate) fn tell_call(&self, trace: &TraceId, kind: impl FnOnce() -> EventKind) {
         let logged = tracing::enabled!(target: "pegboard", tracing::Level::DEBUG);
-        if logged || self.sender.receiver_count() > 0 {
-            self.tell(trace, kind());
+        let calls = self.calls.get().filter(|calls| calls.receiver_count() > 0);
+        if logged || calls.is_some() {
+            self.send(calls, trace, kind());
         }
     }
 
+    /// Tells what happened to servers and their tools.
     pub(crate) fn tell(&self, trace: &TraceId, kind: EventKind) {
+        self.send(Some(&self.servers), trace, kind);
+    }
+
+    fn send(&self, to: Option<&broadcast::Sender<Event>>, trace: &TraceId, kind: EventKind) {
         let event = Event {
             at: self.clock.now(),
             trace: trace.clone(),
@@ -40,11 +51,18 @@ impl Events {
         };
         tracing::debug!(target: "pegboard", trace = %event.trace, event = ?event.kind);
         // Nobody listening is no fault.
-        let _ = self.sender.send(event);
+        let _ = to.map(|to| to.send(event));
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.sender.subscribe()
+        self.servers.subscribe()
+    }
+
+    pub(crate) fn subscribe_calls(&self) -> broadcast::Receiver<Event> {
+        let calls = self
+            .calls
+            .get_or_init(|| broadcast::Sender::new(LISTENER_BACKLOG));
+        calls.subscribe()
     }
 }
 
@@ -89,13 +107,13 @@ mod tests {
         let events = Events::new(Arc::new(SystemClock));
         let mut made = 0;
         let mut tell = || {
-            events.tell_with(&new_trace(), || {
+            events.tell_call(&new_trace(), || {
                 made += 1;
                 EventKind::ConfigReloaded { servers: 1 }
             });
         };
         tell();
-        let mut heard = events.subscribe();
+        let mut heard = events.subscribe_calls();
         tell();
         assert_eq!(made, 1);
         let kind = heard.try_recv().unwrap().kind;

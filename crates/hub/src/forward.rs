@@ -75,7 +75,7 @@ impl Hub {
         };
         self.inner
             .events
-            .tell_with(&trace, || EventKind::RequestFinished {
+            .tell_call(&trace, || EventKind::RequestFinished {
                 server: request.server.clone(),
                 method: request.method.clone(),
                 outcome: outcome_of(&result).to_owned(),

@@ -130,9 +130,14 @@ impl Hub {
         self.inner.catalog.load_full()
     }
 
-    /// What happens from now on.
+    /// What happens to servers and their tools from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.inner.events.subscribe()
+    }
+
+    /// Every call and every request that is passed on from now on, when it is over.
+    pub fn subscribe_calls(&self) -> broadcast::Receiver<Event> {
+        self.inner.events.subscribe_calls()
     }
 
     /// Registers a tool of the host program.

@@ -193,7 +193,7 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
     assert_eq!(told, (server.clone(), Announcement::PromptsChanged));
     assert_eq!(listed(&bench), "fresh test://1 test://{id}");
 
-    // Also where the server says so and nothing is different; and a flood is followed once or twice.
+    // Also where the server says so and nothing is different; and a flood is followed a few times.
     let before = bench.servers.listed("a");
     for _ in 0..100 {
         bench.servers.tell("a", Announcement::ResourcesChanged);
@@ -206,7 +206,7 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
     );
     let more = bench.servers.listed("a") - before;
     assert!(
-        (1..=2).contains(&more),
+        (1..=4).contains(&more),
         "{more} lists for a hundred notices"
     );
 }

@@ -51,7 +51,7 @@ async fn r_gate_03_a_request_reaches_exactly_its_server_and_the_result_is_untouc
     bench.servers.tools("b", &["two"]);
     bench.hub.ensure_known().await;
     bench.servers.starts.lock().unwrap().clear();
-    let mut events = bench.hub.subscribe();
+    let mut events = bench.hub.subscribe_calls();
     let result = forward(&bench, "b", "prompts/get").await.unwrap();
     assert_eq!(result, r#"{"of":"b",  "kept":[1.0]}"#);
     forward(&bench, "b", "prompts/get").await.unwrap();

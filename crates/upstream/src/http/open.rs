@@ -11,8 +11,8 @@ use reqwest::{Client, Request, Response};
 use crate::http::target::Target;
 use crate::wording::Wording;
 
-/// Idle connections kept to one host.
-const IDLE_CONNECTIONS: usize = 8;
+/// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
+const IDLE_CONNECTIONS: usize = 64;
 /// Clients differ by few things, so few are ever made; beyond this they are not kept.
 const KEPT_CLIENTS: usize = 64;
 

@@ -169,6 +169,12 @@ fn working<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
     block_on(tokio::runtime::Builder::new_multi_thread(), work)
 }
 
+/// Runs what serves clients: on one thread, because handing a short request from one thread to another costs
+/// more than answering it.
+fn serving<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
 fn block_on<T>(
     mut builder: tokio::runtime::Builder,
     work: impl Future<Output = Result<T, Failure>>,

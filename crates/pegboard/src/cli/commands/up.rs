@@ -6,7 +6,7 @@ use pegboard_hub::Which;
 use pegboard_model::ServerName;
 
 use super::serve::{listen, serve, sweep, tell_known};
-use super::{Done, Global, Output, configured, open, options, working};
+use super::{Done, Global, Output, configured, open, options, serving};
 use crate::cli::args::UpArgs;
 use crate::cli::failure::Failure;
 use crate::cli::people::{can_ask, confirm};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
         offer_example(&args, &mut configured, &mut options, output)?;
     }
     sweep(output);
-    working(async {
+    serving(async {
         if args.once {
             let pegboard = open(configured, options, output).await?;
             tell_known(&pegboard, output);

@@ -11,7 +11,7 @@ use pegboard_config::Watcher;
 use pegboard_gateway::http::{self, Access, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty, working};
+use super::{Done, Global, Output, configured, interrupted, open, options, serving, tell_if_empty};
 use crate::Pegboard;
 use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     tell_if_empty(&configured, output);
     let options = options(global);
     sweep(output);
-    working(async {
+    serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
         let result = serve(&pegboard, listening, args, output).await;

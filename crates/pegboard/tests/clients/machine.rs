@@ -1,0 +1,170 @@
+//! A machine on which real servers are configured and Pegboard serves them.
+
+use std::path::{Path, PathBuf};
+
+use pegboard_testkit::wait_until_sync;
+use serde_json::{Map, Value, json};
+
+use crate::support::{Home, PATIENCE, PEGBOARD, Running};
+
+/// A machine with everything installed.
+pub(crate) struct Machine {
+    /// What `scripts/install-test-env` installed.
+    pub(crate) installed: PathBuf,
+    pub(crate) home: Home,
+}
+
+/// How a client reaches Pegboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    Stdio,
+    Http,
+}
+
+impl Machine {
+    /// `None`, with the reason printed, where nothing is installed.
+    pub(crate) fn here() -> Option<Self> {
+        let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
+            println!(
+                "skipped: PEGBOARD_TEST_ENV does not name the folder of scripts/install-test-env"
+            );
+            return None;
+        };
+        let installed = PathBuf::from(folder);
+        assert!(
+            installed.join("clients/node_modules").is_dir(),
+            "{} holds no clients; run scripts/install-test-env",
+            installed.display()
+        );
+        Some(Self {
+            installed,
+            home: Home::new(),
+        })
+    }
+
+    /// The same with the servers of a tour: one of each era, the reference server and the built-in one. They were
+    /// asked for their tools, so that no test depends on how fast they start.
+    pub(crate) fn with_servers() -> Option<Self> {
+        let machine = Self::here()?;
+        machine.add_fixtures();
+        let home = &machine.home;
+        let everything = machine
+            .installed
+            .join("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+        home.add("everything", "node", &[&text(&everything)], "");
+        home.add_example("example");
+        home.run(&["refresh", "--all"]).ok();
+        Some(machine)
+    }
+
+    /// Configures the servers `modern` and `legacy`, and the profile `direct`.
+    pub(crate) fn add_fixtures(&self) {
+        let home = &self.home;
+        let (modern, legacy) = (program("modern_server.py"), program("legacy_server.mjs"));
+        home.add("modern", &self.python(), &[&modern], "");
+        let modules = json!(text(&self.installed.join("clients")));
+        let more = format!("env = {{ NODE_MODULES_OF = {modules} }}\n");
+        home.add("legacy", "node", &[&legacy], &more);
+        let profile = format!("{}[profiles.direct]\nmode = \"direct\"\n", home.config());
+        home.write("config/config.toml", &profile);
+    }
+
+    /// Python with the SDK.
+    pub(crate) fn python(&self) -> String {
+        text(&self.installed.join("python/bin/python"))
+    }
+
+    /// A Node that is new enough for the inspector.
+    pub(crate) fn newer_node(&self) -> String {
+        text(&self.installed.join("conformance/node_modules/.bin/node"))
+    }
+
+    /// A folder in which servers and clients leave notes for each other.
+    pub(crate) fn notes(&self) -> String {
+        let folder = self.home.path("notes");
+        std::fs::create_dir_all(&folder).expect("a folder for notes");
+        text(&folder)
+    }
+
+    /// Serves over HTTP on a free port.
+    pub(crate) fn serve(&self) -> Serving {
+        self.serve_at("0")
+    }
+
+    /// Serves over HTTP on this port.
+    pub(crate) fn serve_at(&self, port: &str) -> Serving {
+        let running = self.home.start(&["serve", "--port", port, "--no-auth"]);
+        let mut url = None;
+        wait_until_sync("the address in what `serve` says", PATIENCE, || {
+            url = address(&running.told());
+            url.is_some()
+        });
+        Serving {
+            running,
+            url: url.expect("it was found"),
+        }
+    }
+
+    /// Where a client finds a profile; `lazy` is what everybody gets.
+    pub(crate) fn address(&self, serving: Option<&Serving>, profile: &str) -> Value {
+        let args: &[&str] = match profile {
+            "lazy" => &["stdio"],
+            _ => &["stdio", "--profile", profile],
+        };
+        match (serving, profile) {
+            (Some(serving), "lazy") => json!(serving.url),
+            (Some(serving), _) => json!(format!("{}/{profile}", serving.url)),
+            (None, _) => json!({"command": PEGBOARD, "args": args, "env": self.environment()}),
+        }
+    }
+
+    /// The variables of Pegboard's processes.
+    fn environment(&self) -> Value {
+        let command = self.home.command(&[]);
+        let variables = command.get_envs().filter_map(|(name, value)| {
+            let name = name.to_str()?.to_owned();
+            Some((name, Value::from(value?.to_str()?)))
+        });
+        Value::Object(variables.collect::<Map<_, _>>())
+    }
+}
+
+/// Pegboard over HTTP.
+pub(crate) struct Serving {
+    running: Running,
+    pub(crate) url: String,
+}
+
+impl Serving {
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        self.running.signal("-TERM");
+        let status = self.running.wait();
+        assert!(status.success(), "{status}\n{}", self.running.told());
+    }
+
+    /// The port of its address.
+    pub(crate) fn port(&self) -> String {
+        let rest = self.url.trim_start_matches("http://127.0.0.1:");
+        rest.trim_end_matches("/mcp").to_owned()
+    }
+}
+
+/// The path of a program beside this file.
+pub(crate) fn program(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/programs");
+    text(&folder.join(name))
+}
+
+fn address(told: &str) -> Option<String> {
+    let start = told.find("http://127.0.0.1:")?;
+    let rest = told.get(start..)?;
+    let end = rest.find("/mcp")? + "/mcp".len();
+    // The line is there as a whole when something follows.
+    rest.get(end..)?.starts_with(['\n', ' ']).then_some(())?;
+    Some(rest.get(..end)?.to_owned())
+}
+
+pub(crate) fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,108 @@
+//! Running a client program: one line of JSON in, one line of JSON out.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::machine::{Machine, program, text};
+
+/// How long a client may be silent: each of its steps has a limit of its own, and a tour has some forty of them.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Which SDK a client program stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sdk {
+    Python,
+    TypeScript,
+}
+
+/// A client program that runs. It is killed when the test ends before it does.
+pub(crate) struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Client {
+    /// Starts a task of a client program.
+    #[expect(clippy::disallowed_methods, reason = "starts a client")]
+    pub(crate) fn start(machine: &Machine, sdk: Sdk, task: &str, wish: &Value) -> Self {
+        let (interpreter, file) = match sdk {
+            Sdk::Python => (machine.python(), "python_client.py"),
+            Sdk::TypeScript => ("node".to_owned(), "typescript_client.mjs"),
+        };
+        let mut child = Command::new(interpreter)
+            .args([&program(file), task])
+            .env("NODE_MODULES_OF", text(&machine.installed.join("clients")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the client starts");
+        let stdout = child.stdout.take().expect("its output");
+        let mut stderr = child.stderr.take().expect("its errors");
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let stderr = std::thread::spawn(move || {
+            let mut told = Vec::new();
+            let _ = stderr.read_to_end(&mut told);
+            String::from_utf8_lossy(&told).into_owned()
+        });
+        let stdin = child.stdin.take().expect("its input");
+        let mut client = Self {
+            child,
+            stdin,
+            lines,
+            stderr: Some(stderr),
+        };
+        client.say(&wish.to_string());
+        client
+    }
+
+    /// Runs a task to its end: what the client saw.
+    pub(crate) fn run(machine: &Machine, sdk: Sdk, task: &str, wish: &Value) -> Value {
+        Self::start(machine, sdk, task, wish).seen()
+    }
+
+    /// Writes a line to it.
+    pub(crate) fn say(&mut self, line: &str) {
+        let told = writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush());
+        told.expect("the client reads");
+    }
+
+    /// Its next line.
+    #[track_caller]
+    pub(crate) fn line(&mut self) -> String {
+        match self.lines.recv_timeout(LIMIT) {
+            Ok(line) => line,
+            Err(why) => {
+                let _ = self.child.kill();
+                let stderr = self.stderr.take().map(JoinHandle::join);
+                panic!("the client said nothing ({why}): {stderr:?}");
+            }
+        }
+    }
+
+    /// What it saw, when it is done.
+    #[track_caller]
+    pub(crate) fn seen(&mut self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

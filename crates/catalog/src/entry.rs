@@ -1,5 +1,6 @@
 //! One server in the catalog: its definition, what it last said, and what follows from both.
 
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use pegboard_guard::{policy_of, shorten};
@@ -34,9 +35,55 @@ pub(crate) struct ListedTool {
     /// Its position in the record.
     pub(crate) at: usize,
     pub(crate) policy: Policy,
-    pub(crate) category: Arc<str>,
+    pub(crate) category: Category,
     /// The user's own summary, cut to length.
     pub(crate) summary: Option<Box<str>>,
+}
+
+/// A tool's category. Those that follow from the names of all tools of a server are made together, at the
+/// first look at one of them: a list of definitions needs none.
+#[derive(Debug)]
+pub(crate) enum Category {
+    Own(Box<str>),
+    Derived { at: usize, among: Arc<Derived> },
+}
+
+/// The categories of a server's tools, by position in the record.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    spec: Arc<ServerSpec>,
+    record: Arc<ServerRecord>,
+    made: OnceLock<Vec<Arc<str>>>,
+}
+
+impl Derived {
+    fn made(&self) -> &[Arc<str>] {
+        self.made.get_or_init(|| {
+            let tools = &self.record.tools;
+            match &self.spec.category {
+                Some(category) => vec![Arc::from(category.as_str()); tools.len()],
+                None => categories(
+                    self.spec.name.as_str(),
+                    tools.iter().map(|tool| tool.name.as_str()),
+                ),
+            }
+        })
+    }
+}
+
+impl Deref for Category {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Own(category) => category,
+            // One is made for every tool; the server's name is the coarsest.
+            Self::Derived { at, among } => match among.made().get(*at) {
+                Some(category) => category,
+                None => among.spec.name.as_str(),
+            },
+        }
+    }
 }
 
 impl ServerEntry {
@@ -159,23 +206,17 @@ impl ServerEntry {
     }
 }
 
-fn list(spec: &ServerSpec, record: &ServerRecord) -> Vec<ListedTool> {
-    let derived = match &spec.category {
-        Some(category) => {
-            let category: Arc<str> = Arc::from(category.as_str());
-            vec![category; record.tools.len()]
-        }
-        None => categories(
-            spec.name.as_str(),
-            record.tools.iter().map(|tool| tool.name.as_str()),
-        ),
-    };
+fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
+    let derived = Arc::new(Derived {
+        spec: spec.clone(),
+        record: record.clone(),
+        made: OnceLock::new(),
+    });
     let mut listed: Vec<ListedTool> = record
         .tools
         .iter()
-        .zip(derived)
         .enumerate()
-        .map(|(at, (tool, category))| {
+        .map(|(at, tool)| {
             let words = spec.tools.get(&tool.name);
             let own = words.and_then(|words| words.category.as_deref());
             let summary = words
@@ -184,7 +225,13 @@ fn list(spec: &ServerSpec, record: &ServerRecord) -> Vec<ListedTool> {
             ListedTool {
                 at,
                 policy: policy_of(spec, &tool.name),
-                category: own.map_or(category, Arc::from),
+                category: match own {
+                    Some(own) => Category::Own(own.into()),
+                    None => Category::Derived {
+                        at,
+                        among: derived.clone(),
+                    },
+                },
                 summary: summary
                     .filter(|line| !line.is_empty())
                     .map(String::into_boxed_str),

@@ -40,12 +40,16 @@ pub(crate) fn read_batch(text: &Bytes, most: usize) -> Result<Batch, Response> {
         .map(|item| Message::read(text.slice_ref(item.get().as_bytes())))
         .collect();
     for entry in &mut batch {
-        if let Ok(message) = entry
-            && message.method() == "initialize"
-        {
-            let why = "`initialize` must be sent by itself";
-            *entry = Err(message.refuse(400, code::INVALID_REQUEST, why));
-        }
+        let Ok(message) = entry else { continue };
+        let why = if message.method() == "initialize" {
+            "`initialize` must be sent by itself"
+        } else if message.protocol_version().is_some() {
+            // Its rules are about single messages: headers that repeat it, and an end with its connection.
+            "a request of the revisions without sessions must be sent by itself"
+        } else {
+            continue;
+        };
+        *entry = Err(message.refuse(400, code::INVALID_REQUEST, why));
     }
     Ok(batch)
 }
@@ -111,6 +115,9 @@ mod tests {
         assert!(!wants_answer(&batch.unwrap()));
         let batch = read(r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#);
         assert!(batch.unwrap()[0].is_err());
+        let modern = r#"[{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":
+            {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}]"#;
+        assert!(read(modern).unwrap()[0].is_err(), "it would never end");
     }
 
     #[test]

@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::dispatch::{Answered, Asked, Fault};
+use crate::gateway::Shared;
 use crate::members::Members;
 use crate::rounds::{Failure, Progress, Target, run, tagged};
 use crate::surface::Surface;
-use crate::{meta_run, meta_tools};
+use crate::{heavy, meta_run, meta_tools};
 
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.
@@ -68,16 +69,29 @@ pub(crate) async fn execute(
             // A client checks a listed tool's structured content, so that must stay whole.
             let may_shorten = by == By::MetaTool || !found.has_output_schema;
             let is_aside = asked.view.profile.has_meta_tools() && may_shorten;
-            let limit = shared.result_tokens;
-            let shortened = is_aside
-                .then(|| shared.shelf.shorten(&outcome.result, limit))
-                .flatten();
-            let result = shortened.unwrap_or(outcome.result);
+            let result = match is_aside {
+                true => match within_limit(shared, outcome.result).await {
+                    Ok(result) => result,
+                    Err(error) => return failed(error, by),
+                },
+                false => outcome.result,
+            };
             Ok(tagged(asked, result, era == Some(Era::Legacy), false))
         }
-        Err(Failure::Tool(error)) => failed(*error, by),
+        Err(Failure::Tool(error)) => failed(within_profile(asked, &tool, *error), by),
         Err(Failure::Fault(fault)) => Err(fault),
     }
+}
+
+/// A result, or its first part when it is larger than allowed.
+async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult<Box<RawValue>> {
+    let is_heavy = result.get().len() > heavy::LIGHT_BYTES;
+    let shared = shared.clone();
+    let shorten = move || {
+        let shortened = shared.shelf.shorten(&result, shared.result_tokens);
+        shortened.unwrap_or(result)
+    };
+    heavy::run(is_heavy, shorten).await
 }
 
 /// A tool as the catalog knows it.
@@ -129,6 +143,15 @@ fn found_in(surface: &Surface, written: &str) -> ToolResult<Found> {
         era: view.entry().and_then(|entry| entry.record.era),
         has_output_schema: view.definition().contains("\"outputSchema\""),
     })
+}
+
+/// What the hub says of an unknown tool may name tools of servers that are not in the profile.
+fn within_profile(asked: &Asked<'_>, tool: &str, error: ToolError) -> ToolError {
+    if error.reason != Reason::ToolUnknown || asked.view.profile.holds_all() {
+        return error;
+    }
+    let surface = asked.view.surface(&asked.conversation.shared.hub);
+    found_in(&surface, tool).err().unwrap_or(error)
 }
 
 fn era_of(asked: &Asked<'_>, tool: &str) -> Option<Era> {

@@ -33,7 +33,7 @@ pub struct Conversation {
     pub(crate) legacy: OnceLock<Legacy>,
     pub(crate) questions: Questions,
     /// Requests that are being answered, so that the client can take them back.
-    running: Mutex<HashMap<Box<str>, oneshot::Sender<()>>>,
+    running: Mutex<HashMap<Box<str>, Cancel>>,
     standing: Mutex<Option<Standing>>,
     /// The resources a legacy client subscribed to, as it names them.
     watched: Mutex<Vec<String>>,
@@ -51,7 +51,14 @@ pub(crate) struct Legacy {
 struct Standing {
     outlet: Arc<dyn Outlet>,
     /// Tells of changes until it is dropped.
-    _listening: Listening,
+    listening: Listening,
+}
+
+/// How a request that is being answered is taken back.
+struct Cancel {
+    /// Tells requests apart that a client gave the same id.
+    number: u64,
+    sender: oneshot::Sender<()>,
 }
 
 impl Legacy {
@@ -98,30 +105,35 @@ impl Conversation {
         self.legacy.get().map(|legacy| legacy.revision.as_str())
     }
 
-    /// Answers a request; `outlet` takes what belongs to it and comes before the answer. Dropping the future
-    /// cancels the request; `None` when the client took it back itself, or when it needs no answer.
-    pub async fn answer(
+    /// Answers a request; `outlet` takes what belongs to it and comes before the answer. The client can take it
+    /// back from now on, also before it is first waited for. Dropping the future cancels the request; `None` when
+    /// the client took it back itself, or when it needs no answer.
+    pub fn answer(
         self: Arc<Self>,
         message: Message,
         outlet: Arc<dyn Outlet>,
-    ) -> Option<Response> {
-        if message.kind() != Kind::Request {
-            self.take(message);
-            return None;
-        }
-        let id = message.id()?;
-        let (cancel, cancelled) = oneshot::channel();
-        let _running = Running::note(&self, id, cancel);
-        let answer = async {
-            match Asked::new(&self, &message, id, &outlet) {
-                Ok(asked) => dispatch(&asked).await,
-                Err(response) => response,
-            }
+    ) -> impl Future<Output = Option<Response>> + Send + 'static {
+        let noted = match (message.kind(), message.id()) {
+            (Kind::Request, Some(id)) => Some(Running::note(&self, id.get())),
+            _ => None,
         };
-        tokio::select! {
-            biased;
-            response = answer => Some(response),
-            Ok(()) = cancelled => None,
+        async move {
+            let Some((_running, cancelled)) = noted else {
+                self.take(message);
+                return None;
+            };
+            let id = message.id()?;
+            let answer = async {
+                match Asked::new(&self, &message, id, &outlet) {
+                    Ok(asked) => dispatch(&asked).await,
+                    Err(response) => response,
+                }
+            };
+            tokio::select! {
+                biased;
+                Ok(()) = cancelled => None,
+                response = answer => Some(response),
+            }
         }
     }
 
@@ -150,10 +162,7 @@ impl Conversation {
             self.shared
                 .listeners
                 .add(&self.shared, &self.profile, None, wants, &outlet);
-        *lock(&self.standing) = Some(Standing {
-            outlet,
-            _listening: listening,
-        });
+        *lock(&self.standing) = Some(Standing { outlet, listening });
     }
 
     /// Takes the place of [`Conversation::attach`] away again, if it is still this one.
@@ -189,11 +198,8 @@ impl Conversation {
                 _ => false,
             }
         };
-        let outlet = lock(&self.standing)
-            .as_ref()
-            .map(|held| held.outlet.clone());
-        if let Some(outlet) = outlet.filter(|_| is_new) {
-            self.attach(outlet);
+        if let Some(standing) = lock(&self.standing).as_ref().filter(|_| is_new) {
+            standing.listening.watch(lock(&self.watched).clone());
         }
         is_new
     }
@@ -205,7 +211,11 @@ impl Conversation {
 
     /// Ends everything that still runs for the client.
     pub fn close(&self) {
-        lock(&self.running).clear();
+        let running = std::mem::take(&mut *lock(&self.running));
+        for cancel in running.into_values() {
+            // It may have been answered at this very moment.
+            let _ = cancel.sender.send(());
+        }
         *lock(&self.standing) = None;
         self.questions.close();
         self.shared.hub.session_ended(&self.session);
@@ -221,28 +231,51 @@ impl Conversation {
             && let Some(cancel) = lock(&self.running).remove(cancelled.id.get())
         {
             // It may have been answered at this very moment.
-            let _ = cancel.send(());
+            let _ = cancel.sender.send(());
+        }
+    }
+}
+
+/// A session may leave the memory without having been ended by its client.
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if !lock(&self.watched).is_empty() {
+            self.shared.hub.session_ended(&self.session);
         }
     }
 }
 
 /// Keeps a request among the running ones until it is dropped.
-struct Running<'a> {
-    conversation: &'a Conversation,
-    id: &'a str,
+struct Running {
+    conversation: Arc<Conversation>,
+    id: Box<str>,
+    number: u64,
 }
 
-impl<'a> Running<'a> {
-    fn note(conversation: &'a Conversation, id: &'a RawValue, cancel: oneshot::Sender<()>) -> Self {
-        let id = id.get();
-        lock(&conversation.running).insert(id.into(), cancel);
-        Self { conversation, id }
+impl Running {
+    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<()>) {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let (sender, cancelled) = oneshot::channel();
+        lock(&conversation.running).insert(id.into(), Cancel { number, sender });
+        let running = Self {
+            conversation: conversation.clone(),
+            id: id.into(),
+            number,
+        };
+        (running, cancelled)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
-        lock(&self.conversation.running).remove(self.id);
+        let mut running = lock(&self.conversation.running);
+        if running
+            .get(&self.id)
+            .is_some_and(|held| held.number == self.number)
+        {
+            running.remove(&self.id);
+        }
     }
 }
 

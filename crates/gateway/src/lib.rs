@@ -33,6 +33,7 @@ mod questions;
 mod rounds;
 
 // What is listed, and the meta tools.
+mod heavy;
 mod meta_run;
 mod meta_tools;
 mod reading;

@@ -89,6 +89,17 @@ pub(crate) struct Listening {
     id: u64,
 }
 
+impl Listening {
+    /// Other resources are watched from now on; what was owed about lists stays owed.
+    pub(crate) fn watch(&self, resources: Vec<String>) {
+        if let Some(shared) = self.shared.upgrade()
+            && let Some(listener) = lock(&shared.listeners.all).get_mut(&self.id)
+        {
+            listener.wants.resources = resources;
+        }
+    }
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {

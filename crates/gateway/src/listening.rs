@@ -43,7 +43,7 @@ pub(crate) async fn listen(asked: &Asked<'_>) -> Answered {
         let Ok((server, own)) = resource(asked, &uri) else {
             continue;
         };
-        if let Ok(watch) = Watched::begin(asked.conversation, server, own).await {
+        if let Ok(watch) = Watched::begin(asked, server, own).await {
             watched.push(watch);
             wants.resources.push(uri);
         }

@@ -156,11 +156,12 @@ impl Message {
         let params = self.params()?;
         let meta: Meta<'_> = meta(&params)?;
         let version = meta.version.as_deref().map(Box::from);
-        let subject = params
-            .name
-            .as_deref()
-            .or(params.uri.as_deref())
-            .map(Box::from);
+        // Only what is acted on counts: a request may hold both, and one must not stand in for the other.
+        let subject = match self.method.starts_with("resources/") {
+            true => params.uri.as_deref(),
+            false => params.name.as_deref(),
+        };
+        let subject = subject.map(Box::from);
         (self.version, self.subject) = (version, subject);
         Ok(())
     }
@@ -315,6 +316,20 @@ mod tests {
         let params = message.params().unwrap();
         assert_eq!(params.arguments.unwrap().get(), r#"{"x":1.0}"#);
         assert_eq!(meta(&params).unwrap().progress.unwrap().get(), "7");
+    }
+
+    #[test]
+    fn r_gate_01_a_request_is_about_what_it_is_answered_by() {
+        let subject = |method: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"n","uri":"u"}}}}"#
+            );
+            let message = read(&text).unwrap();
+            message.subject().map(str::to_owned)
+        };
+        assert_eq!(subject("tools/call").as_deref(), Some("n"));
+        assert_eq!(subject("prompts/get").as_deref(), Some("n"));
+        assert_eq!(subject("resources/read").as_deref(), Some("u"));
     }
 
     #[test]

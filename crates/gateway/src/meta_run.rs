@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::calling::{By, error_result, execute, text_result};
 use crate::dispatch::{Answered, Asked};
+use crate::heavy;
 use crate::meta_tools::{AT_ONCE, CALL, DESCRIBE, LIST, READ_RESULT, SEARCH};
-use crate::reading;
+use crate::reading::{self, ReadWish};
 use crate::surface::Surface;
 
 /// Hits of a search that names no limit.
@@ -24,8 +25,10 @@ pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
         SEARCH => search(asked).await,
         LIST => list(asked).await,
         DESCRIBE => describe(asked).await,
-        _ => arguments(asked, READ_RESULT)
-            .and_then(|wish| reading::read(&asked.conversation.shared.shelf, &wish)),
+        _ => match arguments(asked, READ_RESULT) {
+            Ok(wish) => read_result(asked, wish).await,
+            Err(error) => Err(error),
+        },
     };
     Ok(match answer {
         Ok(text) => text_result(&text),
@@ -87,12 +90,13 @@ async fn search(asked: &Asked<'_>) -> ToolResult<String> {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
         search_text(&surface.catalog, &queries, limit, detail)
     };
-    if tools <= SEARCHED_AT_ONCE {
-        return Ok(search());
-    }
-    let found = tokio::task::spawn_blocking(search).await;
-    found
-        .map_err(|error| ToolError::new(Reason::Internal, format!("the search broke off: {error}")))
+    heavy::run(tools > SEARCHED_AT_ONCE, search).await
+}
+
+/// Reads on in a result that was kept aside; whatever is kept is large.
+async fn read_result(asked: &Asked<'_>, wish: ReadWish) -> ToolResult<String> {
+    let kept = asked.conversation.shared.shelf.find(&wish.id)?;
+    heavy::run(true, move || reading::read(&kept, &wish)).await?
 }
 
 #[derive(Deserialize)]
@@ -189,8 +193,11 @@ async fn call_tool(asked: &Asked<'_>) -> Answered {
     if name == READ_RESULT && asked.surface.catalog.find(name).is_err() {
         let read = serde_json::from_str(arguments.get());
         let read = read.map_err(|error| misread(READ_RESULT, &error));
-        let shelf = &asked.conversation.shared.shelf;
-        return Ok(match read.and_then(|wish| reading::read(shelf, &wish)) {
+        let answer = match read {
+            Ok(wish) => read_result(asked, wish).await,
+            Err(error) => Err(error),
+        };
+        return Ok(match answer {
             Ok(text) => text_result(&text),
             Err(error) => error_result(&error),
         });

@@ -1,16 +1,17 @@
 //! Prompts, resources and completion: found in the catalog, answered by their server.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use pegboard_hub::ForwardRequest;
+use pegboard_hub::{ForwardRequest, SessionId};
 use pegboard_model::{ErrorClass, ServerName, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::calling::forwarded_meta;
-use crate::conversation::Conversation;
 use crate::dispatch::{Answered, Asked, Fault};
+use crate::gateway::Shared;
 use crate::listening::Place;
 use crate::members::{Members, quoted};
 use crate::response::code;
@@ -128,21 +129,27 @@ pub(crate) fn resource(asked: &Asked<'_>, uri: &str) -> ToolResult<Place> {
 
 /// Watches a resource until it is dropped.
 pub(crate) struct Watched {
-    conversation: Arc<Conversation>,
+    shared: Arc<Shared>,
+    watcher: SessionId,
     place: Option<Place>,
 }
 
 impl Watched {
+    /// Several requests of one client may watch the same, and each ends by itself: so each is a watcher of its own.
     pub(crate) async fn begin(
-        conversation: &Arc<Conversation>,
+        asked: &Asked<'_>,
         server: ServerName,
         uri: String,
     ) -> ToolResult<Self> {
-        let hub = &conversation.shared.hub;
-        hub.watch_resource(&conversation.session, &server, &uri, true)
-            .await?;
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        let (shared, session) = (&asked.conversation.shared, &asked.conversation.session.0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let watcher = SessionId(format!("{session}-watch-{number}"));
+        let watching = shared.hub.watch_resource(&watcher, &server, &uri, true);
+        watching.await?;
         Ok(Self {
-            conversation: conversation.clone(),
+            shared: shared.clone(),
+            watcher,
             place: Some((server, uri)),
         })
     }
@@ -150,14 +157,14 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let conversation = self.conversation.clone();
+        let (shared, watcher) = (self.shared.clone(), self.watcher.clone());
         if let Some((server, uri)) = self.place.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(async move {
-                let (hub, session) = (&conversation.shared.hub, &conversation.session);
+                let ending = shared.hub.watch_resource(&watcher, &server, &uri, false);
                 // A server that is gone watches nothing.
-                let _ = hub.watch_resource(session, &server, &uri, false).await;
+                let _ = ending.await;
             });
         }
     }

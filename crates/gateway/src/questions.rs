@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::conversation::{Outlet, lock};
+use crate::members::quoted;
 use crate::response::{code, rpc};
 
 /// Questions that one client may have open at once.
@@ -51,7 +52,8 @@ impl Questions {
         };
         let params = params.map(|params| format!(r#","params":{}"#, params.get()));
         let params = params.unwrap_or_default();
-        let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"{params}}}"#);
+        let method = quoted(method);
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
         if !outlet.send(message) {
             return Err(rpc(code::INTERNAL, "the client is gone"));
         }

@@ -1,21 +1,27 @@
 //! Reading on in a result that was kept aside: by position, by words, or by a JSON pointer.
 
+use std::borrow::Cow;
+
 use pegboard_guard::estimate_tokens;
 use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::shelf::{Kept, Shelf, part, reading_on};
+use crate::shelf::{Kept, boundary, part, reading_on};
 
 /// Longest pattern that is looked for.
 const PATTERN_BYTES: usize = 500;
+/// Lines up to this length are shown whole.
+const LINE_BYTES: usize = 1_000;
+/// What is shown before and after a match in a longer line.
+const AROUND_BYTES: usize = 200;
 /// Memory that a compiled pattern may take.
 const PATTERN_COST: usize = 1 << 20;
 
 /// Which part of a kept result is wanted.
 #[derive(Deserialize)]
 pub(crate) struct ReadWish {
-    id: String,
+    pub(crate) id: String,
     #[serde(default)]
     offset: Option<usize>,
     #[serde(default)]
@@ -25,11 +31,10 @@ pub(crate) struct ReadWish {
 }
 
 /// Reads a part.
-pub(crate) fn read(shelf: &Shelf, wish: &ReadWish) -> ToolResult<String> {
-    let kept = shelf.find(&wish.id)?;
+pub(crate) fn read(kept: &Kept, wish: &ReadWish) -> ToolResult<String> {
     match (&wish.grep, &wish.pointer) {
-        (Some(pattern), _) => grep(&kept, pattern, wish.offset.unwrap_or(0)),
-        (None, Some(pointer)) => at_pointer(&kept, pointer, wish.offset.unwrap_or(0)),
+        (Some(pattern), _) => grep(kept, pattern, wish.offset.unwrap_or(0)),
+        (None, Some(pointer)) => at_pointer(kept, pointer, wish.offset.unwrap_or(0)),
         (None, None) => {
             let from = wish.offset.unwrap_or(0);
             if from > kept.text.len() {
@@ -38,7 +43,7 @@ pub(crate) fn read(shelf: &Shelf, wish: &ReadWish) -> ToolResult<String> {
             }
             let (text, next) = kept.part(from);
             let tokens = estimate_tokens(&kept.text) as usize;
-            let note = reading_on(&wish.id, &kept, from, next, tokens);
+            let note = reading_on(&wish.id, kept, from, next, tokens);
             Ok(format!("{text}{note}"))
         }
     }
@@ -60,20 +65,14 @@ fn grep(kept: &Kept, pattern: &str, from: usize) -> ToolResult<String> {
         .size_limit(PATTERN_COST)
         .build();
     let regex = regex.map_err(|error| invalid(format!("`grep` is no pattern: {error}")))?;
-    let (mut out, mut tokens, mut count, mut shown, mut offset) = (String::new(), 0, 0, 0, 0);
+    let (mut out, mut tokens, mut count, mut shown) = (String::new(), 0, 0, 0);
     let mut next = None;
-    for line in kept.text.split_inclusive('\n') {
-        let at = offset;
-        offset += line.len();
-        if !regex.is_match(line) {
-            continue;
-        }
+    for (at, found) in matches(&kept.text, &regex) {
         count += 1;
         if at < from || next.is_some() {
             continue;
         }
-        let (piece, _) = part(line.trim_end(), 0, kept.part_tokens / 4);
-        let entry = format!("{at}: {piece}\n");
+        let entry = format!("{at}: {found}\n");
         tokens += estimate_tokens(&entry) as usize;
         if tokens > kept.part_tokens && shown > 0 {
             next = Some(at);
@@ -88,6 +87,36 @@ fn grep(kept: &Kept, pattern: &str, from: usize) -> ToolResult<String> {
     Ok(format!(
         "{out}[{shown} of {count} matching lines, each with its offset.{more}]"
     ))
+}
+
+/// The lines that match, each with the place where it begins. Of a long line, which may be the whole text, only
+/// what is around each match.
+fn matches<'t>(
+    text: &'t str,
+    regex: &'t regex::Regex,
+) -> impl Iterator<Item = (usize, Cow<'t, str>)> {
+    let mut start = 0;
+    text.split_inclusive('\n').flat_map(move |line| {
+        let at = start;
+        start += line.len();
+        let line = line.trim_end_matches(['\n', '\r']);
+        let is_long = line.len() > LINE_BYTES;
+        let mut shown = 0;
+        regex.find_iter(line).filter_map(move |found| {
+            if !is_long {
+                let is_first = std::mem::replace(&mut shown, usize::MAX) == 0;
+                return is_first.then_some((at, Cow::Borrowed(line)));
+            }
+            if found.end() <= shown && shown > 0 {
+                return None;
+            }
+            let before = boundary(line, found.start().saturating_sub(AROUND_BYTES)).max(shown);
+            let end = found.end().min(found.start() + LINE_BYTES);
+            shown = boundary(line, end + AROUND_BYTES).max(before);
+            let piece = line.get(before..shown).unwrap_or_default();
+            Some((at + before, Cow::Owned(format!("…{piece}…"))))
+        })
+    })
 }
 
 /// A part of the structured content, or of the text where that is JSON.
@@ -132,5 +161,39 @@ fn deepest(value: &Value, pointer: &str) -> String {
             Some(at) => end = at,
             None => return "a pointer begins with `/`".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, pattern: &str, expected: &[(usize, &str)]) {
+        let regex = regex::Regex::new(pattern).unwrap();
+        let found: Vec<_> = matches(text, &regex).collect();
+        let found: Vec<_> = found.iter().map(|(at, line)| (*at, &**line)).collect();
+        assert_eq!(found, expected, "{pattern}");
+    }
+
+    #[test]
+    fn r_ctx_08_a_line_that_matches_is_found_once_and_to_its_end() {
+        check("a b a\r\nb\nba", "a", &[(0, "a b a"), (9, "ba")]);
+        check("a b a\r\nb\nba", "a$", &[(0, "a b a"), (9, "ba")]);
+        check("", "a", &[]);
+    }
+
+    #[test]
+    fn r_ctx_08_in_one_huge_line_what_is_around_each_match_is_shown() {
+        let (before, between) = ("é".repeat(1_000), "-".repeat(1_000));
+        let text = format!("{before}needle{between}NEEDLE needle{between}");
+        let (e, dash) = ("é".repeat(100), "-".repeat(200));
+        check(
+            &text,
+            "(?i)needle",
+            &[
+                (1_800, &format!("…{e}needle{dash}…")),
+                (2_806, &format!("…{dash}NEEDLE needle{}…", "-".repeat(193))),
+            ],
+        );
     }
 }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pegboard_hub::{CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind};
-use pegboard_model::{Era, Reason, RpcError, ToolError, ToolResult};
+use pegboard_hub::{
+    CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind, declares,
+};
+use pegboard_model::{Era, Foreign, Reason, RpcError, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -171,7 +173,11 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
         return wait(asked, call).await;
     }
     let caller = Arc::new(asked.caller(Way::Never));
-    let outcome = target.with(caller, input).run(hub).await?;
+    finished(asked, target.with(caller, input).run(hub).await?)
+}
+
+/// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
+fn finished(asked: &Asked<'_>, outcome: CallOutcome) -> Result<Progress, Failure> {
     match outcome.kind {
         OutcomeKind::InputRequired => Ok(Progress::Wants(pass_on(asked, &outcome.result)?)),
         _ => Ok(Progress::Done(outcome)),
@@ -192,6 +198,11 @@ async fn run_and_ask(asked: &Asked<'_>, target: Target) -> Result<CallOutcome, F
             .map_err(|error| malformed(&error.to_string()))?;
         let mut responses = serde_json::Map::new();
         for (key, question) in wanted.questions {
+            // A server that knows what the client can do asks for nothing else.
+            if !declares(caller.capabilities(), &question.method, question.params) {
+                let method = Foreign::new(&question.method);
+                return Err(malformed(&format!("the client did not declare `{method}`")).into());
+            }
             let answer = caller.ask(&question.method, question.params).await?;
             let answer = serde_json::from_str(answer.get());
             responses.insert(key, answer.map_err(|error| malformed(&error.to_string()))?);
@@ -255,7 +266,7 @@ async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
     if call.open.is_empty() {
         let question = tokio::select! {
             biased;
-            outcome = &mut call.work => return Ok(Progress::Done(outcome?)),
+            outcome = &mut call.work => return finished(asked, outcome?),
             Some(question) = call.questions.recv() => question,
         };
         call.note(question);
@@ -384,15 +395,21 @@ pub(crate) fn tagged(
     let Some(rest) = text.strip_prefix('{') else {
         return text.into();
     };
-    let hints = if is_read {
-        r#","ttlMs":0,"cacheScope":"private""#
-    } else {
-        ""
-    };
-    let comma = if rest.trim_start().starts_with('}') {
-        ""
-    } else {
-        ","
-    };
-    format!(r#"{{"resultType":"complete"{hints}{comma}{rest}"#).into()
+    let mut added = vec![("resultType", r#""complete""#)];
+    if is_read {
+        added.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
+    }
+    // A server may say it though its revision does not ask for it, and no member may stand there twice.
+    if added.iter().any(|(key, _)| text.contains(key))
+        && let Some(members) = Members::of(&text)
+    {
+        added.retain(|(key, _)| members.get(key).is_none());
+    }
+    let mut added: Vec<String> = (added.iter())
+        .map(|(key, value)| format!("\"{key}\":{value}"))
+        .collect();
+    if !rest.trim_start().starts_with('}') || added.is_empty() {
+        added.push(String::new());
+    }
+    format!("{{{}{rest}", added.join(",")).into()
 }

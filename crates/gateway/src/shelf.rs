@@ -80,7 +80,7 @@ pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
 }
 
 /// The last place at or before a byte where a character begins.
-fn boundary(text: &str, at: usize) -> usize {
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     let back = (0..4).find(|back| text.is_char_boundary(at.saturating_sub(*back)));
     at.saturating_sub(back.unwrap_or(0))
@@ -101,30 +101,30 @@ impl Shelf {
             return None;
         }
         let mut members = Members::of(result.get())?;
-        let blocks: Vec<&RawValue> = serde_json::from_str(members.get("content")?).ok()?;
+        let blocks: Vec<&RawValue> = match members.get("content") {
+            Some(content) => serde_json::from_str(content).ok()?,
+            None => Vec::new(),
+        };
         let texts: Vec<Option<String>> = blocks.iter().map(|block| text_of(block)).collect();
-        let text = texts
+        let mut text = texts
             .iter()
             .flatten()
             .map(String::as_str)
             .collect::<Vec<_>>()
             .join("\n\n");
         let structured = members.get("structuredContent").map(str::to_owned);
-        let counted = if text.is_empty() {
-            structured.as_deref()?
-        } else {
-            &text
-        };
-        let tokens = estimate_tokens(counted) as usize;
-        if tokens <= limit {
-            return None;
+        let is_large = |text: &str| estimate_tokens(text) as usize > limit;
+        if !is_large(&text) {
+            // Most often the text says the same as the structured content, so they do not count together.
+            let structured = structured.as_deref().filter(|json| is_large(json))?;
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(structured);
         }
+        let tokens = estimate_tokens(&text) as usize;
         let kept = Arc::new(Kept {
-            text: if text.is_empty() {
-                counted.to_owned()
-            } else {
-                text
-            },
+            text,
             structured,
             part_tokens: (limit * 4 / 5).max(1),
         });
@@ -290,6 +290,26 @@ mod tests {
         }
         assert_eq!(whole, text);
         assert_eq!(kept.structured.as_deref(), Some(r#"{"rows":[1,2]}"#));
+    }
+
+    #[test]
+    fn r_ctx_08_structured_content_counts_whatever_stands_beside_it() {
+        let rows: Vec<String> = (0..1_000).map(|n| format!("row {n}")).collect();
+        for mut result in [
+            serde_json::json!({"content": [{"type": "text", "text": "see rows"}]}),
+            serde_json::json!({"content": []}),
+            serde_json::json!({}),
+        ] {
+            result["structuredContent"] = serde_json::json!({"rows": rows});
+            let shelf = Shelf::new(&Limits::default());
+            let raw = RawValue::from_string(result.to_string()).unwrap();
+            let short = shelf.shorten(&raw, 500).unwrap();
+            assert!(short.get().len() < raw.get().len() / 2, "{short}");
+            let kept = shelf.find(&id_in(&short)).unwrap();
+            assert!(kept.text.ends_with(r#""row 999"]}"#));
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            assert!(kept.text.starts_with(text));
+        }
     }
 
     #[test]

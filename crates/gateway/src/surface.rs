@@ -62,16 +62,20 @@ impl Surface {
     pub(crate) fn tools(&self) -> Bytes {
         let list = self.tools.get_or_init(|| {
             let profile = &self.profile;
-            let fixed = meta_tools::definitions().map(|tool| tool.to_string());
-            let fixed = fixed.into_iter().filter(|_| profile.has_meta_tools());
-            let listed = self.catalog.tools().filter(|tool| profile.lists(tool));
-            let mut is_live = false;
-            let listed = listed.map(|tool| {
+            let listed = || self.catalog.tools().filter(|tool| profile.lists(tool));
+            let size = listed().map(|tool| tool.definition().len() + tool.exposed().as_str().len());
+            let mut items = Items::of("tools", size);
+            if profile.has_meta_tools() {
+                for tool in meta_tools::definitions() {
+                    items.place().push_str(&tool.to_string());
+                }
+            }
+            let mut is_live = !profile.has_meta_tools();
+            for tool in listed() {
                 is_live = true;
-                definition(&tool, profile.prefix)
-            });
-            let items: Vec<String> = fixed.chain(listed).collect();
-            self.list("tools", &items, is_live || !profile.has_meta_tools())
+                write_definition(&tool, profile.prefix, items.place());
+            }
+            self.list(items, is_live)
         });
         list.clone()
     }
@@ -165,32 +169,24 @@ impl Surface {
         key: &'static str,
         exposed: fn(&ServerName, &str) -> String,
     ) -> Bytes {
-        let item = |view: OfferView<'_>| {
+        let mut items = Items::of(list, std::iter::empty());
+        for view in offers {
             let definition = &view.offer.definition;
             match Members::of(definition).filter(|_| self.profile.prefix) {
                 Some(mut members) => {
                     members.set(key, quoted(&exposed(view.server, &view.offer.key)));
-                    members.to_string()
+                    items.place().push_str(&members.to_string());
                 }
-                None => definition.to_string(),
+                None => items.place().push_str(definition),
             }
-        };
-        let items: Vec<String> = offers.map(item).collect();
-        self.list(list, &items, true)
+        }
+        self.list(items, true)
     }
 
-    fn list(&self, key: &str, items: &[String], is_live: bool) -> Bytes {
+    fn list(&self, items: Items, is_live: bool) -> Bytes {
         let ttl = if is_live { LIVE_TTL_MS } else { FIXED_TTL_MS };
         let scope = if is_live { self.scope() } else { "public" };
-        let mut out =
-            String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 100);
-        out.push_str(&format!(r#"{{"resultType":"complete","{key}":["#));
-        for (at, item) in items.iter().enumerate() {
-            if at > 0 {
-                out.push(',');
-            }
-            out.push_str(item);
-        }
+        let mut out = items.out;
         out.push_str(&format!(r#"],"ttlMs":{ttl},"cacheScope":"{scope}"}}"#));
         out.into()
     }
@@ -203,16 +199,57 @@ impl Surface {
     }
 }
 
-/// A tool as it is listed: the server's own words under our name, with the user's description if there is one.
-fn definition(tool: &ToolView<'_>, prefix: bool) -> String {
+/// A list while it is written, item after item into one buffer: a large catalog is copied once.
+struct Items {
+    out: String,
+    is_empty: bool,
+}
+
+impl Items {
+    /// Room for everything around the items, and for the fixed tools.
+    const AROUND: usize = 4096;
+
+    /// An empty list under a key, with room for items of these sizes.
+    fn of(key: &str, sizes: impl Iterator<Item = usize>) -> Self {
+        let mut out =
+            String::with_capacity(sizes.map(|size| size + 1).sum::<usize>() + Self::AROUND);
+        out.push_str(&format!(r#"{{"resultType":"complete","{key}":["#));
+        Self {
+            out,
+            is_empty: true,
+        }
+    }
+
+    /// Where the next item is written.
+    fn place(&mut self) -> &mut String {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(',');
+        }
+        &mut self.out
+    }
+}
+
+/// Writes a tool as it is listed: the server's own words under our name, with the user's description if
+/// there is one.
+fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     let own = tool
         .user_words()
         .and_then(|user| user.description.as_deref());
+    let definition = tool.definition();
     if !prefix && own.is_none() {
-        return tool.definition().to_owned();
+        return out.push_str(definition);
     }
-    let Some(mut members) = Members::of(tool.definition()) else {
-        return tool.definition().to_owned();
+    if own.is_none()
+        && let Some(rest) = behind_name(definition, tool.name())
+    {
+        out.push_str(r#"{"name":""#);
+        // An exposed name has no character that JSON would escape.
+        out.push_str(tool.exposed().as_str());
+        out.push('"');
+        return out.push_str(rest);
+    }
+    let Some(mut members) = Members::of(definition) else {
+        return out.push_str(definition);
     };
     if prefix {
         members.set("name", quoted(tool.exposed().as_str()));
@@ -220,7 +257,19 @@ fn definition(tool: &ToolView<'_>, prefix: bool) -> String {
     if let Some(own) = own {
         members.set("description", quoted(own));
     }
-    members.to_string()
+    out.push_str(&members.to_string());
+}
+
+/// What follows the name in a definition that begins with it, as nearly all do. No second name can follow:
+/// a definition that has a key twice is refused when it is received.
+fn behind_name<'a>(definition: &'a str, name: &str) -> Option<&'a str> {
+    let after = |text: &'a str, mark: char| text.strip_prefix(mark).map(str::trim_ascii_start);
+    let key = after(definition, '{')?.strip_prefix(r#""name""#)?;
+    let value = after(key.trim_ascii_start(), ':')?;
+    value
+        .strip_prefix('"')?
+        .strip_prefix(name)?
+        .strip_prefix('"')
 }
 
 fn info(version: &str) -> String {
@@ -242,4 +291,29 @@ fn same_lists(one: &Catalog, other: &Catalog) -> bool {
             .all(|(a, b)| same_entry(a, b))
         && one.static_tools().count() == other.static_tools().count()
         && (one.static_tools().zip(other.static_tools())).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(definition: &str, name: &str, rest: Option<&str>) {
+        assert_eq!(behind_name(definition, name), rest, "{definition}");
+    }
+
+    #[test]
+    fn a_name_is_cut_out_only_where_it_stands_first_and_unescaped() {
+        check(r#"{"name":"a","x":[1]}"#, "a", Some(r#","x":[1]}"#));
+        check("{ \"name\" :\n\"a\" }", "a", Some(" }"));
+        check(r#"{"name":"a"}"#, "a", Some("}"));
+        check(r#"{"name":"ab"}"#, "a", None);
+        check(r#"{"name":"a"}"#, "ab", None);
+        check(r#"{"x":{"name":"a"},"name":"a"}"#, "a", None);
+        check(r#"{"na\u006de":"a"}"#, "a", None);
+        check(r#"{"name":"\u0061"}"#, "a", None);
+        check(r#"{"name":"a\"b"}"#, r#"a"b"#, None);
+        check(r#"["name","a"]"#, "a", None);
+        check("", "a", None);
+    }
 }

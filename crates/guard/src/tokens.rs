@@ -72,7 +72,12 @@ fn next_run(text: &str, first: Class) -> (usize, u64) {
                 weight::WORD + beyond(5) * weight::LONG_WORD + beyond(9) * weight::VERY_LONG_WORD;
             (letters, cost)
         }
-        Class::Digit => (run(Class::Digit).min(3), weight::DIGITS),
+        // Looked at no further than it is used: a long number must not be counted again for each of its parts.
+        Class::Digit => {
+            let digits = text.bytes().take(3);
+            let digits = digits.take_while(|byte| class(*byte) == Class::Digit);
+            (digits.count(), weight::DIGITS)
+        }
         Class::Space => match run(Class::Space) {
             1 => (1, 0),
             length => (length, weight::WHITE_SPACE_RUN),
@@ -126,6 +131,13 @@ mod tests {
         check("", 0, 0);
         check(ISSUE_TOOL, ISSUE_TOOL_TOKENS, 4);
         check(CHINESE_TOOL, CHINESE_TOOL_TOKENS, 8);
+    }
+
+    #[test]
+    fn r_ctx_08_a_long_number_takes_no_longer_than_its_length() {
+        // Counted again for each of its parts, this would take hours.
+        let digits = "7".repeat(6_000_000);
+        assert_eq!(estimate_tokens(&digits), 2_234_000);
     }
 
     const ISSUE_TOOL: &str = r#"{"name":"create_issue","description":"Create a new issue in a repository. Returns its number.","inputSchema":{"type":"object","properties":{"owner":{"type":"string","description":"Repository owner"},"title":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}}},"required":["owner","title"]}}"#;

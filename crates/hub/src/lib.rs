@@ -41,7 +41,7 @@ pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
 pub use reload::ConfigChange;
 pub use static_tools::ToolHandler;
 
-pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind};
+pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind, declares};
 
 use std::time::Duration;
 

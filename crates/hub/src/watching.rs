@@ -232,20 +232,23 @@ impl Inner {
         if wished == watched.contains(uri) {
             return Ok(());
         }
-        if !wished {
-            // Forgotten first: a server that is gone, or that refuses, tells nothing about it any more either.
+        // Noted first. What is no longer wished is forgotten, because a server that is gone, or that refuses,
+        // tells nothing about it any more either. What is wished may have reached the server when whoever waits
+        // here goes away, so it has to be taken back then.
+        match wished {
+            true => watched.insert(uri.to_owned()),
+            false => watched.remove(uri),
+        };
+        running.set_watched(watched.len());
+        let asked = running.upstream.watch_resource(uri, wished);
+        let agreed = timeout(PATIENCE, asked).await.unwrap_or_else(|_| {
+            let message = format!("server `{server}` did not answer about a resource to watch");
+            Err(ToolError::new(Reason::CallTimeout, message).at_server(server))
+        });
+        if wished && agreed.is_err() {
             watched.remove(uri);
             running.set_watched(watched.len());
         }
-        let asked = running.upstream.watch_resource(uri, wished);
-        timeout(PATIENCE, asked).await.unwrap_or_else(|_| {
-            let message = format!("server `{server}` did not answer about a resource to watch");
-            Err(ToolError::new(Reason::CallTimeout, message).at_server(server))
-        })?;
-        if wished {
-            watched.insert(uri.to_owned());
-            running.set_watched(watched.len());
-        }
-        Ok(())
+        agreed
     }
 }

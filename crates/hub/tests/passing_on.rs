@@ -157,6 +157,30 @@ async fn r_gate_03_many_who_watch_are_one_for_the_server() {
     .await;
 }
 
+#[tokio::test]
+async fn r_gate_03_a_watch_that_reached_the_server_is_taken_back_when_its_caller_goes() {
+    let bench = Bench::new(&["a"]).await;
+    let hanging = Behaviour {
+        hang_watch: true,
+        ..Behaviour::default()
+    };
+    bench.servers.set("a", hanging);
+    let hub = bench.hub.clone();
+    let watching = tokio::spawn(async move {
+        let (who, server) = (session("one"), server("a"));
+        hub.watch_resource(&who, &server, "test://1", true).await
+    });
+    wait_until("the server heard of it", LONG, || {
+        !watched(&bench).is_empty()
+    })
+    .await;
+    watching.abort();
+    wait_until("it is taken back", LONG, || {
+        watched(&bench).last() == Some(&("test://1".into(), false))
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_watched_server_is_not_idle_and_is_asked_again_after_a_restart() {
     let mut brief = spec("a");

@@ -352,3 +352,34 @@ async fn r_store_k04_tools_are_never_given_out_under_another_definition() {
         [record(&name("alpha"), 1)]
     );
 }
+
+/// A command that ends without closing leaves its log; the next start moves it into the file and loses nothing.
+#[tokio::test]
+async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("pegboard.db-wal");
+    let length = || fs::metadata(&log).map_or(0, |log| log.len());
+    let records: Vec<_> = (0..20)
+        .map(|n| record_with(&name(&format!("server_{n:02}")), 7, 20, 900))
+        .collect();
+    let left = open(folder.path());
+    for record in &records {
+        left.save(record).await.unwrap();
+    }
+    // As at the end of a process: nothing is closed.
+    std::mem::forget(left);
+    assert!(length() > 256 * 1024, "{} bytes", length());
+
+    let store = open(folder.path());
+    let wanted = || records.iter().map(|kept| (&kept.server, &kept.config));
+    assert_eq!(store.load_of(wanted()).unwrap().records, records);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while length() > 0 {
+        assert!(std::time::Instant::now() < deadline, "{} bytes", length());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.load_of(wanted()).unwrap().records, records);
+    store.save(&record(&name("server_00"), 99)).await.unwrap();
+    let later = open(folder.path());
+    assert_eq!(later.load_now().unwrap().records.len(), records.len());
+}

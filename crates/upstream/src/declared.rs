@@ -16,7 +16,7 @@ struct ClientCapabilities<'a> {
 }
 
 /// Whether a client that declared these capabilities can be asked this.
-pub(crate) fn declares(capabilities: &str, method: &str, params: Option<&RawValue>) -> bool {
+pub fn declares(capabilities: &str, method: &str, params: Option<&RawValue>) -> bool {
     let declared: ClientCapabilities<'_> = serde_json::from_str(capabilities).unwrap_or_default();
     match method {
         "sampling/createMessage" => declared.sampling.is_some(),

@@ -74,6 +74,7 @@ pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,
     Health, Input, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
+pub use declared::declares;
 pub use dialect::ClientInfo;
 pub use marks::sweep_orphans;
 pub use mirror::mirrored_headers;

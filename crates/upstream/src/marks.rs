@@ -9,6 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) const MARK: &str = "PEGBOARD_CHILD";
 /// The largest environment that is searched; the kernel's own limit is of this order.
 const ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
+/// Room for what most environments need.
+#[cfg(target_os = "linux")]
+const ENVIRON_USUAL: usize = 16 * 1024;
 /// How often a search is repeated for processes that were forked meanwhile.
 const KILL_ROUNDS: u32 = 10;
 /// How long the system may take to end a killed process.
@@ -83,7 +86,7 @@ impl Marked {
 }
 
 /// `None` for a mark that is none of ours.
-fn owner_is_gone(mark: &str) -> Option<bool> {
+pub(crate) fn owner_is_gone(mark: &str) -> Option<bool> {
     let mut parts = mark.split('.');
     let pid: u32 = parts.next()?.parse().ok()?;
     let started: u64 = parts.next()?.parse().ok()?;
@@ -96,7 +99,6 @@ fn owner_is_gone(mark: &str) -> Option<bool> {
 #[cfg(target_os = "linux")]
 fn marked(wanted: impl Fn(&str) -> bool) -> Vec<Marked> {
     use rustix::process::{PidfdFlags, pidfd_open};
-    use std::os::unix::fs::MetadataExt;
 
     let us = rustix::process::geteuid().as_raw();
     let ancestors = ancestors();
@@ -104,6 +106,7 @@ fn marked(wanted: impl Fn(&str) -> bool) -> Vec<Marked> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
+    let mut environ = Environ::default();
     let mut found = Vec::new();
     for entry in entries.flatten() {
         let Some(pid) = entry
@@ -113,11 +116,11 @@ fn marked(wanted: impl Fn(&str) -> bool) -> Vec<Marked> {
         else {
             continue;
         };
-        if ancestors.contains(&pid) || !entry.metadata().is_ok_and(|about| about.uid() == us) {
+        if ancestors.contains(&pid) {
             continue;
         }
         let folder = entry.path();
-        let is_wanted = || mark_of(&folder.join("environ")).is_some_and(|mark| wanted(&mark));
+        let mut is_wanted = || environ.mark_of(&folder, us).is_some_and(&wanted);
         // A pid in the mark of a container's process means nothing out here.
         if !is_wanted() || std::fs::read_link(folder.join("ns/pid")).ok() != our_namespace {
             continue;
@@ -139,22 +142,35 @@ fn marked(_wanted: impl Fn(&str) -> bool) -> Vec<Marked> {
     Vec::new()
 }
 
+/// Reads environments into one buffer, because a look through all processes should be short.
 #[cfg(target_os = "linux")]
-fn mark_of(environ: &std::path::Path) -> Option<String> {
-    use std::io::Read;
+#[derive(Default)]
+struct Environ {
+    bytes: Vec<u8>,
+}
 
-    let mut bytes = Vec::new();
-    std::fs::File::open(environ)
-        .ok()?
-        .take(ENVIRON_BYTES)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    let variables = bytes
-        .split(|byte| *byte == 0)
-        .filter_map(|variable| std::str::from_utf8(variable).ok());
-    let mut values =
-        variables.filter_map(|variable| variable.strip_prefix(MARK)?.strip_prefix('='));
-    values.next().map(str::to_owned)
+#[cfg(target_os = "linux")]
+impl Environ {
+    /// The mark that a process of this user carries.
+    fn mark_of(&mut self, process: &std::path::Path, user: u32) -> Option<&str> {
+        use std::io::Read;
+        use std::os::unix::fs::MetadataExt;
+
+        // Other users' environments cannot be opened, except by root.
+        let file = std::fs::File::open(process.join("environ")).ok()?;
+        self.bytes.clear();
+        self.bytes.reserve(ENVIRON_USUAL);
+        file.take(ENVIRON_BYTES).read_to_end(&mut self.bytes).ok()?;
+        let mut named = memchr::memmem::find_iter(&self.bytes, MARK);
+        let value = named.find_map(|at| {
+            let (before, name) = self.bytes.split_at_checked(at)?;
+            let value = name.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+            matches!(before.last(), None | Some(0)).then_some(value)
+        })?;
+        let value = value.split(|byte| *byte == 0).next()?;
+        let is_ours = std::fs::metadata(process).is_ok_and(|about| about.uid() == user);
+        std::str::from_utf8(value).ok().filter(|_| is_ours)
+    }
 }
 
 #[cfg(target_os = "linux")]

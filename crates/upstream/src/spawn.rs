@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::kill::Group;
 use crate::marks::{MARK, next_mark, sweep_orphans};
 use crate::parent_death::die_with_us;
-use crate::watcher::{WATCH_ARGUMENT, is_watched};
+use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
 use crate::wording::Wording;
 
 /// What is run. It holds secrets, so it has no `Debug`.
@@ -147,7 +147,9 @@ type Job = Box<dyn FnOnce() + Send>;
 fn launchers() -> Option<&'static Sender<Job>> {
     static LAUNCHERS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let start = || {
-        sweep_beside();
+        if !has_watcher_program() {
+            sweep_beside();
+        }
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -164,7 +166,8 @@ fn launchers() -> Option<&'static Sender<Job>> {
     LAUNCHERS.get_or_init(start).as_ref()
 }
 
-/// Before the first server of this program starts, what an earlier one left is looked for, beside the work.
+/// Before the first server of this program starts, what an earlier one left is looked for, beside the work. A
+/// program that is watched leaves nothing as a rule, and looks when its first server ends.
 fn sweep_beside() {
     let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
     // Without a thread the next program will do it.

@@ -59,6 +59,11 @@ pub(crate) fn is_watched() -> bool {
     watcher.is_some()
 }
 
+/// Whether this is a program that is watched, and not one that Pegboard is a part of.
+pub(crate) fn has_watcher_program() -> bool {
+    PROGRAM.get().is_some()
+}
+
 fn start(program: &Path) -> Option<Child> {
     let mark = crate::marks::next_mark();
     start_watcher(program, owner_part(&mark)?).ok()

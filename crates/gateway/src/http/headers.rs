@@ -30,9 +30,14 @@ const FIRST_PRIMED: &str = "2025-11-25";
 /// The code for headers that do not say what the body says.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 
-/// A header's value, without the spaces around it.
+/// A header's value, without the spaces around it. One that stands there twice has none, because others on the
+/// way may have read the other one.
 pub(super) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok().map(str::trim)
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok().map(str::trim),
+        _ => None,
+    }
 }
 
 /// The revision that the headers name.
@@ -140,12 +145,12 @@ pub(super) fn check_mirrored(
     ) {
         return Ok(());
     }
-    match (headers.get(NAME), message.subject()) {
-        (None, None) => Ok(()),
-        (None, Some(_)) => refuse("header `Mcp-Name` is missing"),
-        (Some(name), said) => {
-            let name = name.to_str().ok().map(str::trim).and_then(decoded);
-            match name.as_deref() == said {
+    match (headers.contains_key(NAME), message.subject()) {
+        (false, None) => Ok(()),
+        (false, Some(_)) => refuse("header `Mcp-Name` is missing"),
+        (true, said) => {
+            let name = value(headers, NAME).and_then(decoded);
+            match name.is_some() && name.as_deref() == said {
                 true => Ok(()),
                 false => refuse("header `Mcp-Name` and body do not say the same"),
             }
@@ -222,11 +227,10 @@ mod tests {
         check("add", &[other, method, good], "`MCP-Protocol-Version` and");
         let loud = ("Mcp-Method", "TOOLS/CALL");
         check("add", &[version, loud, good], "`Mcp-Method` and");
-        check(
-            "add",
-            &[version, method, ("Mcp-Name", "sub")],
-            "`Mcp-Name` and",
-        );
+        let bad = ("Mcp-Name", "sub");
+        check("add", &[version, method, bad], "`Mcp-Name` and");
+        check("add", &[version, method, good, bad], "`Mcp-Name` and");
+        check("add", &[version, method, method, good], "`Mcp-Method` is");
     }
 
     #[test]

@@ -35,7 +35,7 @@ async fn r_gate_02_a_profile_hides_the_other_servers_from_calls_too() {
         client.text("a__one", json!({"text": "x"})).await,
         r#"one {"text":"x"}"#
     );
-    for name in ["b__two", "b/two", "two"] {
+    for name in ["b__two", "b/two", "two", "a__two"] {
         let error = client
             .error(
                 "tools/call",
@@ -43,6 +43,8 @@ async fn r_gate_02_a_profile_hides_the_other_servers_from_calls_too() {
             )
             .await;
         assert_eq!(error["code"], -32602, "{name}");
+        let nearest = error["data"]["nearest"].to_string();
+        assert!(!nearest.contains("b__two"), "{name}: {error}");
         let result = client
             .call(
                 "call_tool",

@@ -4,8 +4,8 @@ use pegboard_model::Reason;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::client::{Client, gateway};
-use crate::fake::{Server, outcome, text};
+use crate::client::{Client, gateway, over};
+use crate::fake::{Server, hub, outcome, text};
 
 const ASKS: &str = "elicitation/create";
 
@@ -227,4 +227,35 @@ async fn a_client_that_can_answer_nothing_is_not_asked() {
         result["content"][0]["text"],
         "refused -32601 refused -32601"
     );
+}
+
+#[tokio::test]
+async fn r_gate_03_a_modern_client_answers_a_server_whose_era_was_not_known() {
+    let (hub, _) = hub(vec![modern_server()]).await;
+    let client = Client::modern(&over(hub), "", json!({"elicitation": {}}));
+    let (result, states) = until_done(&client, &[("name", "Ada"), ("age", "36")]).await;
+    let said = result["content"][0]["text"].as_str().unwrap();
+    assert!(said.contains("36"), "{said}");
+    assert_ne!(states[0], "s1", "the state is sealed");
+}
+
+#[tokio::test]
+async fn r_gate_03_a_legacy_client_is_asked_nothing_that_it_did_not_declare() {
+    for method in ["sampling/createMessage", r#"x","id":"r","result":{},"y":""#] {
+        let server = Server::new("a", &["one"])
+            .modern()
+            .on_call(move |_, _, _| async move {
+                Ok(outcome(json!({
+                    "resultType": "input_required",
+                    "inputRequests": {"q": {"method": method, "params": {}}},
+                })))
+            });
+        let (gateway, _) = gateway(vec![server], &[]).await;
+        let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+        let calling = client.result("tools/call", wish());
+        let result = tokio::time::timeout(std::time::Duration::from_secs(30), calling).await;
+        let result = result.expect("nobody is waited for");
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(client.inbox.all().is_empty(), "{:?}", client.inbox.all());
+    }
 }

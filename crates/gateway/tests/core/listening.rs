@@ -123,3 +123,60 @@ async fn r_gate_03_a_modern_client_watches_a_resource_until_it_goes() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn r_gate_03_two_that_watch_the_same_end_each_by_itself() {
+    let mut server = Server::new("a", &["one"]);
+    server.resources = vec![json!({"uri": "test://x", "name": "x"})];
+    let (gateway, all) = gateway(vec![server], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let listen = |id: usize| {
+        let listening = client.clone();
+        let filter = json!({"notifications": {"resourceSubscriptions": ["pegboard://a/test://x"]}});
+        tokio::spawn(async move {
+            listening
+                .bytes(json!(id), "subscriptions/listen", filter)
+                .await
+        })
+    };
+    let mut streams = Vec::new();
+    for id in 1..=2 {
+        streams.push(listen(id));
+        wait_until("it is agreed to", LONG, || {
+            let agreed = client.inbox.of("notifications/subscriptions/acknowledged");
+            agreed.len() == id
+        })
+        .await;
+    }
+    let unwatched = || {
+        let watched = all.watched.lock().unwrap();
+        watched.iter().filter(|(_, watch)| !watch).count()
+    };
+    let second = streams.pop().unwrap();
+    for stream in streams {
+        stream.abort();
+        let _ = stream.await;
+    }
+    // What is left of the first one has nothing to wait for.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(unwatched(), 0, "the other one still watches");
+    second.abort();
+    wait_until("nobody watches", LONG, || unwatched() == 1).await;
+}
+
+#[tokio::test]
+async fn r_gate_03_a_change_is_told_though_the_client_subscribes_before_it_heard() {
+    let mut server = Server::new("a", &["one"]);
+    server.resources = vec![json!({"uri": "test://x", "name": "x"})];
+    let servers = vec![server.clone(), Server::new("b", &["two"])];
+    let (gateway, _) = gateway(servers, &[("direct", profile(&[], Mode::Direct))]).await;
+    let client = Client::legacy(&gateway, "direct", json!({})).await;
+    let outlet: Arc<dyn Outlet> = client.inbox.clone();
+    client.conversation.attach(outlet);
+    gateway.hub().apply(specs(&[server])).await;
+    let uri = json!({"uri": "pegboard://a/test://x"});
+    client.result("resources/subscribe", uri).await;
+    client.inbox.wait("notifications/tools/list_changed").await;
+}

@@ -92,3 +92,33 @@ async fn what_is_not_there_is_named_and_a_servers_error_is_passed_on() {
         json!({"code": -32055, "message": "not today", "data": [1]})
     );
 }
+
+#[tokio::test]
+async fn r_gate_03_what_a_legacy_server_says_already_is_not_said_twice() {
+    let reads = |result: serde_json::Value| {
+        server("a").on_request(move |_, _, _| {
+            let result = crate::fake::outcome(result.clone());
+            async move { Ok(result) }
+        })
+    };
+    for result in [
+        json!({"resultType": "complete", "ttlMs": 5, "contents": []}),
+        json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "public"}),
+        json!({"contents": [{"text": "resultType"}]}),
+        json!({}),
+    ] {
+        let (gateway, _) = gateway(vec![reads(result.clone())], &[]).await;
+        let client = Client::modern(&gateway, "", json!({}));
+        let uri = json!({"uri": "pegboard://a/test://x"});
+        let answer = client.bytes(json!(1), "resources/read", uri).await;
+        let answer = String::from_utf8(answer.unwrap().0.to_vec()).unwrap();
+        for key in ["resultType", "ttlMs", "cacheScope"] {
+            let member = format!("\"{key}\":");
+            assert_eq!(answer.matches(&member).count(), 1, "{key}: {answer}");
+        }
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        for (key, value) in result.as_object().unwrap() {
+            assert_eq!(&answer["result"][key], value, "{answer}");
+        }
+    }
+}

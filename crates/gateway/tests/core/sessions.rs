@@ -1,10 +1,17 @@
 //! Legacy sessions: thin, and known again after a restart.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use pegboard_gateway::{Gateway, Mode};
+use pegboard_testkit::wait_until;
 use serde_json::json;
 
 use crate::client::{Client, gateway, profile, settings};
 use crate::fake::Server;
+
+const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn r_gate_01_a_session_survives_a_restart_and_an_ended_one_stays_ended() {
@@ -72,4 +79,55 @@ async fn the_revision_is_the_clients_where_we_know_it() {
         let result = client.result("initialize", opening).await;
         assert_eq!(result["protocolVersion"], agreed, "{asked}");
     }
+}
+
+#[tokio::test]
+async fn r_gate_03_what_still_runs_for_a_session_ends_with_it() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let counted = running.clone();
+    let server = Server::new("a", &["one"]).on_call(move |_, _, _| {
+        struct Call(Arc<AtomicUsize>);
+        impl Drop for Call {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        counted.fetch_add(1, Ordering::SeqCst);
+        let call = Call(counted.clone());
+        async move {
+            std::future::pending::<()>().await;
+            drop(call);
+            unreachable!()
+        }
+    });
+    let (gateway, _) = gateway(vec![server], &[]).await;
+    let client = Client::legacy(&gateway, "", json!({})).await;
+    let id = client.conversation.session_id().unwrap();
+    let calling = client.clone();
+    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let call = tokio::spawn(async move { calling.bytes(json!(1), "tools/call", wish).await });
+    wait_until("it runs", LONG, || running.load(Ordering::SeqCst) == 1).await;
+    assert!(gateway.end_session("", &id));
+    let answer = tokio::time::timeout(LONG, call).await;
+    assert!(answer.expect("it ends").unwrap().is_none());
+    assert_eq!(running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn r_gate_03_a_session_that_leaves_the_memory_watches_nothing() {
+    let mut server = Server::new("a", &["one"]);
+    server.resources = vec![json!({"uri": "test://x", "name": "x"})];
+    let (first, all) = gateway(vec![server], &[]).await;
+    let mut few = settings(&[]);
+    few.limits.sessions = 1;
+    let gateway = Gateway::new(first.hub().clone(), few);
+    let client = Client::legacy(&gateway, "", json!({})).await;
+    let uri = json!({"uri": "pegboard://a/test://x"});
+    client.result("resources/subscribe", uri).await;
+    drop(client);
+    Client::legacy(&gateway, "", json!({})).await;
+    wait_until("it is no longer watched", LONG, || {
+        all.watched.lock().unwrap().last() == Some(&("test://x".to_owned(), false))
+    })
+    .await;
 }

@@ -218,6 +218,27 @@ async fn r_gate_01_requests_are_answered_as_they_are_ready_and_can_be_taken_back
 }
 
 #[tokio::test]
+async fn r_gate_03_a_request_is_taken_back_before_it_begins() {
+    let called = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noted = called.clone();
+    let server = Server::new("one", &["work"]).on_call(move |_, arguments, _| {
+        noted.lock().unwrap().push(arguments["text"].clone());
+        async move { Ok(text("done")) }
+    });
+    let mut client = Client::of(vec![server]).await;
+    client.initialize("2025-11-25").await;
+    let request =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("never")});
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    client.line(&format!("{request}\n{cancel}")).await;
+    client.ask(2, "tools/call", call("quick")).await;
+    assert_eq!(client.next().await["id"], 2);
+    assert!(client.end().await.is_empty());
+    assert_eq!(*called.lock().unwrap(), [json!("quick")]);
+}
+
+#[tokio::test]
 async fn r_gate_01_more_requests_than_may_run_wait_their_turn() {
     let limits = Limits {
         requests_per_client: 2,

@@ -45,6 +45,8 @@ pub(crate) struct Behaviour {
     pub(crate) header_mismatches: usize,
     /// Resources are not watched.
     pub(crate) fail_watch: bool,
+    /// That a resource is watched is heard, and never answered.
+    pub(crate) hang_watch: bool,
 }
 
 impl Behaviour {
@@ -331,6 +333,9 @@ impl Upstream for Running {
         }
         let watched = (self.server.clone(), uri.to_owned(), watch);
         self.all.watches.lock().unwrap().push(watched);
+        if watch && self.all.behaviour(&self.server).hang_watch {
+            std::future::pending::<()>().await;
+        }
         Ok(())
     }
 

@@ -26,6 +26,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const PAGE_BYTES: i64 = 32 * 1024;
 /// Pages in the log before they are moved into the file: 4 MiB.
 const CHECKPOINT_PAGES: i64 = 128;
+/// Pages that SQLite holds: 256 KiB. A start reads every page once, and fresh memory for each would cost
+/// more than the reading.
+const CACHE_PAGES: i64 = 8;
 /// How often opening starts anew because another process replaced the file in between.
 const OPEN_ATTEMPTS: usize = 20;
 
@@ -72,6 +75,12 @@ impl Files {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failure::io("look at the store", &self.database, &error)),
         }
+    }
+
+    /// How long the log is that waits to be moved into the database.
+    pub(super) fn log_bytes(&self) -> u64 {
+        let [log, ..] = companions(&self.database);
+        fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 
     /// Opens the database; builds or migrates it when needed, and sets a damaged one aside.
@@ -252,11 +261,21 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // the newest ones are missing, and those can be discovered again.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
     // A record is little more than its list of tools, which has a limit; no damaged length may make
     // SQLite ask for more.
     let limit = i32::try_from(Limits::default().list_bytes.saturating_mul(2)).unwrap_or(i32::MAX);
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
     Ok(connection)
+}
+
+/// Moves the whole log into the database, unless somebody reads or writes at this moment: then a later
+/// start will do it.
+pub(super) fn move_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    moved
 }
 
 fn fill(path: &Path, records: &[SealedRecord]) -> rusqlite::Result<()> {

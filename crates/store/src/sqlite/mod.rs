@@ -20,6 +20,9 @@ use crate::{Lead, Loaded, StateDir, Store, StoreResult, StoreStats, failure};
 
 /// Notices that wait for the next load; more of them would say nothing new.
 const NOTICES_MAX: usize = 16;
+/// A log from this length on is moved into the database after a start, because a start that finds nobody
+/// else there has to read all of it.
+const LONG_LOG_BYTES: u64 = 256 * 1024;
 
 /// Keeps records in `pegboard.db` of a state folder, which several processes may use at once.
 pub struct SqliteStore {
@@ -87,7 +90,24 @@ impl SqliteStore {
                 Err(notice) => loaded.notices.push(notice),
             }
         }
+        self.shorten_log();
         Ok(loaded)
+    }
+
+    /// Commands end without closing the store, so that its log stays; whoever comes next and finds a long
+    /// one moves it, beside the work.
+    fn shorten_log(&self) {
+        if self.inner.files.log_bytes() < LONG_LOG_BYTES {
+            return;
+        }
+        let inner = self.inner.clone();
+        let thread = std::thread::Builder::new().name("pegboard-store".to_owned());
+        // Without a thread, or without success, the next start will do it.
+        let _ = thread.spawn(move || {
+            if let Ok(database) = inner.current() {
+                let _ = files::move_log(&database.connection);
+            }
+        });
     }
 
     /// Runs work that waits for the disk or for other processes on a thread that may wait.

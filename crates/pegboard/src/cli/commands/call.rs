@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::named::{catalog_with, refuse_broken};
-use super::{Done, Global, Output, configured, open, options, with_servers, working};
+use super::{Done, Global, Output, configured, open, options, serving, with_servers};
 use crate::cli::args::CallArgs;
 use crate::cli::failure::Failure;
 use crate::cli::people::{can_ask, confirm};
@@ -26,7 +26,8 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     refuse_broken(&args.tool, &configured)?;
     let mut options = options(global);
     options.approver = Some(Arc::new(Terminal { yes: args.yes }));
-    working(async {
+    // One server and one call: a second thread would only have to be started.
+    serving(async {
         let pegboard = open(configured, options, output).await?;
         with_servers(pegboard, |hub| async move {
             let catalog = catalog_with(&args.tool, &hub).await?;

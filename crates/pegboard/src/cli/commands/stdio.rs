@@ -67,6 +67,10 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
 
 async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(FIRST_ANSWERS).await;
+    // What an earlier run that was killed left; there is nobody to tell.
+    drop(tokio::task::spawn_blocking(
+        pegboard_upstream::sweep_orphans,
+    ));
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
     let state = pegboard.configured().state.path();

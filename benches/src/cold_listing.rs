@@ -1,31 +1,24 @@
 //! A cold `pegboard tools --json` against a minimal program that reads and prints the same bytes.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::setup::{Setup, program, recorded_lists};
-use crate::spread::{median, report};
+use crate::spread::{Figure, Goal, report};
+use crate::tool_lists::Size;
 
 const RUNS: usize = 41;
-const GOAL: f64 = 3.0;
+const GOAL: Goal = Goal::Times(3.0);
 
 pub(crate) fn run(lists: Option<&Path>) {
     let setup = Setup::new();
     let lists = match lists {
         Some(folder) => recorded_lists(folder),
-        None => setup.generated_lists(112, 22),
+        None => setup.generated_lists(112, 22, Size::Two),
     };
     setup.configure(&lists, 0);
-    let refreshed = setup
-        .pegboard()
-        .args(["refresh", "--all"])
-        .stdout(Stdio::null())
-        .status();
-    assert!(
-        refreshed.is_ok_and(|status| status.success()),
-        "the first refresh failed"
-    );
+    setup.refresh();
 
     let listing = || {
         let mut command = setup.pegboard();
@@ -53,7 +46,8 @@ pub(crate) fn run(lists: Option<&Path>) {
         lists.len(),
         bytes.len() as f64 / 1e6
     );
-    report(&what, median(floors), median(ours), GOAL);
+    let (floor, ours) = (Figure::of_times(floors), Figure::of_times(ours));
+    report(&what, floor, ours, GOAL);
 }
 
 fn timed(command: &mut Command, expected: usize) -> Duration {

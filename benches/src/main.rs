@@ -3,18 +3,47 @@
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
+    clippy::panic,
     clippy::disallowed_methods,
     reason = "a program that measures starts processes, prints a table and stops when its set-up is wrong"
 )]
 
+mod all_known;
+mod calls;
+mod cli_call;
 mod cold_listing;
+mod first_list;
+mod memory;
 mod refresh_all;
+mod searching;
+mod warm_list;
+
+mod client;
+mod load;
+mod pipe_client;
+mod running;
 mod setup;
 mod spread;
+mod tool_lists;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-fn main() {
+type Measurement = fn(Option<&Path>);
+
+const MEASUREMENTS: [(&str, Measurement); 9] = [
+    ("cold-listing", cold_listing::run),
+    ("refresh-all", |_| refresh_all::run()),
+    ("first-list", |_| first_list::run()),
+    ("all-known", |_| all_known::run()),
+    ("warm-list", |_| warm_list::run()),
+    ("calls", |_| calls::run()),
+    ("cli-call", |_| cli_call::run()),
+    ("memory", |_| memory::run()),
+    ("search", |_| searching::run()),
+];
+
+fn main() -> ExitCode {
     let mut lists = None;
     let mut wanted = Vec::new();
     let mut words = std::env::args().skip(1);
@@ -25,13 +54,17 @@ fn main() {
             wanted.push(word);
         }
     }
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
-    println!("| measurement | floor | pegboard | ratio | goal |");
-    println!("|---|---|---|---|---|");
-    if is_wanted("cold-listing") {
-        cold_listing::run(lists.as_deref());
+    let is_known = |word: &String| MEASUREMENTS.iter().any(|(name, _)| name == word);
+    if let Some(unknown) = wanted.iter().find(|word| !is_known(word)) {
+        let known = MEASUREMENTS.map(|(name, _)| name).join(", ");
+        println!("`{unknown}` is not a measurement; choose from {known}");
+        return ExitCode::FAILURE;
     }
-    if is_wanted("refresh-all") {
-        refresh_all::run();
+    spread::head();
+    for (name, measure) in MEASUREMENTS {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            measure(lists.as_deref());
+        }
     }
+    ExitCode::SUCCESS
 }

@@ -1,21 +1,22 @@
 //! `refresh --all` over slow servers against starting and asking them all at once by hand.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::pipe_client::PipeClient;
 use crate::setup::{Setup, program};
-use crate::spread::{median, report};
+use crate::spread::{Figure, Goal, report};
+use crate::tool_lists::Size;
 
 const RUNS: usize = 9;
 const SERVERS: usize = 50;
 const START_MS: u64 = 300;
-const GOAL: f64 = 1.3;
+const GOAL: Goal = Goal::Times(1.3);
 
 pub(crate) fn run() {
     let setup = Setup::new();
-    let lists = setup.generated_lists(SERVERS, 20);
+    let lists = setup.generated_lists(SERVERS, 20, Size::Two);
     setup.configure(&lists, START_MS);
     let refresh = || {
         let started = Instant::now();
@@ -35,13 +36,13 @@ pub(crate) fn run() {
         floors.push(by_hand(&lists));
         ours.push(refresh());
     }
-    let floor = median(floors);
+    let floor = Figure::of_times(floors);
     let what = format!("`refresh --all`: {SERVERS} servers of {START_MS} ms");
-    report(&what, floor, median(ours), GOAL);
+    report(&what, floor, Figure::of_times(ours), GOAL);
     report(
         &format!("{what}, never seen before (one run)"),
         floor,
-        cold,
+        Figure::of_times(vec![cold]),
         GOAL,
     );
 }
@@ -58,26 +59,9 @@ fn by_hand(lists: &[PathBuf]) -> Duration {
 }
 
 fn ask(list: &Path) {
-    let mut child = Command::new(program("pegboard-replay"))
+    let mut command = Command::new(program("pegboard-replay"));
+    command
         .arg(list)
-        .args(["--delay-ms", &START_MS.to_string()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a server");
-    let mut stdin = child.stdin.take().expect("its stdin");
-    let mut lines = BufReader::new(child.stdout.take().expect("its stdout")).lines();
-    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"floor","version":"1"}}}"#;
-    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-    writeln!(stdin, "{hello}").expect("a request");
-    lines.next().expect("an answer").expect("an answer");
-    writeln!(
-        stdin,
-        r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#
-    )
-    .expect("a notice");
-    writeln!(stdin, "{list}").expect("a request");
-    lines.next().expect("a list").expect("a list");
-    drop(stdin);
-    child.wait().expect("its end");
+        .args(["--delay-ms", &START_MS.to_string()]);
+    PipeClient::start(command).list();
 }

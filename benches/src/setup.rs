@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::tool_lists::{Size, write_lists};
+
+/// The profile that lists every tool.
+pub(crate) const DIRECT: &str = "direct";
 
 pub(crate) struct Setup {
     pub(crate) folder: TempDir,
@@ -17,30 +21,56 @@ impl Setup {
         }
     }
 
+    /// A folder with servers whose tools are known already. They are silent from now on.
+    pub(crate) fn known(servers: usize, tools: usize) -> Self {
+        let setup = Self::new();
+        let lists = setup.generated_lists(servers, tools, Size::One);
+        let stop = setup.folder.path().join("stop");
+        let stop_word = stop.display().to_string();
+        setup.configure_mocks(&lists, &["--hang-if", &stop_word]);
+        setup.refresh();
+        std::fs::write(&stop, "").expect("the file that silences the servers");
+        setup
+    }
+
     /// Writes a configuration of servers, each a replay of one list.
     pub(crate) fn configure(&self, lists: &[PathBuf], delay_ms: u64) {
-        let mut text = String::new();
-        let replay = program("pegboard-replay");
-        for (index, list) in lists.iter().enumerate() {
-            text += &format!(
-                "[servers.server_{index}]\ncommand = {:?}\nargs = [{:?}, \"--delay-ms\", \"{delay_ms}\"]\n",
-                replay, list
-            );
-        }
+        let delay = delay_ms.to_string();
+        let options = ["--delay-ms", delay.as_str()];
+        self.write_config(&servers("pegboard-replay", lists, &options));
+    }
+
+    /// Writes a configuration of servers to call.
+    pub(crate) fn configure_mocks(&self, lists: &[PathBuf], options: &[&str]) {
+        self.write_config(&servers("mock-server", lists, options));
+    }
+
+    /// Writes a configuration; a profile that lists every tool is added.
+    pub(crate) fn write_config(&self, text: &str) {
+        let text = format!("{text}\n[profiles.{DIRECT}]\nmode = \"direct\"\n");
         std::fs::create_dir_all(self.folder.path().join("config"))
             .expect("a folder for the config");
         std::fs::write(self.folder.path().join("config/config.toml"), text).expect("a config file");
     }
 
-    /// Lists of made-up tools, about as large as real ones: 2 kB a tool.
-    pub(crate) fn generated_lists(&self, servers: usize, tools: usize) -> Vec<PathBuf> {
-        let path = |server: usize| self.folder.path().join(format!("list_{server}.json"));
-        for server in 0..servers {
-            let tools: Vec<Value> = (0..tools).map(|tool| tool_json(server, tool)).collect();
-            let text = json!({ "tools": tools }).to_string();
-            std::fs::write(path(server), text).expect("a list");
-        }
-        (0..servers).map(path).collect()
+    pub(crate) fn generated_lists(&self, servers: usize, tools: usize, size: Size) -> Vec<PathBuf> {
+        write_lists(self.folder.path(), servers, tools, size)
+    }
+
+    /// Has all servers asked for their tools.
+    pub(crate) fn refresh(&self) {
+        let mut command = self.pegboard();
+        command.args(["refresh", "--all"]).stdout(Stdio::null());
+        let refreshed = command.status();
+        assert!(
+            refreshed.is_ok_and(|status| status.success()),
+            "the first refresh failed"
+        );
+    }
+
+    /// Forgets every tool.
+    pub(crate) fn forget(&self) {
+        let _ = std::fs::remove_dir_all(self.folder.path().join("state"));
     }
 
     pub(crate) fn pegboard(&self) -> Command {
@@ -53,21 +83,33 @@ impl Setup {
             .stderr(Stdio::null());
         command
     }
+
+    /// The gateway over HTTP, on a port of the system's choice.
+    pub(crate) fn serve(&self) -> Command {
+        let mut command = self.pegboard();
+        command.args(["serve", "--port", "0", "--no-auth"]);
+        command
+    }
+
+    /// Writes a file and gives its path.
+    pub(crate) fn file(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
 }
 
-fn tool_json(server: usize, tool: usize) -> Value {
-    let filler = "Works on the records of the project and answers with what it found. ".repeat(12);
-    let properties: serde_json::Map<String, Value> = (0..8)
-        .map(|index| {
-            let property = json!({"type": "string", "description": format!("Part {index} of the request; left out, everything counts.")});
-            (format!("part_{index}"), property)
-        })
-        .collect();
-    json!({
-        "name": format!("work_on_record_{tool}"),
-        "description": format!("Tool {tool} of server {server}. {filler}"),
-        "inputSchema": {"type": "object", "properties": properties, "required": ["part_0"]},
-    })
+fn servers(name: &str, lists: &[PathBuf], options: &[&str]) -> String {
+    let mut text = String::new();
+    for (index, list) in lists.iter().enumerate() {
+        let list = list.display().to_string();
+        let words: Vec<&str> = [list.as_str()].iter().chain(options).copied().collect();
+        text += &format!(
+            "[servers.server_{index}]\ncommand = {:?}\nargs = {words:?}\n",
+            program(name)
+        );
+    }
+    text
 }
 
 /// A program that was built beside this one.

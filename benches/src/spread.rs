@@ -1,23 +1,95 @@
-//! Several runs as one figure.
+//! Several runs as one figure, and figures as lines of the table.
 
+use std::fmt;
 use std::time::Duration;
 
-/// The median of some durations; it shrugs off the odd run that another program disturbed.
-pub(crate) fn median(mut runs: Vec<Duration>) -> Duration {
-    runs.sort();
+/// The median of some runs; it shrugs off the odd one that another program disturbed.
+pub(crate) fn median(mut runs: Vec<f64>) -> f64 {
+    runs.sort_by(f64::total_cmp);
     runs.get(runs.len() / 2).copied().unwrap_or_default()
 }
 
-/// Prints one line of the table.
-pub(crate) fn report(what: &str, floor: Duration, ours: Duration, goal: f64) {
-    let ratio = ours.as_secs_f64() / floor.as_secs_f64();
-    println!(
-        "| {what} | {:.2} ms | {:.2} ms | {ratio:.2} | ≤ {goal} |",
-        ms(floor),
-        ms(ours)
-    );
+/// What was measured, with its unit.
+#[derive(Clone, Copy)]
+pub(crate) enum Figure {
+    Millis(f64),
+    Micros(f64),
+    PerSecond(f64),
+    Megabytes(f64),
 }
 
-fn ms(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
+impl Figure {
+    /// The median of some durations that are told in milliseconds.
+    pub(crate) fn of_times(runs: Vec<Duration>) -> Self {
+        let millis = runs.iter().map(|run| run.as_secs_f64() * 1e3).collect();
+        Self::Millis(median(millis))
+    }
+
+    fn value(self) -> f64 {
+        match self {
+            Self::Millis(value)
+            | Self::Micros(value)
+            | Self::PerSecond(value)
+            | Self::Megabytes(value) => value,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Millis(_) => "ms",
+            Self::Micros(_) => "µs",
+            Self::PerSecond(_) => "/s",
+            Self::Megabytes(_) => "MB",
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = (self.value(), self.unit());
+        match value {
+            0.0..10.0 => write!(f, "{value:.2} {unit}"),
+            10.0..100.0 => write!(f, "{value:.1} {unit}"),
+            _ => write!(f, "{value:.0} {unit}"),
+        }
+    }
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal {
+    /// At most this many times the floor.
+    Times(f64),
+    /// At least this share of the floor.
+    Share(f64),
+    /// At most this, whatever the floor.
+    AtMost(f64),
+    /// At most this more than the floor.
+    OnTop(f64),
+    /// The figure is only shown.
+    Shown,
+}
+
+/// Prints the head of the table.
+pub(crate) fn head() {
+    println!("| measurement | floor | pegboard | ratio | goal |");
+    println!("|---|---|---|---|---|");
+}
+
+/// Prints one line of the table.
+pub(crate) fn report(what: &str, floor: Figure, ours: Figure, goal: Goal) {
+    let ratio = ours.value() / floor.value();
+    let unit = ours.unit();
+    let (goal, is_met) = match goal {
+        Goal::Times(times) => (format!("≤ {times}"), ratio <= times),
+        Goal::Share(share) => (format!("≥ {share}"), ratio >= share),
+        Goal::AtMost(most) => (format!("≤ {most} {unit}"), ours.value() <= most),
+        Goal::OnTop(most) => (
+            format!("≤ {most} {unit} on top"),
+            ours.value() - floor.value() <= most,
+        ),
+        Goal::Shown => (String::new(), true),
+    };
+    let missed = if is_met { "" } else { " (missed)" };
+    println!("| {what} | {floor} | {ours} | {ratio:.2} | {goal}{missed} |");
 }

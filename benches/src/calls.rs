@@ -1,0 +1,88 @@
+//! Calls through the gateway against calls straight to a server over HTTP.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::client::{Era, Question};
+use crate::load::{Target, alternate};
+use crate::running::Running;
+use crate::setup::{Setup, program};
+use crate::spread::{Figure, Goal, report};
+use crate::tool_lists::{Size, first_tool};
+
+const TOOLS: usize = 20;
+const ROUNDS: usize = 7;
+const TIME: Duration = Duration::from_millis(700);
+const CLIENTS: usize = 64;
+const ARGUMENTS: &str = r#"{"title":"The roof leaks","limit":5}"#;
+/// Microseconds of the gateway's own time per call.
+const CPU_GOAL: f64 = 50.0;
+
+pub(crate) fn run() {
+    for (era, shown) in [(Era::Legacy, "legacy"), (Era::Modern, "modern")] {
+        let setup = Setup::new();
+        let lists = setup.generated_lists(1, TOOLS, Size::One);
+        let list = lists.first().expect("one list").as_path();
+        let backend = Running::start(mock(list, &["--http", "--era", shown]));
+        let direct = Target {
+            running: &backend,
+            path: "/mcp",
+            era,
+            question: Question::call(&first_tool(0), ARGUMENTS),
+        };
+
+        setup.configure_mocks(&lists, &["--era", shown]);
+        let goals = (Goal::Times(2.0), Goal::Share(0.25));
+        measure(&setup, &direct, &format!("HTTP→stdio, {shown}"), goals);
+
+        let url = format!("http://{}/mcp", backend.address);
+        setup.write_config(&format!("[servers.server_0]\nurl = {url:?}\n"));
+        let goals = (Goal::Times(3.0), Goal::Share(0.2));
+        measure(&setup, &direct, &format!("HTTP→HTTP, {shown}"), goals);
+    }
+}
+
+fn measure(setup: &Setup, direct: &Target<'_>, way: &str, goals: (Goal, Goal)) {
+    setup.refresh();
+    let gateway = Running::start(setup.serve());
+    let through = Target {
+        running: &gateway,
+        question: Question::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS),
+        ..direct.clone()
+    };
+    let [floor, ours] = alternate([direct, &through], 1, ROUNDS, TIME);
+    let micros = Figure::Micros;
+    let what = format!("call {way}");
+    report(
+        &format!("{what}, 1 client, p50"),
+        micros(floor.p50),
+        micros(ours.p50),
+        goals.0,
+    );
+    report(
+        &format!("{what}, 1 client, p99"),
+        micros(floor.p99),
+        micros(ours.p99),
+        Goal::Shown,
+    );
+    let one = (floor.cpu, ours.cpu);
+    let [floor, ours] = alternate([direct, &through], CLIENTS, ROUNDS, TIME);
+    report(
+        &format!("{what}, {CLIENTS} clients"),
+        Figure::PerSecond(floor.per_second),
+        Figure::PerSecond(ours.per_second),
+        goals.1,
+    );
+    let under_load = (floor.cpu, ours.cpu);
+    for (clients, (floor, ours)) in [(1, one), (CLIENTS, under_load)] {
+        let what = format!("{what}, own time per call, clients: {clients}");
+        report(&what, micros(floor), micros(ours), Goal::AtMost(CPU_GOAL));
+    }
+}
+
+fn mock(list: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(program("mock-server"));
+    command.arg(list).args(options);
+    command
+}

@@ -1,0 +1,74 @@
+//! What the servers of the measurements share: the smallest HTTP server that answers messages.
+
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+/// What a message is answered with.
+pub enum Reply {
+    /// A message in return, and the session that began with it.
+    Message(Bytes, Option<String>),
+    /// Nothing: it was a notification.
+    Taken,
+    /// Nothing, and the client waits for it.
+    Silence,
+}
+
+/// Listens on a port of the system's choice, tells the address on standard output, and answers every
+/// message that is posted.
+pub async fn serve_http(answer: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) -> io::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let mut out = io::stdout();
+    writeln!(out, "http://{}/mcp", listener.local_addr()?)?;
+    out.flush()?;
+    let answer = Arc::new(answer);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let _ = stream.set_nodelay(true);
+        let answer = answer.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| respond(request, answer.clone()));
+            let connection = hyper::server::conn::http1::Builder::new();
+            let _ = connection
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    answer: Arc<impl Fn(&[u8]) -> Reply>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    if request.method() != Method::POST {
+        return Ok(empty(StatusCode::METHOD_NOT_ALLOWED));
+    }
+    let Ok(body) = request.into_body().collect().await else {
+        return Ok(empty(StatusCode::BAD_REQUEST));
+    };
+    let (message, session) = match answer(&body.to_bytes()) {
+        Reply::Message(message, session) => (message, session),
+        Reply::Taken => return Ok(empty(StatusCode::ACCEPTED)),
+        Reply::Silence => return std::future::pending().await,
+    };
+    let mut response = Response::builder().header("content-type", "application/json");
+    if let Some(session) = session {
+        response = response.header("mcp-session-id", session);
+    }
+    let response = response.body(Full::new(message));
+    Ok(response.unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR)))
+}
+
+fn empty(status: StatusCode) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}

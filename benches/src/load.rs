@@ -1,0 +1,119 @@
+//! The same question again and again, by one thread over connections that were opened before.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+use crate::client::{Client, Era, Question, check};
+use crate::running::Running;
+use crate::spread::median;
+
+/// Where a question goes.
+#[derive(Clone)]
+pub(crate) struct Target<'a> {
+    pub(crate) running: &'a Running,
+    pub(crate) path: &'a str,
+    pub(crate) era: Era,
+    pub(crate) question: Question,
+}
+
+/// What one run, or the median of several, gave.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Pace {
+    /// In microseconds.
+    pub(crate) p50: f64,
+    /// In microseconds.
+    pub(crate) p99: f64,
+    pub(crate) per_second: f64,
+    /// Microseconds of the server's own time for each answer.
+    pub(crate) cpu: f64,
+}
+
+/// A runtime of one thread: a client needs no more.
+pub(crate) fn runtime() -> Runtime {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime")
+}
+
+/// Measures the targets in turn, `rounds` times, so that the machine's mood meets all alike.
+pub(crate) fn alternate<const N: usize>(
+    targets: [&Target<'_>; N],
+    connections: usize,
+    rounds: usize,
+    time: Duration,
+) -> [Pace; N] {
+    let mut runs: [Vec<Pace>; N] = std::array::from_fn(|_| Vec::new());
+    for _ in 0..rounds {
+        for (target, runs) in targets.iter().zip(&mut runs) {
+            runs.push(run(target, connections, time));
+        }
+    }
+    runs.map(|runs| {
+        let of = |part: fn(&Pace) -> f64| median(runs.iter().map(part).collect());
+        Pace {
+            p50: of(|pace| pace.p50),
+            p99: of(|pace| pace.p99),
+            per_second: of(|pace| pace.per_second),
+            cpu: of(|pace| pace.cpu),
+        }
+    })
+}
+
+fn run(target: &Target<'_>, connections: usize, time: Duration) -> Pace {
+    let runtime = runtime();
+    let mut clients = Vec::new();
+    runtime.block_on(async {
+        for _ in 0..connections {
+            let address = &target.running.address;
+            let mut client = Client::open(address, target.path, target.era).await;
+            // The first answer shows that it works, and warms up what there is to warm.
+            check(client.ask(&target.question).await);
+            clients.push(client);
+        }
+    });
+    let cpu = target.running.cpu_nanos();
+    let started = Instant::now();
+    let mut micros: Vec<f64> = LocalSet::new().block_on(&runtime, async {
+        let ask = |client| ask_until(client, target.question.clone(), started + time);
+        let tasks: Vec<_> = clients
+            .into_iter()
+            .map(|client| tokio::task::spawn_local(ask(client)))
+            .collect();
+        let mut micros = Vec::new();
+        for task in tasks {
+            micros.append(&mut task.await.expect("a client"));
+        }
+        micros
+    });
+    let took = started.elapsed();
+    let cpu = target.running.cpu_nanos() - cpu;
+    micros.sort_by(f64::total_cmp);
+    let at = |part: f64| {
+        let place = ((micros.len().saturating_sub(1)) as f64 * part).round() as usize;
+        micros.get(place).copied().unwrap_or_default()
+    };
+    Pace {
+        p50: at(0.5),
+        p99: at(0.99),
+        per_second: micros.len() as f64 / took.as_secs_f64(),
+        cpu: cpu as f64 / 1e3 / micros.len() as f64,
+    }
+}
+
+async fn ask_until(mut client: Client, question: Question, end: Instant) -> Vec<f64> {
+    let length = client.ask(&question).await.len();
+    let mut micros = Vec::with_capacity(1 << 14);
+    loop {
+        let started = Instant::now();
+        if started > end {
+            return micros;
+        }
+        let answer = client.ask(&question).await;
+        let took = started.elapsed();
+        if answer.len() != length {
+            check(answer);
+        }
+        micros.push(took.as_secs_f64() * 1e6);
+    }
+}

@@ -1,0 +1,65 @@
+//! Lists of a gateway that has been asked before, against a server that writes ready bytes.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::client::{Client, Era, Question};
+use crate::load::{Target, alternate, runtime};
+use crate::running::Running;
+use crate::setup::{DIRECT, Setup, program};
+use crate::spread::{Figure, Goal, report};
+
+const SERVERS: usize = 50;
+const TOOLS: usize = 20;
+const ROUNDS: usize = 7;
+const TIME: Duration = Duration::from_millis(500);
+
+pub(crate) fn run() {
+    let setup = Setup::known(SERVERS, TOOLS);
+    let gateway = Running::start(setup.serve());
+    let direct = format!("/mcp/{DIRECT}");
+    let known = SERVERS * TOOLS;
+    for era in [Era::Legacy, Era::Modern] {
+        let of = match era {
+            Era::Legacy => "a client with a session",
+            Era::Modern => "a client without sessions",
+        };
+        measure(
+            &setup,
+            &gateway,
+            "/mcp",
+            era,
+            &format!("warm list of the meta tools, {known} tools behind, {of}, p50"),
+            Goal::AtMost(60.0),
+        );
+        measure(
+            &setup,
+            &gateway,
+            &direct,
+            era,
+            &format!("warm list of all {known} tools, {of}, p50"),
+            Goal::Times(1.5),
+        );
+    }
+}
+
+fn measure(setup: &Setup, gateway: &Running, path: &str, era: Era, what: &str, goal: Goal) {
+    let question = Question::list();
+    let answer = runtime().block_on(async {
+        let mut client = Client::open(&gateway.address, path, era).await;
+        client.ask(&question).await.to_vec()
+    });
+    let file = setup.file("warm-list.json", &answer);
+    let mut command = Command::new(program("floor-http"));
+    command.args([&file, &file]);
+    let floor = Running::start(command);
+    let target = |running| Target {
+        running,
+        path,
+        era,
+        question: question.clone(),
+    };
+    let [floor, ours] = alternate([&target(&floor), &target(gateway)], 1, ROUNDS, TIME);
+    let (floor, ours) = (Figure::Micros(floor.p50), Figure::Micros(ours.p50));
+    report(what, floor, ours, goal);
+}

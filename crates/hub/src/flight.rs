@@ -4,17 +4,25 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::tasks::Tasks;
 
 type Landing<V> = watch::Receiver<Option<V>>;
 
+/// Work under way.
+struct Flight<V> {
+    landing: Landing<V>,
+    since: Instant,
+}
+
 /// Work in progress by key. The work runs as a task of its own, so an asker that goes away does not
 /// take it away from the others.
 pub(crate) struct Flights<K, V> {
-    under_way: Arc<Mutex<HashMap<K, Landing<V>>>>,
+    under_way: Arc<Mutex<HashMap<K, Flight<V>>>>,
 }
 
 impl<K, V> Flights<K, V>
@@ -45,11 +53,20 @@ where
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get(key)
-            .cloned();
+            .map(|flight| flight.landing.clone());
         if let Some(mut landing) = present {
             // An error means that it was given up, which is an end as well.
             let _ = landing.wait_for(Option::is_some).await;
         }
+    }
+
+    /// How long the work under this key has been under way, if it is.
+    pub(crate) fn age(&self, key: &K) -> Option<Duration> {
+        let under_way = self
+            .under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        under_way.get(key).map(|flight| flight.since.elapsed())
     }
 
     fn board<F>(&self, tasks: &Tasks, key: K, work: impl FnOnce() -> F) -> Landing<V>
@@ -60,11 +77,15 @@ where
             .under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(landing) = under_way.get(&key) {
-            return landing.clone();
+        if let Some(flight) = under_way.get(&key) {
+            return flight.landing.clone();
         }
         let (sender, landing) = watch::channel(None);
-        under_way.insert(key.clone(), landing.clone());
+        let flight = Flight {
+            landing: landing.clone(),
+            since: Instant::now(),
+        };
+        under_way.insert(key.clone(), flight);
         let leave = Leave {
             under_way: self.under_way.clone(),
             key,
@@ -81,7 +102,7 @@ where
 
 /// Takes the flight off the board also when its task is cancelled.
 struct Leave<K: Hash + Eq, V> {
-    under_way: Arc<Mutex<HashMap<K, Landing<V>>>>,
+    under_way: Arc<Mutex<HashMap<K, Flight<V>>>>,
     key: K,
 }
 

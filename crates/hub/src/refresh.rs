@@ -132,7 +132,8 @@ impl Hub {
     }
 
     /// The first need: discovers the servers never seen, side by side, and waits for them no longer than
-    /// the answer's deadline. What is still under way then goes on by itself.
+    /// the answer's deadline. What is still under way then goes on by itself, and no later need waits for it
+    /// again.
     pub async fn ensure_known(&self) -> Pending {
         self.mark_stale();
         let wanted = self.inner.needed_now();
@@ -153,11 +154,19 @@ impl Hub {
             },
         );
         let names: Vec<_> = wanted.iter().map(|spec| spec.name.clone()).collect();
-        let work = wanted.into_iter().map(|spec| {
-            let (inner, trace) = (self.inner.clone(), trace.clone());
-            async move { inner.fly(spec, &trace, Insistence::Patient).await }
-        });
-        let _ = timeout(self.inner.settings.answer_deadline, join_all(work)).await;
+        let deadline = self.inner.settings.answer_deadline;
+        let is_late = |spec: &Arc<ServerSpec>| {
+            let age = self.inner.flights.age(&(spec.name.clone(), spec.hash));
+            age.is_some_and(|age| age >= deadline)
+        };
+        let work = wanted
+            .into_iter()
+            .filter(|spec| !is_late(spec))
+            .map(|spec| {
+                let (inner, trace) = (self.inner.clone(), trace.clone());
+                async move { inner.fly(spec, &trace, Insistence::Patient).await }
+            });
+        let _ = timeout(deadline, join_all(work)).await;
         let catalog = self.catalog();
         let discovering = |name: &ServerName| catalog.server(name).is_some_and(|e| e.discovering);
         Pending {

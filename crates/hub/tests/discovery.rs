@@ -45,6 +45,21 @@ async fn r_disc_01_nothing_starts_until_tools_are_needed_and_not_known() {
     assert_eq!((stats.hits, stats.misses, stats.tools), (2, 2, 2));
 }
 
+#[tokio::test(start_paused = true)]
+async fn r_disc_01_a_server_that_hangs_is_waited_for_once() {
+    let bench = Bench::new(&["slow"]).await;
+    let hanging = Behaviour {
+        hang: true,
+        ..Behaviour::default()
+    };
+    bench.servers.set("slow", hanging);
+    bench.hub.ensure_known().await;
+    let begun = tokio::time::Instant::now();
+    let pending = bench.hub.ensure_known().await;
+    assert_eq!(pending.discovering, [server("slow")]);
+    assert_eq!(begun.elapsed(), Duration::ZERO, "it was waited for before");
+}
+
 #[tokio::test]
 async fn r_disc_01_the_answer_waits_for_a_short_deadline_and_names_the_rest() {
     let settings = HubSettings {

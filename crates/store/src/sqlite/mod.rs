@@ -72,6 +72,8 @@ impl SqliteStore {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let inner = &self.inner;
         let found = inner.with("read the store", |connection| {
+            // One look for all: each of its own would lock the file anew.
+            let _look = connection.unchecked_transaction()?;
             let find = |(server, config): &(&ServerName, &ConfigHash)| {
                 rows::find(connection, &inner.sealer, server, config)
             };
@@ -95,19 +97,21 @@ impl SqliteStore {
     }
 
     /// Commands end without closing the store, so that its log stays; whoever comes next and finds a long
-    /// one moves it, beside the work.
+    /// one moves it, beside the work. The runtime's end waits for that.
     fn shorten_log(&self) {
         if self.inner.files.log_bytes() < LONG_LOG_BYTES {
             return;
         }
         let inner = self.inner.clone();
-        let thread = std::thread::Builder::new().name("pegboard-store".to_owned());
-        // Without a thread, or without success, the next start will do it.
-        let _ = thread.spawn(move || {
+        let work = move || {
             if let Ok(database) = inner.current() {
+                // Without success a later start will do it.
                 let _ = files::move_log(&database.connection);
             }
-        });
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn_blocking(work));
+        }
     }
 
     /// Runs work that waits for the disk or for other processes on a thread that may wait.

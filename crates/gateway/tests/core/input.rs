@@ -82,21 +82,23 @@ async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Va
     panic!("it never ended");
 }
 
+/// Answers the two questions of a call as they come.
+async fn answer_both(client: &Client) {
+    for (n, value) in ["Ada", "36"].iter().enumerate() {
+        pegboard_testkit::wait_until("a question", std::time::Duration::from_secs(30), || {
+            client.inbox.of(ASKS).len() > n
+        })
+        .await;
+        let question = client.inbox.of(ASKS).remove(n);
+        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(value)}));
+    }
+}
+
 #[tokio::test]
 async fn r_gate_03_a_legacy_client_answers_a_legacy_server() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
-    let answering = async {
-        for (n, value) in ["Ada", "36"].iter().enumerate() {
-            pegboard_testkit::wait_until("a question", std::time::Duration::from_secs(30), || {
-                client.inbox.of(ASKS).len() > n
-            })
-            .await;
-            let question = client.inbox.of(ASKS).remove(n);
-            client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(value)}));
-        }
-    };
-    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answering);
+    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answer_both(&client));
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("Ada") && said.contains("36"), "{said}");
 }
@@ -110,17 +112,7 @@ async fn r_gate_03_a_legacy_client_answers_a_modern_server() {
         json!({"elicitation": {"form": {}}, "tasks": {}}),
     )
     .await;
-    let answering = async {
-        for (n, value) in ["Ada", "36"].iter().enumerate() {
-            pegboard_testkit::wait_until("a question", std::time::Duration::from_secs(30), || {
-                client.inbox.of(ASKS).len() > n
-            })
-            .await;
-            let question = client.inbox.of(ASKS).remove(n);
-            client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(value)}));
-        }
-    };
-    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answering);
+    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answer_both(&client));
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("36"), "{said}");
     assert!(

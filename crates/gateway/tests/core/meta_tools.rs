@@ -15,7 +15,7 @@ fn servers() -> Vec<Server> {
 }
 
 #[tokio::test]
-async fn r_ctx_04_r_find_03_searching_gives_short_lines_and_starts_nothing() {
+async fn r_api_01_r_ctx_04_r_find_03_searching_gives_short_lines_and_starts_nothing() {
     let (gateway, all) = gateway(servers(), &[]).await;
     let started = all.starts.load(Ordering::SeqCst);
     let client = Client::modern(&gateway, "", json!({}));
@@ -47,8 +47,9 @@ async fn r_ctx_04_r_find_03_searching_gives_short_lines_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn r_ctx_02_r_ctx_03_listing_and_describing() {
-    let (gateway, _) = gateway(servers(), &[]).await;
+async fn r_api_01_r_ctx_02_r_ctx_03_listing_and_describing_start_nothing() {
+    let (gateway, all) = gateway(servers(), &[]).await;
+    let started = all.starts.load(Ordering::SeqCst);
     let client = Client::modern(&gateway, "", json!({}));
     let list = client.text("list_available_tools", json!({})).await;
     assert!(
@@ -77,6 +78,7 @@ async fn r_ctx_02_r_ctx_03_listing_and_describing() {
     assert_eq!(unknown["isError"], true);
     let nearest = &unknown["structuredContent"]["nearest"];
     assert_eq!(nearest[0], "files__read_file", "{unknown}");
+    assert_eq!(all.starts.load(Ordering::SeqCst), started);
 }
 
 #[tokio::test]

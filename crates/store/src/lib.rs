@@ -10,6 +10,7 @@
 mod failure;
 mod lead;
 mod logs;
+mod meaning;
 mod memory;
 mod private;
 mod record_format;
@@ -20,6 +21,7 @@ mod store;
 
 pub use lead::Lead;
 pub use logs::ServerLogs;
+pub use meaning::{MOST_REMEMBERED, MOST_REMEMBERED_PER_TOOL, MeaningStore, RememberedQuery};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

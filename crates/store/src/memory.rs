@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord};
 
 use crate::lead::Leads;
+use crate::meaning::{MOST_REMEMBERED, MeaningStore, RememberedQuery};
 use crate::{Lead, Loaded, Store, StoreResult, StoreStats, record_format};
 
 type Key = (ServerName, ConfigHash);
@@ -15,6 +16,10 @@ type Key = (ServerName, ConfigHash);
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     records: Mutex<BTreeMap<Key, ServerRecord>>,
+    /// With the model they belong to.
+    vectors: Mutex<BTreeMap<Key, (String, Vec<u8>)>>,
+    /// With the model each belongs to, the newest last.
+    remembered: Mutex<Vec<(String, RememberedQuery)>>,
     leads: Leads,
 }
 
@@ -25,7 +30,60 @@ impl MemoryStore {
     }
 
     fn records(&self) -> MutexGuard<'_, BTreeMap<Key, ServerRecord>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.records)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[async_trait]
+impl MeaningStore for MemoryStore {
+    async fn load_vectors(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+        model: &str,
+    ) -> StoreResult<Option<Vec<u8>>> {
+        let vectors = lock(&self.vectors);
+        let held = vectors.get(&(server.clone(), *config));
+        Ok(held
+            .filter(|(of, _)| of == model)
+            .map(|(_, vectors)| vectors.clone()))
+    }
+
+    async fn save_vectors(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+        model: &str,
+        vectors: Vec<u8>,
+    ) -> StoreResult<()> {
+        let key = (server.clone(), *config);
+        if self.records().contains_key(&key) {
+            lock(&self.vectors).insert(key, (model.to_owned(), vectors));
+        }
+        Ok(())
+    }
+
+    async fn load_memory(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
+        let remembered = lock(&self.remembered);
+        let of_model = remembered.iter().rev().filter(|(of, _)| of == model);
+        Ok(of_model.map(|(_, query)| query.clone()).collect())
+    }
+
+    async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()> {
+        let mut remembered = lock(&self.remembered);
+        if remembered.len() >= MOST_REMEMBERED {
+            remembered.remove(0);
+        }
+        remembered.push((model.to_owned(), query));
+        Ok(())
+    }
+
+    async fn forget_memory(&self) -> StoreResult<usize> {
+        Ok(std::mem::take(&mut *lock(&self.remembered)).len())
     }
 }
 
@@ -56,10 +114,12 @@ impl Store for MemoryStore {
         let mut records = self.records();
         let before = records.len();
         records.retain(|(name, _), _| name != server);
+        lock(&self.vectors).retain(|(name, _), _| name != server);
         Ok(records.len() < before)
     }
 
     async fn clear(&self) -> StoreResult<usize> {
+        lock(&self.vectors).clear();
         Ok(std::mem::take(&mut *self.records()).len())
     }
 

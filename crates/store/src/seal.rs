@@ -18,10 +18,34 @@ impl Sealer {
         self.0.hash([server.as_str().as_bytes(), body])
     }
 
-    pub(crate) fn fits(&self, server: &ServerName, body: &[u8], seal: &[u8]) -> bool {
-        // The comparison of hashes takes the same time wherever they differ.
-        <[u8; 32]>::try_from(seal).is_ok_and(|seal| {
-            blake3::Hash::from(self.seal(server, body)) == blake3::Hash::from(seal)
-        })
+    /// The seal of something else that belongs to a server; the parts say what it is.
+    pub(crate) fn seal_parts<const N: usize>(
+        &self,
+        server: &ServerName,
+        parts: [&[u8]; N],
+        body: &[u8],
+    ) -> [u8; 32] {
+        let named = [b"part".as_slice(), server.as_str().as_bytes()];
+        self.0.hash(named.into_iter().chain(parts).chain([body]))
     }
+
+    pub(crate) fn fits_parts<const N: usize>(
+        &self,
+        server: &ServerName,
+        parts: [&[u8]; N],
+        body: &[u8],
+        seal: &[u8],
+    ) -> bool {
+        is_same(self.seal_parts(server, parts, body), seal)
+    }
+
+    pub(crate) fn fits(&self, server: &ServerName, body: &[u8], seal: &[u8]) -> bool {
+        is_same(self.seal(server, body), seal)
+    }
+}
+
+fn is_same(expected: [u8; 32], seal: &[u8]) -> bool {
+    // The comparison of hashes takes the same time wherever they differ.
+    <[u8; 32]>::try_from(seal)
+        .is_ok_and(|seal| blake3::Hash::from(expected) == blake3::Hash::from(seal))
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord, Timestamp, ToolError};
 use serde::Serialize;
 
-use crate::Lead;
+use crate::{Lead, MeaningStore};
 
 /// What anything about the store answers.
 pub type StoreResult<T> = Result<T, ToolError>;
@@ -36,7 +36,7 @@ pub struct StoreStats {
 /// Keeps one record per server and definition, so that two projects that define a server differently do
 /// not take each other's tools away.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: MeaningStore {
     /// Every record.
     async fn load(&self) -> StoreResult<Loaded>;
 

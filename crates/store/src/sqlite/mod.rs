@@ -1,6 +1,7 @@
 //! The store in one SQLite file.
 
 mod files;
+mod meaning;
 mod rows;
 mod scan;
 mod schema;

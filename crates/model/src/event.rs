@@ -15,6 +15,12 @@ impl TraceId {
         Self(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
+    /// A trace id from its text; `None` when it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == 32 && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -104,6 +110,38 @@ pub enum EventKind {
     ConfigReloaded {
         /// Servers that are there now.
         servers: usize,
+    },
+    /// A call waits for a person.
+    #[serde(rename = "approval.asked")]
+    ApprovalAsked {
+        /// Its number.
+        id: String,
+        /// The exposed name.
+        tool: String,
+        /// The server; none for a tool of the host program.
+        server: Option<ServerName>,
+        /// Who is asked: `client`, `terminal` or `inbox`.
+        way: String,
+    },
+    /// A person answered.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        /// Its number.
+        id: String,
+        /// The exposed name.
+        tool: String,
+        /// `once`, `session`, `always` or `refuse`.
+        decision: String,
+        /// Who answered.
+        by: String,
+    },
+    /// Nobody answered in time, or nobody waits for the answer any more.
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired {
+        /// Its number.
+        id: String,
+        /// The exposed name.
+        tool: String,
     },
     /// A tool was called.
     #[serde(rename = "tools.call.finished")]

@@ -4,7 +4,9 @@
 //! Invariant: a value of a type here has been checked; a `ServerName` is always a legal server name.
 //! Invariant: nothing here panics on any input.
 
+mod activity;
 mod clock;
+mod consent;
 mod error;
 mod event;
 mod fingerprint;
@@ -12,13 +14,18 @@ mod limits;
 mod names;
 mod reason;
 mod record;
+mod recorder;
+mod rules;
 mod secret;
 mod secret_arguments;
 mod server;
+mod span;
 mod text;
 mod tool;
 
+pub use activity::{Activity, ActivityKind};
 pub use clock::{Clock, Timestamp};
+pub use consent::{ApprovalAnswer, ApprovalRequest, ConsentDecision, Grant, ToolVersion};
 pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
@@ -31,11 +38,17 @@ pub use reason::Reason;
 pub use record::{
     DiscoveryStatus, Era, ErrorNote, Offer, Offers, Rejection, ServerInfo, ServerRecord,
 };
+pub use recorder::{
+    CacheUse, CallFacts, Channel, DiscoveryFacts, LookupFacts, Outcome, PolicyFacts, Recorder,
+    RequestFacts, RunFacts, SearchFacts, Silent, TurnFacts,
+};
+pub use rules::{AskDestructive, GlobalRules, PolicyRule, Ruling, ServerRules};
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{has_url_secret, is_secret_name, secret_arguments};
 pub use server::{
     Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
     package_runner,
 };
+pub use span::{About, BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 pub use text::Foreign;
 pub use tool::{Annotations, DefinitionParts, Tool};

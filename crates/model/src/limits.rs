@@ -90,6 +90,16 @@ pub struct Limits {
     pub parked_calls: usize,
     /// All results together that are kept aside for reading on.
     pub shelf_bytes: usize,
+    /// Calls that wait for a person at once, among all processes that share a store.
+    pub waiting_approvals: usize,
+    /// Bytes of a call's arguments that a person is shown.
+    pub shown_argument_bytes: usize,
+    /// Consents for a session that are remembered at once.
+    pub session_grants: usize,
+    /// Lines of activity that are kept.
+    pub activity_rows: usize,
+    /// Lines of activity that wait to be written; more are dropped and counted.
+    pub activity_queue: usize,
 }
 
 const KIB: usize = 1024;
@@ -140,6 +150,11 @@ impl Default for Limits {
             sessions: 10_000,
             parked_calls: 256,
             shelf_bytes: 64 * MIB,
+            waiting_approvals: 256,
+            shown_argument_bytes: 256 * KIB,
+            session_grants: 10_000,
+            activity_rows: 50_000,
+            activity_queue: 4_096,
         }
     }
 }

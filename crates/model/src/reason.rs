@@ -119,6 +119,18 @@ reasons! {
     PolicyDenied "POLICY_DENIED" Denied final exit 6
         "A policy forbids this call.",
         "Change the policy that the message names, if the call is right.";
+    ApprovalRefused "APPROVAL_REFUSED" Denied final exit 6
+        "A person was asked and refused this call.",
+        "Do not try it again as it is; whoever refused can allow it when asked again.";
+    ApprovalTimeout "APPROVAL_TIMEOUT" Denied retry exit 6
+        "A person had to agree to this call and nobody answered in time.",
+        "Have somebody watch `pegboard approvals`, then call again.";
+    ToolChanged "TOOL_CHANGED" Denied retry exit 6
+        "The tool changed while somebody was asked about it.",
+        "Call it again; the person is asked about the new version.";
+    ApprovalUnknown "APPROVAL_UNKNOWN" InvalidInput final exit 7
+        "No call of this number waits for an answer.",
+        "See what waits with `pegboard approvals`; a call waits for a limited time.";
     ArgsInvalid "ARGS_INVALID" InvalidInput final exit 2
         "The arguments do not fit the tool's schema.",
         "Correct the named field; `pegboard describe TOOL` shows what the tool takes.";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, ServerName, Template};
+use crate::{ConfigHash, ServerName, ServerRules, Template};
 
 /// Everything that is known of a server from configuration alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,8 @@ pub struct ServerSpec {
     pub policies: BTreeMap<String, Policy>,
     /// What the user says of single tools.
     pub tools: BTreeMap<String, ToolOverride>,
+    /// The places of its policies, and the rules that hold for all servers.
+    pub rules: ServerRules,
     /// Where the definition comes from.
     pub origin: Origin,
     /// Whether a person has agreed to run it.

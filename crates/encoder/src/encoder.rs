@@ -1,0 +1,113 @@
+//! The encoder: a text in, a vector out.
+
+use crate::error::EncoderError;
+use crate::forward::forward;
+use crate::kernel::Processor;
+use crate::tokens::Vocabulary;
+use crate::vector::Vector;
+use crate::weights::Weights;
+
+/// What kind of text is encoded. It decides how much of the text counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// A request.
+    Query,
+    /// What a tool does, see [`crate::document_text`].
+    Document,
+    /// What a tool is called, see [`crate::short_text`].
+    Short,
+}
+
+impl Text {
+    /// The number of tokens that count. The model was tuned with these limits.
+    fn most_tokens(self) -> usize {
+        match self {
+            Self::Query | Self::Document => 96,
+            Self::Short => 32,
+        }
+    }
+}
+
+/// Turns texts into vectors. It borrows the weights where they lie, so that making one costs a
+/// look at the file's header and an index of the vocabulary. One encoder serves any number of
+/// threads.
+pub struct Encoder {
+    weights: Weights,
+    vocabulary: Vocabulary,
+    processor: Processor,
+}
+
+impl Encoder {
+    /// The encoder whose weights are part of the program.
+    pub fn embedded() -> Result<Self, EncoderError> {
+        Self::from_parts(
+            pegboard_encoder_data::WEIGHTS,
+            pegboard_encoder_data::VOCABULARY,
+        )
+    }
+
+    /// An encoder with other weights of the same shape.
+    pub fn from_parts(
+        weights: &'static [u8],
+        vocabulary: &'static str,
+    ) -> Result<Self, EncoderError> {
+        let weights = Weights::read(weights)?;
+        let vocabulary = Vocabulary::read(vocabulary);
+        if vocabulary.len() != weights.words.len() {
+            return Err(EncoderError::Vocabulary {
+                entries: vocabulary.len(),
+                rows: weights.words.len(),
+            });
+        }
+        Ok(Self {
+            weights,
+            vocabulary,
+            processor: Processor::detected(),
+        })
+    }
+
+    /// The same encoder without the instructions that only some processors have. It is slower and
+    /// gives the same bytes.
+    #[must_use]
+    pub fn portable(mut self) -> Self {
+        self.processor = Processor::portable();
+        self
+    }
+
+    /// The vector of a text. A blank text has one, too.
+    pub fn encode(&self, text: &str, kind: Text) -> Vector {
+        let ids = self.token_ids(text, kind);
+        forward(&self.weights, self.processor, &ids)
+    }
+
+    /// The vocabulary entries that a text is read as, the first and last mark included.
+    pub fn token_ids(&self, text: &str, kind: Text) -> Vec<u16> {
+        self.vocabulary.token_ids(text, kind.most_tokens())
+    }
+
+    /// Identifies the embedded weights and the way they are computed with. Vectors may only be
+    /// compared with vectors of the same fingerprint.
+    pub fn fingerprint() -> &'static str {
+        FINGERPRINT
+    }
+}
+
+/// The number counts changes of the arithmetic and of the texts; the rest is the model file's hash.
+const FINGERPRINT: &str = "1-76ba53e726f04fd4e8b517d1e6d4f2ba3a1c6e16befc5bf6cfcbabbadf46699b";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_find_02_the_fingerprint_names_the_model() {
+        let (_, hash) = Encoder::fingerprint().split_once('-').unwrap();
+        assert_eq!(hash, pegboard_encoder_data::FINGERPRINT);
+    }
+
+    #[test]
+    fn an_encoder_is_shared_between_threads() {
+        fn check<Shared: Send + Sync>() {}
+        check::<Encoder>();
+    }
+}

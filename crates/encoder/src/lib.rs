@@ -1,0 +1,25 @@
+//! Texts to vectors: a small sentence encoder that puts a request near the tool that serves it.
+//!
+//! Invariant: no files, no network, no clock, no threads; the weights are data of the program.
+//! Invariant: the same text gives the same bytes, on every processor and however many threads ask.
+//! Matrices are multiplied in integers, and everything else in `f32` in one fixed order.
+//! Invariant: every vector has length 1, so the dot product of two is their cosine.
+//! Invariant: nothing here panics on any text; a text of any length costs a bounded time.
+
+mod encoder;
+mod error;
+mod forward;
+mod kernel;
+mod packed;
+mod shape;
+mod text;
+mod tokens;
+mod vector;
+mod weights;
+
+pub use encoder::{Encoder, Text};
+pub use error::EncoderError;
+pub use packed::{PackedVector, scores};
+pub use shape::DIMENSIONS;
+pub use text::{document_text, server_text, short_text};
+pub use vector::Vector;

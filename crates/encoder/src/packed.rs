@@ -1,0 +1,106 @@
+//! Vectors as they are kept and searched: a byte for each number, and their products with a query.
+
+use crate::kernel::{Processor, most, rounded};
+use crate::shape::DIMENSIONS;
+use crate::vector::Vector;
+
+/// A vector in 388 bytes: `values[i] * scale`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PackedVector {
+    scale: f32,
+    values: [u8; DIMENSIONS],
+}
+
+impl PackedVector {
+    /// The length of the form that is stored.
+    pub const BYTES: usize = size_of::<f32>() + DIMENSIONS;
+
+    /// The scale, little-endian, then the values.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let all = self.scale.to_le_bytes().into_iter().chain(self.values);
+        bytes
+            .iter_mut()
+            .zip(all)
+            .for_each(|(place, byte)| *place = byte);
+        bytes
+    }
+
+    /// What `to_bytes` wrote; nothing if the length or the scale cannot be of a vector.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (scale, values) = bytes.split_first_chunk()?;
+        let scale = f32::from_le_bytes(*scale);
+        let values = *<&[u8; DIMENSIONS]>::try_from(values).ok()?;
+        let is_sound = (0.0..=1.0).contains(&scale);
+        is_sound.then_some(Self { scale, values })
+    }
+
+    /// The numbers, as far as they were kept.
+    pub fn numbers(&self) -> impl Iterator<Item = f32> {
+        self.values
+            .iter()
+            .map(|value| f32::from(value.cast_signed()) * self.scale)
+    }
+
+    /// The cosine with a query's vector, as `scores` gives it.
+    pub fn dot(&self, query: &Vector) -> f32 {
+        scores(std::slice::from_ref(self), query)
+            .first()
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+impl From<&Vector> for PackedVector {
+    fn from(vector: &Vector) -> Self {
+        let most = f32::from(i8::MAX);
+        let sizes = vector.as_slice().iter().map(|value| value.abs());
+        let largest = sizes.fold(f32::MIN_POSITIVE, f32::max);
+        let round = |value: f32| ((value / largest * most).round() as i8).cast_unsigned();
+        Self {
+            scale: largest / most,
+            values: vector.values().map(round),
+        }
+    }
+}
+
+/// The cosine of each vector with the query's. Making the query ready costs as much as some ten
+/// vectors, so many vectors belong into one call.
+pub fn scores(vectors: &[PackedVector], query: &Vector) -> Vec<f32> {
+    let query = PackedQuery::from(query);
+    let mut scores = Vec::with_capacity(vectors.len());
+    Processor::detected().score(vectors, &query, &mut scores);
+    scores
+}
+
+/// A query's vector in integers that are finer than those of the vectors it meets.
+pub(crate) struct PackedQuery {
+    scale: f32,
+    values: [i16; DIMENSIONS],
+}
+
+impl From<&Vector> for PackedQuery {
+    fn from(query: &Vector) -> Self {
+        let factor = most(DIMENSIONS);
+        Self {
+            scale: 1.0 / factor,
+            values: query.values().map(|value| rounded(value * factor)),
+        }
+    }
+}
+
+impl PackedQuery {
+    /// `dot` sums the products of integers.
+    #[inline(always)]
+    pub(crate) fn score(
+        &self,
+        vectors: &[PackedVector],
+        scores: &mut Vec<f32>,
+        dot: impl Fn(&[u8; DIMENSIONS], &[i16; DIMENSIONS]) -> i32,
+    ) {
+        for vector in vectors {
+            let sum = dot(&vector.values, &self.values);
+            scores.push(sum as f32 * (vector.scale * self.scale));
+        }
+    }
+}

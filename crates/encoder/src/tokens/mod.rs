@@ -1,0 +1,6 @@
+//! Text to vocabulary entries.
+
+mod normalise;
+mod wordpiece;
+
+pub(crate) use wordpiece::Vocabulary;

@@ -1,0 +1,56 @@
+//! Vectors in a byte a number rank as the vectors do.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test stops at what it does not expect"
+)]
+
+use pegboard_encoder::{Encoder, PackedVector, Text, Vector, scores};
+
+fn vectors() -> Vec<Vector> {
+    let encoder = Encoder::embedded().unwrap();
+    ["read a file", "send an email", "天気", "", "convert money"]
+        .map(|text| encoder.encode(text, Text::Document))
+        .into()
+}
+
+#[test]
+fn r_find_02_packed_vectors_give_the_same_cosines() {
+    let vectors = vectors();
+    let packed: Vec<PackedVector> = vectors.iter().map(PackedVector::from).collect();
+    for query in &vectors {
+        let scores = scores(&packed, query);
+        assert_eq!(scores.len(), packed.len());
+        for ((score, vector), packed) in scores.iter().zip(&vectors).zip(&packed) {
+            assert!((score - vector.dot(query)).abs() < 0.003, "{score}");
+            assert_eq!(score.to_bits(), packed.dot(query).to_bits());
+        }
+    }
+}
+
+#[test]
+fn r_find_02_packed_vectors_are_stored_and_read() {
+    for vector in vectors() {
+        let packed = PackedVector::from(&vector);
+        let bytes = packed.to_bytes();
+        assert_eq!(bytes.len(), 388);
+        assert_eq!(PackedVector::from_bytes(&bytes), Some(packed));
+    }
+}
+
+#[test]
+fn r_find_02_bytes_that_are_no_vector_are_refused() {
+    let bytes = PackedVector::from(&vectors()[0]).to_bytes();
+    assert_eq!(PackedVector::from_bytes(&bytes[1..]), None);
+    assert_eq!(PackedVector::from_bytes(&[]), None);
+    for scale in [f32::NAN, f32::INFINITY, -1.0, 7.0] {
+        let mut bytes = bytes;
+        bytes[..4].copy_from_slice(&scale.to_le_bytes());
+        assert_eq!(PackedVector::from_bytes(&bytes), None, "{scale}");
+    }
+}
+
+#[test]
+fn nothing_scores_nothing() {
+    assert!(scores(&[], &vectors()[0]).is_empty());
+}

@@ -1,0 +1,193 @@
+//! The keywords of JSON Schema, by what stands behind them.
+
+use serde_json::Value;
+
+use crate::notes::Notes;
+use crate::words::Node;
+
+/// The types.
+pub(crate) const TYPES: [&str; 7] = [
+    "object", "array", "string", "integer", "number", "boolean", "null",
+];
+
+/// Keywords with one schema.
+pub(crate) const ONE: [&str; 11] = [
+    "additionalProperties",
+    "items",
+    "contains",
+    "not",
+    "if",
+    "then",
+    "else",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+
+/// Of these, the ones where `true` and `false` stay as they are.
+pub(crate) const OPENNESS: [&str; 3] = [
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords with a list of schemas.
+pub(crate) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+
+/// Keywords with schemas by name.
+pub(crate) const NAMED: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+];
+
+/// Keywords with a number.
+pub(crate) const NUMBERS: [&str; 5] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+];
+
+/// Keywords with a count.
+pub(crate) const COUNTS: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "minContains",
+    "maxContains",
+];
+
+/// Keywords with a text.
+pub(crate) const TEXTS: [&str; 7] = [
+    "title",
+    "description",
+    "format",
+    "pattern",
+    "contentEncoding",
+    "contentMediaType",
+    "$ref",
+];
+
+/// Keywords with yes or no.
+pub(crate) const FLAGS: [&str; 4] = ["uniqueItems", "readOnly", "writeOnly", "deprecated"];
+
+/// Keywords about the document and not about values; nothing is lost with them.
+pub(crate) const BOOKKEEPING: [&str; 7] = [
+    "$schema",
+    "$id",
+    "id",
+    "$comment",
+    "$anchor",
+    "$dynamicAnchor",
+    "$vocabulary",
+];
+
+/// Keywords that say something to readers and forbid nothing.
+pub(crate) const ANNOTATIONS: [&str; 7] = [
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
+/// Keywords that make one part depend on another, which only full JSON Schema has.
+pub(crate) const CONDITIONS: [&str; 6] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+];
+
+/// Keywords that say something about values of one type only.
+pub(crate) fn of_type(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "properties"
+        | "required"
+        | "additionalProperties"
+        | "patternProperties"
+        | "propertyNames"
+        | "unevaluatedProperties"
+        | "minProperties"
+        | "maxProperties"
+        | "dependentRequired"
+        | "dependentSchemas" => "object",
+        "items" | "prefixItems" | "contains" | "minContains" | "maxContains" | "minItems"
+        | "maxItems" | "uniqueItems" | "unevaluatedItems" => "array",
+        "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding"
+        | "contentMediaType" | "contentSchema" => "string",
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => "number",
+        _ => return None,
+    })
+}
+
+/// The type of a value; whole numbers are `integer`.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The types that a schema names.
+pub(crate) fn types_of(node: &Node) -> Vec<String> {
+    match node.get("type") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(many)) => many
+            .iter()
+            .filter_map(|v| v.as_str().map(str::to_owned))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Does something with every schema right below this one.
+pub(crate) fn each_child(
+    node: &mut Node,
+    notes: &mut Notes,
+    work: &mut dyn FnMut(&mut Value, &mut Notes),
+) {
+    for (keyword, value) in node.iter_mut() {
+        let keyword = keyword.as_str();
+        match value {
+            value if ONE.contains(&keyword) => notes.at(keyword, |notes| work(value, notes)),
+            Value::Array(list) if LIST.contains(&keyword) => {
+                for (index, value) in list.iter_mut().enumerate() {
+                    notes.at2(keyword, &index.to_string(), |notes| work(value, notes));
+                }
+            }
+            Value::Object(named) if NAMED.contains(&keyword) => {
+                for (name, value) in named.iter_mut() {
+                    notes.at2(keyword, name, |notes| work(value, notes));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How many schemas there are, this one included.
+pub(crate) fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
+        Value::Array(list) => list.iter().map(size).sum(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,44 @@
+//! Tool definitions as each model provider accepts them.
+//!
+//! A server's schema may be any JSON Schema of any draft; a provider takes a subset of one, and refuses the
+//! whole request when a single tool is outside of it. [`convert`] makes one tool acceptable to one provider
+//! and says what that cost; [`definitions`] makes the value of a request's `tools` field; [`check`] holds a
+//! provider's rules as code, apart from the normalisers, so that each can be tested with the other.
+//!
+//! What the model sends back is in terms of the converted definition. [`Converted::restore`] turns it into
+//! what the server's own schema describes: renamed arguments get their names back, and a `null` that stands
+//! for "left out" goes. The original schema stays with the caller, who checks the arguments with it.
+//!
+//! Invariant: no async, no files, no network, no processes, no clock.
+//! Invariant: the same source gives the same bytes, and keys keep the order of the source.
+//! Invariant: nothing here panics, and work and output are bounded, whatever the schema is.
+//! Invariant: every difference in meaning is a [`Loss`], each with a kind that has a stable code.
+
+mod alias;
+mod check;
+mod client_search;
+mod convert;
+mod format;
+mod keywords;
+mod limits;
+mod loss;
+mod notes;
+mod passes;
+mod pattern;
+mod providers;
+mod render;
+mod restore;
+mod source;
+mod words;
+
+pub use check::{Violation, check, check_document};
+pub use client_search::{
+    SEARCH_TOOL_NAME, anthropic_search_answer, anthropic_search_tool, openai_search_answer,
+    openai_search_tool,
+};
+pub use convert::{Converted, convert, convert_with};
+pub use format::{Format, UnknownFormat};
+pub use loss::{Effect, Loss, LossKind};
+pub use render::{Rendered, ToolLosses, definitions, definitions_with};
+pub use restore::Restore;
+pub use source::{DeferredSearch, Options, Source};

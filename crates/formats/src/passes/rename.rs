@@ -1,0 +1,88 @@
+//! Parameters whose names a provider refuses.
+
+use serde_json::{Map, Value, json};
+
+use crate::alias::NameRule;
+use crate::limits::PROPERTY_NAME_MAX;
+use crate::loss::LossKind;
+use crate::notes::Notes;
+use crate::restore::{Place, RestoreBuilder};
+use crate::words::{Node, detail, say};
+
+/// Parameters at Anthropic, Bedrock and OpenAI.
+pub(crate) const PARAMETER: NameRule = NameRule {
+    also: "-.",
+    starts_with_letter: false,
+    max: PROPERTY_NAME_MAX,
+};
+
+/// Parameters at Gemini.
+pub(crate) const GEMINI_PARAMETER: NameRule = NameRule {
+    also: "",
+    starts_with_letter: true,
+    max: PROPERTY_NAME_MAX,
+};
+
+/// Renames the properties of one object that the rule refuses, wherever the object speaks of them.
+pub(crate) fn rename_properties(
+    node: &mut Node,
+    rule: NameRule,
+    place: &Place,
+    restore: &mut RestoreBuilder,
+    notes: &mut Notes,
+) {
+    let Some(Value::Object(properties)) = node.shift_remove("properties") else {
+        return;
+    };
+    let own: Vec<String> = properties.keys().cloned().collect();
+    let mut renamed: Vec<(String, String)> = Vec::new();
+    let mut kept = Map::new();
+    for (name, mut schema) in properties {
+        let alias = restore.name(place, &name, &own, rule);
+        if alias != name {
+            notes.at2("properties", &name, |notes| {
+                notes.lose(LossKind::PropertyRenamed, alias.clone());
+            });
+            if let Value::Object(schema) = &mut schema {
+                say(
+                    schema,
+                    &format!("Called `{}` by the tool.", detail(&json!(name))),
+                );
+            }
+            renamed.push((name, alias.clone()));
+        }
+        kept.insert(alias, schema);
+    }
+    let position = node.keys().position(|k| k == "type").map_or(0, |at| at + 1);
+    node.shift_insert(position, "properties".to_owned(), Value::Object(kept));
+    if renamed.is_empty() {
+        return;
+    }
+    let new_name = |name: &str| {
+        renamed
+            .iter()
+            .find(|(old, _)| old == name)
+            .map(|(_, alias)| alias.clone())
+    };
+    if let Some(Value::Array(names)) = node.get_mut("required") {
+        for name in names.iter_mut() {
+            if let Some(alias) = name.as_str().and_then(new_name) {
+                *name = json!(alias);
+            }
+        }
+    }
+    // These speak of properties by name in ways that are not followed; with the old names they would be wrong.
+    for keyword in [
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "then",
+        "else",
+        "not",
+        "propertyNames",
+    ] {
+        if node.shift_remove(keyword).is_some() {
+            notes.lose(LossKind::ConditionDropped, keyword);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Tuples, and lists that do not say of what.
+
+use serde_json::{Value, json};
+
+use crate::keywords::{each_child, types_of};
+use crate::loss::LossKind;
+use crate::notes::Notes;
+use crate::passes::clean::is_never;
+use crate::words::Node;
+
+/// Makes every tuple a list of whatever the tuple holds, and gives every list its `items`.
+pub(crate) fn lists_have_items(node: &mut Node, notes: &mut Notes) {
+    widen_tuple(node, notes);
+    if types_of(node).iter().any(|t| t == "array") && !node.contains_key("items") {
+        node.insert("items".to_owned(), json!({}));
+    }
+    each_child(node, notes, &mut |child, notes| {
+        if let Value::Object(child) = child {
+            lists_have_items(child, notes);
+        }
+    });
+}
+
+/// The same for one schema alone.
+pub(crate) fn widen_tuple(node: &mut Node, notes: &mut Notes) {
+    let Some(Value::Array(tuple)) = node.shift_remove("prefixItems") else {
+        return;
+    };
+    notes.lose(LossKind::TupleWidened, format!("{} places", tuple.len()));
+    let rest = node.shift_remove("items");
+    let closed = rest
+        .as_ref()
+        .and_then(Value::as_object)
+        .is_some_and(is_never);
+    let mut kinds: Vec<Value> = Vec::new();
+    let length = tuple.len();
+    for kind in tuple.into_iter().chain(rest.filter(|_| !closed)) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if closed && !node.contains_key("maxItems") {
+        node.insert("maxItems".to_owned(), json!(length));
+    }
+    let items = match kinds.len() {
+        1 => kinds.remove(0),
+        _ => json!({ "anyOf": kinds }),
+    };
+    node.insert("items".to_owned(), items);
+}

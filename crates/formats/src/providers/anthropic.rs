@@ -1,0 +1,28 @@
+//! Anthropic: any JSON Schema of draft 2020-12 that is an object at its root, without a combinator there, with
+//! parameters named in ASCII.
+
+use serde_json::Value;
+
+use crate::notes::Notes;
+use crate::passes::inline::{Recursion, inline};
+use crate::passes::patterns::portable_patterns;
+use crate::passes::rename::{PARAMETER, rename_properties};
+use crate::passes::root::one_object;
+use crate::providers::Prepared;
+use crate::restore::{Place, RestoreBuilder};
+use crate::words::Node;
+
+pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
+    let mut root = inline(root, Recursion::Keep, notes);
+    let sentences = one_object(&mut root, notes);
+    portable_patterns(&mut root, notes);
+    let mut restore = RestoreBuilder::default();
+    // Names further down are not looked at.
+    rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
+    Prepared {
+        schema: Some(Value::Object(root)),
+        sentences,
+        restore: restore.build(),
+        strict: false,
+    }
+}

@@ -1,0 +1,383 @@
+//! OpenAI's strict mode: every object is closed, every property is required, and few keywords are known.
+//!
+//! An optional parameter becomes one that may be `null`; `Restore` takes the `null` out again. A schema that
+//! would lose more than words is refused here and offered without the mode.
+
+use serde_json::{Map, Value, json};
+
+use crate::keywords::type_of;
+use crate::limits::{
+    STRICT_CHARACTERS_MAX, STRICT_ENUM_VALUES_MAX, STRICT_LEVELS_MAX, STRICT_LONG_ENUM,
+    STRICT_LONG_ENUM_CHARACTERS, STRICT_PROPERTIES_MAX,
+};
+use crate::loss::LossKind;
+use crate::notes::Notes;
+use crate::passes::shape::{Shape, shape};
+use crate::pattern::is_regular;
+use crate::providers::rest::say_rest;
+use crate::restore::{Place, RestoreBuilder};
+use crate::words::Node;
+
+/// The formats that the strict mode knows.
+const FORMATS: [&str; 9] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+
+/// Keywords whose meaning would be lost, so that the mode is not worth it.
+const NOT_FOR_WORDS: [&str; 15] = [
+    "$ref",
+    "$defs",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+    "propertyNames",
+    "prefixItems",
+    "contains",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contentSchema",
+];
+
+/// Why a schema does not fit.
+pub(crate) type Reason = String;
+
+/// The schema in the strict subset.
+pub(crate) fn rewrite(
+    root: Node,
+    restore: &mut RestoreBuilder,
+    notes: &mut Notes,
+) -> Result<Node, Reason> {
+    let mut rewriter = Rewriter {
+        restore,
+        properties: 0,
+        enum_values: 0,
+        characters: 0,
+    };
+    // A root without parameters is closed by its kind: the tool takes nothing.
+    let root = match rewriter.object(root, &Place::new(), 1, notes)? {
+        Value::Object(root) => root,
+        _ => return Err("the root is no object".to_owned()),
+    };
+    if rewriter.restore.is_ambiguous() {
+        return Err("alternatives disagree about `null`".to_owned());
+    }
+    Ok(root)
+}
+
+struct Rewriter<'a> {
+    restore: &'a mut RestoreBuilder,
+    properties: usize,
+    enum_values: usize,
+    characters: usize,
+}
+
+impl Rewriter<'_> {
+    fn schema(
+        &mut self,
+        node: Node,
+        place: &Place,
+        level: usize,
+        notes: &mut Notes,
+    ) -> Result<Value, Reason> {
+        if node.contains_key("$ref") {
+            return Err("it contains itself".to_owned());
+        }
+        match shape(node, notes) {
+            Shape::Any(_) => Err("it takes any value somewhere".to_owned()),
+            Shape::Never => Err("it takes no value somewhere".to_owned()),
+            Shape::One {
+                kind,
+                nullable,
+                node,
+            } => {
+                let mut schema = self.one(&kind, node, place, level, notes)?;
+                if nullable && kind != "null" {
+                    allow_null(&mut schema);
+                }
+                Ok(schema)
+            }
+            Shape::Choice {
+                nullable,
+                says,
+                branches,
+            } => {
+                let mut list = Vec::new();
+                for (kind, node) in branches {
+                    list.push(self.one(&kind, node, place, level, notes)?);
+                }
+                if nullable {
+                    list.push(json!({"type": "null"}));
+                }
+                let mut out = text_of(&says);
+                say_rest(without_text(says), &mut out, notes);
+                out.insert("anyOf".to_owned(), Value::Array(list));
+                Ok(Value::Object(out))
+            }
+        }
+    }
+
+    /// A schema of one type.
+    fn one(
+        &mut self,
+        kind: &str,
+        mut node: Node,
+        place: &Place,
+        level: usize,
+        notes: &mut Notes,
+    ) -> Result<Value, Reason> {
+        if let Some(keyword) = NOT_FOR_WORDS.into_iter().find(|k| node.contains_key(*k)) {
+            return Err(format!("`{keyword}` is not part of it"));
+        }
+        if kind == "object" {
+            if node.contains_key("enum") {
+                return Err("a list of objects as values".to_owned());
+            }
+            let has_properties = node
+                .get("properties")
+                .and_then(Value::as_object)
+                .is_some_and(|p| !p.is_empty());
+            if !has_properties && node.get("additionalProperties") != Some(&json!(false)) {
+                return Err("an object with any properties".to_owned());
+            }
+            return self.object(node, place, level, notes);
+        }
+        let mut out = Node::new();
+        out.insert("type".to_owned(), json!(kind));
+        out.extend(text_of(&node));
+        node = without_text(node);
+        if let Some(Value::Array(values)) = node.shift_remove("enum") {
+            self.count_values(&values)?;
+            out.insert("enum".to_owned(), Value::Array(values));
+        }
+        match kind {
+            "array" => {
+                let items = match node.shift_remove("items") {
+                    Some(Value::Object(items)) => items,
+                    _ => return Err("a list of anything".to_owned()),
+                };
+                let mut inside = place.clone();
+                inside.push(None);
+                let items = notes.at("items", |notes| self.schema(items, &inside, level, notes))?;
+                out.insert("items".to_owned(), items);
+                keep(&mut node, &mut out, &["minItems", "maxItems"]);
+            }
+            "string" => {
+                if node
+                    .get("format")
+                    .and_then(Value::as_str)
+                    .is_some_and(|f| FORMATS.contains(&f))
+                {
+                    keep(&mut node, &mut out, &["format"]);
+                }
+                if node
+                    .get("pattern")
+                    .and_then(Value::as_str)
+                    .is_some_and(is_regular)
+                {
+                    keep(&mut node, &mut out, &["pattern"]);
+                }
+            }
+            "number" | "integer" => keep(
+                &mut node,
+                &mut out,
+                &[
+                    "minimum",
+                    "maximum",
+                    "exclusiveMinimum",
+                    "exclusiveMaximum",
+                    "multipleOf",
+                ],
+            ),
+            _ => {}
+        }
+        say_rest(node, &mut out, notes);
+        Ok(Value::Object(out))
+    }
+
+    fn object(
+        &mut self,
+        mut node: Node,
+        place: &Place,
+        level: usize,
+        notes: &mut Notes,
+    ) -> Result<Value, Reason> {
+        if level > STRICT_LEVELS_MAX {
+            return Err("it nests too deep".to_owned());
+        }
+        if let Some(keyword) = NOT_FOR_WORDS.into_iter().find(|k| node.contains_key(*k)) {
+            return Err(format!("`{keyword}` is not part of it"));
+        }
+        match node.shift_remove("additionalProperties") {
+            Some(Value::Bool(false)) => {}
+            None => notes.lose(LossKind::ObjectClosed, ""),
+            Some(_) => return Err("an object with further properties".to_owned()),
+        }
+        let required: Vec<String> = match node.shift_remove("required") {
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(|n| n.as_str().map(str::to_owned))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let properties = match node.shift_remove("properties") {
+            Some(Value::Object(properties)) => properties,
+            _ => Map::new(),
+        };
+        if let Some(missing) = required.iter().find(|name| !properties.contains_key(*name)) {
+            return Err(format!(
+                "`{}` is required and not described",
+                crate::words::detail(&json!(missing))
+            ));
+        }
+        node.shift_remove("type");
+        let mut out = Node::new();
+        out.insert("type".to_owned(), json!("object"));
+        out.extend(text_of(&node));
+        let mut written = Map::new();
+        for (name, property) in properties {
+            let Value::Object(property) = property else {
+                continue;
+            };
+            let value = notes.at2("properties", &name, |notes| {
+                self.property(
+                    &name,
+                    property,
+                    required.contains(&name),
+                    place,
+                    level,
+                    notes,
+                )
+            })?;
+            written.insert(name, value);
+        }
+        let names: Vec<&String> = written.keys().collect();
+        let names = json!(names);
+        out.insert("properties".to_owned(), Value::Object(written));
+        out.insert("required".to_owned(), names);
+        out.insert("additionalProperties".to_owned(), json!(false));
+        say_rest(without_text(node), &mut out, notes);
+        Ok(Value::Object(out))
+    }
+
+    fn property(
+        &mut self,
+        name: &str,
+        schema: Node,
+        required: bool,
+        place: &Place,
+        level: usize,
+        notes: &mut Notes,
+    ) -> Result<Value, Reason> {
+        self.properties += 1;
+        self.characters += name.chars().count();
+        if self.properties > STRICT_PROPERTIES_MAX || self.characters > STRICT_CHARACTERS_MAX {
+            return Err("it has too many properties".to_owned());
+        }
+        let mut inside = place.clone();
+        inside.push(Some(name.to_owned()));
+        let mut value = self.schema(schema, &inside, level + 1, notes)?;
+        let takes_null = takes_null(&value);
+        if takes_null {
+            self.restore.means_null(place, name);
+        } else if !required {
+            allow_null(&mut value);
+            self.restore.drops_null(place, name);
+            notes.lose(LossKind::OptionalAsNull, "");
+        }
+        Ok(value)
+    }
+
+    fn count_values(&mut self, values: &[Value]) -> Result<(), Reason> {
+        if values.iter().any(|v| v.is_array() || v.is_object()) {
+            return Err("a list of compound values".to_owned());
+        }
+        self.enum_values += values.len();
+        let characters: usize = values
+            .iter()
+            .map(|v| {
+                v.as_str()
+                    .map_or_else(|| v.to_string().len(), |s| s.chars().count())
+            })
+            .sum();
+        self.characters += characters;
+        let too_long = values.len() > STRICT_LONG_ENUM && characters > STRICT_LONG_ENUM_CHARACTERS;
+        if too_long
+            || self.enum_values > STRICT_ENUM_VALUES_MAX
+            || self.characters > STRICT_CHARACTERS_MAX
+        {
+            return Err("it lists too many values".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn keep(from: &mut Node, to: &mut Node, keywords: &[&str]) {
+    for keyword in keywords {
+        if let Some(value) = from.shift_remove(*keyword) {
+            to.insert((*keyword).to_owned(), value);
+        }
+    }
+}
+
+fn text_of(node: &Node) -> Node {
+    ["title", "description"]
+        .into_iter()
+        .filter_map(|keyword| Some((keyword.to_owned(), node.get(keyword)?.clone())))
+        .collect()
+}
+
+fn without_text(mut node: Node) -> Node {
+    node.shift_remove("title");
+    node.shift_remove("description");
+    node
+}
+
+fn takes_null(schema: &Value) -> bool {
+    match (schema.get("anyOf"), schema.get("type")) {
+        (Some(Value::Array(branches)), _) => branches.iter().any(takes_null),
+        (_, Some(Value::Array(types))) => types.contains(&json!("null")),
+        (_, Some(kind)) => kind == "null",
+        _ => false,
+    }
+}
+
+/// Lets a schema of this module take `null` too.
+fn allow_null(schema: &mut Value) {
+    let Value::Object(node) = schema else { return };
+    if let Some(Value::Array(branches)) = node.get_mut("anyOf") {
+        branches.push(json!({"type": "null"}));
+        return;
+    }
+    if let Some(Value::Array(values)) = node.get_mut("enum")
+        && !values.iter().any(|v| type_of(v) == "null")
+    {
+        values.push(Value::Null);
+    }
+    if let Some(kind) = node.get("type").and_then(Value::as_str).map(str::to_owned) {
+        // Objects stay apart from `null`, because a list of types with `object` in it is read differently.
+        if kind == "object" {
+            let inner = std::mem::take(node);
+            let mut outer = Node::new();
+            let mut inner = inner;
+            if let Some(text) = inner.shift_remove("description") {
+                outer.insert("description".to_owned(), text);
+            }
+            outer.insert("anyOf".to_owned(), json!([inner, {"type": "null"}]));
+            *node = outer;
+        } else {
+            node.insert("type".to_owned(), json!([kind, "null"]));
+        }
+    }
+}

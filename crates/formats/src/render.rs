@@ -1,0 +1,154 @@
+//! All tools in one format: the value of a request's `tools`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::alias::TOOL;
+use crate::client_search::{anthropic_search_tool, openai_search_tool};
+use crate::convert::{Converted, convert_with};
+use crate::format::Format;
+use crate::loss::Loss;
+use crate::restore::Restore;
+use crate::source::{DeferredSearch, Options, Source};
+
+/// What goes into a request.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The value of `tools`; for Bedrock, of `toolConfig.tools`.
+    pub document: Value,
+    /// What each tool lost, in the order of the sources; tools that lost nothing are left out.
+    pub losses: Vec<ToolLosses>,
+    /// From the provider's names to the sources'.
+    pub names: BTreeMap<String, String>,
+    /// By the provider's names, for tools whose arguments need it.
+    pub restores: BTreeMap<String, Restore>,
+}
+
+/// What one tool lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolLosses {
+    /// The source's name.
+    pub name: String,
+    /// What it lost.
+    pub losses: Vec<Loss>,
+}
+
+impl Rendered {
+    /// The source's name and the tool's own arguments for a call that the model made.
+    pub fn restore(&self, name: &str, arguments: Value) -> Option<(&str, Value)> {
+        let own = self.names.get(name)?;
+        let arguments = match self.restores.get(name) {
+            Some(restore) => restore.apply(arguments),
+            None => arguments,
+        };
+        Some((own, arguments))
+    }
+}
+
+/// All tools, with the usual choices.
+pub fn definitions(sources: &[Source<'_>], format: Format) -> Rendered {
+    definitions_with(sources, format, &Options::default())
+}
+
+/// All tools. They keep the order of the sources; where the format groups them by server, the servers stand
+/// in the order of their first tools.
+pub fn definitions_with(sources: &[Source<'_>], format: Format, options: &Options) -> Rendered {
+    let mut rendered = Rendered {
+        document: Value::Null,
+        losses: Vec::new(),
+        names: BTreeMap::new(),
+        restores: BTreeMap::new(),
+    };
+    let mut tools: Vec<(&Source<'_>, Value)> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let converted = convert_with(source, format, options);
+        let Converted {
+            name,
+            definition,
+            losses,
+            restore,
+        } = converted;
+        if !losses.is_empty() {
+            rendered.losses.push(ToolLosses {
+                name: source.name.to_owned(),
+                losses,
+            });
+        }
+        if !restore.is_nothing() {
+            rendered.restores.insert(name.clone(), restore);
+        }
+        rendered.names.insert(name, source.name.to_owned());
+        tools.push((source, definition));
+    }
+    rendered.document = document(tools, format, options);
+    rendered
+}
+
+fn document<'a>(tools: Vec<(&'a Source<'a>, Value)>, format: Format, options: &Options) -> Value {
+    let client = options.search == DeferredSearch::Client;
+    match format {
+        Format::Anthropic | Format::OpenAiResponses | Format::OpenAiChat | Format::Bedrock => {
+            alone(tools).collect()
+        }
+        Format::AnthropicDeferred => {
+            // At least one tool has to be in the prompt: the one that finds the others.
+            let search = if client {
+                anthropic_search_tool()
+            } else {
+                json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"})
+            };
+            std::iter::once(search).chain(alone(tools)).collect()
+        }
+        Format::OpenAiDeferred => {
+            let search = if client {
+                openai_search_tool()
+            } else {
+                json!({"type": "tool_search"})
+            };
+            std::iter::once(search).chain(namespaces(tools)).collect()
+        }
+        Format::Gemini => {
+            let declarations: Vec<Value> = alone(tools).collect();
+            if declarations.is_empty() {
+                return json!([]);
+            }
+            json!([{ "functionDeclarations": declarations }])
+        }
+    }
+}
+
+fn alone<'a>(tools: Vec<(&'a Source<'a>, Value)>) -> impl Iterator<Item = Value> {
+    tools.into_iter().map(|(_, tool)| tool)
+}
+
+/// One namespace a server; tools of the host program stand beside them.
+fn namespaces(tools: Vec<(&Source<'_>, Value)>) -> Vec<Value> {
+    let mut groups: Map<String, Value> = Map::new();
+    let mut entries: Vec<Value> = Vec::new();
+    for (source, tool) in tools {
+        let Some(server) = source.server else {
+            entries.push(tool);
+            continue;
+        };
+        let group = groups.entry(server).or_insert_with(|| {
+            let name = if TOOL.fits(server) {
+                server.to_owned()
+            } else {
+                TOOL.alias(server)
+            };
+            let description = source
+                .server_description
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+                .map_or_else(|| format!("Tools of the server `{name}`."), str::to_owned);
+            json!({"type": "namespace", "name": name, "description": description, "tools": []})
+        });
+        if let Some(Value::Array(list)) = group.get_mut("tools") {
+            list.push(tool);
+        }
+    }
+    entries.extend(groups.into_iter().map(|(_, group)| group));
+    entries
+}

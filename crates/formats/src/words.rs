@@ -1,0 +1,116 @@
+//! Saying in a description what a keyword can no longer say.
+
+use pegboard_model::Foreign;
+use serde_json::{Map, Value};
+
+use crate::limits::{DETAIL_MAX, SENTENCE_MAX};
+
+/// A schema that is an object, which every schema is once it was cleaned.
+pub(crate) type Node = Map<String, Value>;
+
+/// A foreign value for a loss's detail: short, on one line.
+pub(crate) fn detail(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Foreign::new(&text).shortened(DETAIL_MAX).to_string()
+}
+
+/// Adds a sentence to a schema's description.
+pub(crate) fn say(node: &mut Node, sentence: &str) {
+    let mut text = match node.get("description") {
+        Some(Value::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    append(&mut text, sentence);
+    node.insert("description".to_owned(), Value::String(text));
+}
+
+/// Adds a sentence to a text.
+pub(crate) fn append(text: &mut String, sentence: &str) {
+    let kept = text.trim_end().len();
+    text.truncate(kept);
+    if !text.is_empty() {
+        if !text.ends_with(['.', '!', '?', ':', ';', ',', ')', '`']) {
+            text.push('.');
+        }
+        text.push(' ');
+    }
+    text.push_str(&cut(sentence, SENTENCE_MAX));
+}
+
+/// A text of at most so many characters, with a mark where it was cut. Characters are never split.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => {
+            let mut kept: String = text.chars().take(limit.saturating_sub(1)).collect();
+            kept.push('…');
+            kept
+        }
+    }
+}
+
+/// Values as a list in a sentence.
+pub(crate) fn listed(values: &[Value]) -> String {
+    let mut text = String::new();
+    for value in values {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(&value.to_string());
+        if text.len() > SENTENCE_MAX {
+            break;
+        }
+    }
+    text
+}
+
+/// What a constraint says, as a sentence; `None` for a keyword that is none.
+pub(crate) fn sentence(keyword: &str, value: &Value) -> Option<String> {
+    Some(match keyword {
+        "minLength" => format!("At least {value} characters."),
+        "maxLength" => format!("At most {value} characters."),
+        "minItems" => format!("At least {value} items."),
+        "maxItems" => format!("At most {value} items."),
+        "minProperties" => format!("At least {value} properties."),
+        "maxProperties" => format!("At most {value} properties."),
+        "minimum" => format!("At least {value}."),
+        "maximum" => format!("At most {value}."),
+        "exclusiveMinimum" => format!("Greater than {value}."),
+        "exclusiveMaximum" => format!("Less than {value}."),
+        "multipleOf" => format!("A multiple of {value}."),
+        "uniqueItems" => "Items are unique.".to_owned(),
+        "pattern" => format!("Matches the pattern {}.", plain(value)),
+        "format" => format!("Format: {}.", plain(value)),
+        "default" => format!("Default: {value}."),
+        "contentEncoding" | "contentMediaType" => format!("Encoded as {}.", plain(value)),
+        _ => return None,
+    })
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{text}`"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_leaves_a_mark_and_whole_characters() {
+        assert_eq!(cut("héllo", 5), "héllo");
+        assert_eq!(cut("😀😀😀", 2), "😀…");
+    }
+
+    #[test]
+    fn sentences_are_joined_with_a_full_stop() {
+        let mut text = "The name ".to_owned();
+        append(&mut text, "At most 3 characters.");
+        assert_eq!(text, "The name. At most 3 characters.");
+    }
+}

@@ -1,0 +1,90 @@
+//! Policy rules that hold across servers, with the places they come from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Layer, Origin, Policy};
+
+/// One rule of a table of policies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PolicyRule {
+    /// A tool's name, a pattern with `*` and `?`, or an annotation such as `@destructive`.
+    pub pattern: String,
+    /// What it says.
+    pub policy: Policy,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+impl PolicyRule {
+    /// Whether a project's file says it: then it can only tighten.
+    pub fn is_of_project(&self) -> bool {
+        self.origin.layer == Layer::Project
+    }
+}
+
+/// The rules that hold for the tools of every server, and of the host program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GlobalRules {
+    /// The rules of all files.
+    pub rules: Vec<PolicyRule>,
+    /// What happens with a tool that says of itself that it may destroy something, when no rule speaks of it.
+    pub ask_destructive: AskDestructive,
+}
+
+/// The rules that stand in or belong to a server's own table, beside its `policy` and `policies`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerRules {
+    /// The line of each rule in the server's table, by its key as `policy` or `policies.delete_*`.
+    pub lines: BTreeMap<String, usize>,
+    /// What the user's own file says of a server of this name that a project's file replaced.
+    pub kept: Vec<PolicyRule>,
+    /// The rules for all servers.
+    pub global: Arc<GlobalRules>,
+}
+
+/// When a tool that is annotated as destructive asks without any rule; each is stricter than the one before.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AskDestructive {
+    /// It is called like any other.
+    Never,
+    /// A person is asked when there is one, else it is called.
+    #[default]
+    WhenPossible,
+    /// A person is asked, and nobody there is a refusal.
+    Always,
+}
+
+impl AskDestructive {
+    /// The word used in configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::WhenPossible => "when_possible",
+            Self::Always => "always",
+        }
+    }
+}
+
+/// What holds for one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// What may be done.
+    pub policy: Policy,
+    /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
+    pub asks_if_possible: bool,
+}
+
+impl From<Policy> for Ruling {
+    fn from(policy: Policy) -> Self {
+        Self {
+            policy,
+            asks_if_possible: false,
+        }
+    }
+}

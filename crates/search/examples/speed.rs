@@ -1,0 +1,277 @@
+//! Measures how long indexing and searching take over made-up catalogs.
+//!
+//! `speed [TOOLS...]` prints one line per size (1,000, 10,000 and 100,000 unless told otherwise): the time to read
+//! all tools and to put the segments together, both as time of the processor, and the median and 95th percentile of searches.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a measuring program for people at a terminal"
+)]
+
+use std::hint::black_box;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use pegboard_search::{Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors};
+
+/// Tools of a server.
+const TOOLS_OF_SERVER: usize = 20;
+/// Numbers in a vector.
+const WIDTH: usize = 384;
+
+const VERBS: &[&str] = &[
+    "get", "list", "create", "delete", "update", "search", "send", "read", "write", "open",
+    "close", "export",
+];
+const NOUNS: &[&str] = &[
+    "file", "issue", "message", "page", "user", "branch", "record", "invoice", "calendar", "image",
+    "table", "report", "folder", "comment", "event", "contact", "query", "document", "task",
+    "channel",
+];
+const GLUE: &[&str] = &[
+    "the", "a", "of", "with", "and", "to", "in", "for", "returns", "given", "use", "this", "tool",
+];
+
+/// A small generator of numbers, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides.max(1)
+    }
+
+    /// Words as texts have them: a few very often, most hardly ever.
+    fn word(&mut self) -> String {
+        match self.roll(10) {
+            0..=3 => GLUE[self.roll(GLUE.len())].into(),
+            4 => VERBS[self.roll(VERBS.len())].into(),
+            5 | 6 => NOUNS[self.roll(NOUNS.len())].into(),
+            _ => self.rare(),
+        }
+    }
+
+    fn rare(&mut self) -> String {
+        let sides = 1 + self.roll(20_000);
+        let mut number = self.roll(sides);
+        let mut word = String::new();
+        for _ in 0..3 {
+            word.push(char::from(b"bcdfghklmnprstvz"[number % 16]));
+            word.push(char::from(b"aeiou"[number % 5]));
+            number /= 16;
+        }
+        word
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        let words: Vec<String> = (0..words).map(|_| self.word()).collect();
+        words.join(" ")
+    }
+}
+
+struct Made {
+    server: String,
+    about: String,
+    tools: Vec<[String; 4]>,
+}
+
+fn make(tools: usize) -> Vec<Made> {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let servers = tools.div_ceil(TOOLS_OF_SERVER);
+    let make_server = |number: usize| {
+        let server = format!("{}-{number}", dice.rare());
+        let make_tool = |_| {
+            let verb = VERBS[dice.roll(VERBS.len())];
+            let noun = NOUNS[dice.roll(NOUNS.len())];
+            let name = format!("{verb}_{noun}_{}", dice.rare());
+            let words = 15 + dice.roll(40);
+            let description = dice.text(words);
+            let properties: Vec<String> = (0..2 + dice.roll(5))
+                .map(|_| {
+                    format!(
+                        r#""{}":{{"type":"string","description":"{}"}}"#,
+                        dice.rare(),
+                        dice.text(8)
+                    )
+                })
+                .collect();
+            let schema = format!(
+                r#"{{"type":"object","properties":{{{}}}}}"#,
+                properties.join(",")
+            );
+            [format!("{server}__{name}"), name, description, schema]
+        };
+        let tools = (0..TOOLS_OF_SERVER).map(make_tool).collect();
+        Made {
+            about: dice.text(12),
+            server,
+            tools,
+        }
+    };
+    (0..servers).map(make_server).collect()
+}
+
+fn segment(reader: &mut Reader, made: &Made) -> Arc<Segment> {
+    let server = ServerText {
+        name: &made.server,
+        description: &made.about,
+    };
+    let tools = made
+        .tools
+        .iter()
+        .map(|[exposed, name, description, schema]| ToolText {
+            name,
+            exposed,
+            description: description.as_str().into(),
+            input_schema: schema,
+            aliases: &[],
+        });
+    Arc::new(reader.segment(Some(server), tools))
+}
+
+/// Vectors of whole numbers, as they are kept.
+struct Kept {
+    document: Vec<Vec<i8>>,
+    short: Vec<Vec<i8>>,
+}
+
+impl Vectors for Kept {
+    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+        let query: Vec<i16> = query
+            .iter()
+            .map(|number| (number * 8_192.0) as i16)
+            .collect();
+        for (vectors, cosines) in [
+            (&self.document[segment], document),
+            (&self.short[segment], short),
+        ] {
+            for (vector, cosine) in vectors.chunks_exact(WIDTH).zip(cosines) {
+                let sum: i32 = vector
+                    .iter()
+                    .zip(&query)
+                    .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                    .sum();
+                *cosine = sum as f32 / (127.0 * 8_192.0);
+            }
+        }
+    }
+}
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|size| size.parse().ok())
+        .collect();
+    let sizes = if sizes.is_empty() {
+        vec![1_000, 10_000, 100_000]
+    } else {
+        sizes
+    };
+    println!(
+        "tools    read ms  merge ms  words p50/p95 µs  typo p50/p95 µs  name p50 µs  meaning p50/p95 µs"
+    );
+    for size in sizes {
+        let made = make(size);
+        let start = busy();
+        let mut reader = Reader::default();
+        let segments: Vec<Arc<Segment>> =
+            made.iter().map(|made| segment(&mut reader, made)).collect();
+        let read = busy() - start;
+        let start = busy();
+        let index = Index::new(segments);
+        let merge = busy() - start;
+        measure(size, &made, &index, read, merge);
+    }
+}
+
+fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Duration) {
+    let mut dice = Dice(77);
+    let requests: Vec<String> = (0..300)
+        .map(|_| {
+            let noun = NOUNS[dice.roll(NOUNS.len())];
+            format!(
+                "{} a {noun} {} for the {}",
+                VERBS[dice.roll(VERBS.len())],
+                dice.rare(),
+                dice.rare()
+            )
+        })
+        .collect();
+    let names: Vec<&str> = (0..300)
+        .map(|_| &*made[dice.roll(made.len())].tools[dice.roll(TOOLS_OF_SERVER)][1])
+        .collect();
+    let typos: Vec<String> = names
+        .iter()
+        .map(|name| name.replacen(['a', 'e', 'i'], "q", 1))
+        .collect();
+    let words = times(requests.iter(), |text| {
+        black_box(index.search(&Query::words(text), 5)).total
+    });
+    let typo = times(typos.iter(), |text| {
+        black_box(index.search(&Query::words(text), 5)).total
+    });
+    let name = times(names.iter(), |text| {
+        black_box(index.search(&Query::words(text), 5)).total
+    });
+    let vector = |dice: &mut Dice| -> Vec<i8> {
+        let numbers = (0..WIDTH * TOOLS_OF_SERVER).map(|_| dice.roll(20) as i8);
+        numbers.collect()
+    };
+    let kept = Kept {
+        document: made.iter().map(|_| vector(&mut dice)).collect(),
+        short: made.iter().map(|_| vector(&mut dice)).collect(),
+    };
+    let query: Vec<f32> = (0..WIDTH)
+        .map(|_| dice.roll(100) as f32 / 1_000.0)
+        .collect();
+    let meaning = times(requests.iter(), |text| {
+        let query = Query {
+            meaning: Some(Meaning {
+                query: &query,
+                vectors: &kept,
+            }),
+            ..Query::words(text)
+        };
+        black_box(index.search(&query, 5)).total
+    });
+    println!(
+        "{size:<8} {:>7.1} {:>9.1} {:>9.1}/{:<7.1} {:>9.1}/{:<7.1} {:>9.1} {:>9.1}/{:<7.1}",
+        read.as_secs_f64() * 1e3,
+        merge.as_secs_f64() * 1e3,
+        words.0,
+        words.1,
+        typo.0,
+        typo.1,
+        name.0,
+        meaning.0,
+        meaning.1,
+    );
+}
+
+/// How long this thread was busy so far, which other programs do not disturb; or else the time.
+fn busy() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let start = *START;
+    let kept = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = kept.and_then(|line| line.split(' ').next()?.parse().ok());
+    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+}
+
+/// The median and the 95th percentile in microseconds.
+fn times<T>(requests: impl Iterator<Item = T> + Clone, run: impl Fn(T) -> usize) -> (f64, f64) {
+    for request in requests.clone().take(50) {
+        black_box(run(request));
+    }
+    let mut times: Vec<f64> = requests
+        .map(|request| {
+            let start = Instant::now();
+            black_box(run(request));
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 95 / 100])
+}

@@ -1,0 +1,107 @@
+//! What words, meaning and memory say about each tool, written into buffers.
+
+use crate::index::Index;
+use crate::parsed::Wanted;
+use crate::query::{ByMeaning, Meaning, Query};
+use crate::scratch::{Evidence, Scratch, fill};
+use crate::weights::{MEMORY_GATE, MEMORY_MOST};
+
+impl Index {
+    /// What the words of a request are worth for each tool.
+    pub(crate) fn count_words(&self, wanted: &[Wanted], scratch: &mut Scratch) {
+        fill(&mut scratch.words, self.len(), Evidence::default());
+        scratch.best.resize(self.len(), 0.0);
+        for alternatives in wanted.chunk_by(Wanted::is_alternative_to) {
+            let [wanted] = alternatives else {
+                self.count_best(alternatives, scratch);
+                continue;
+            };
+            for found in self.tools_of(wanted.term) {
+                if let Some(evidence) = scratch.words.get_mut(found.tool() as usize) {
+                    evidence.worth += wanted.factor * found.worth;
+                    evidence.of_name += if found.in_name() { wanted.covers } else { 0.0 };
+                }
+            }
+        }
+    }
+
+    /// Several ways to meet one word: each tool counts its best.
+    fn count_best(&self, alternatives: &[Wanted], scratch: &mut Scratch) {
+        for wanted in alternatives {
+            for found in self.tools_of(wanted.term) {
+                let at = found.tool() as usize;
+                if let Some(best) = scratch.best.get_mut(at) {
+                    if *best == 0.0 {
+                        scratch.touched.push(found.tool());
+                    }
+                    *best = best.max(wanted.factor * found.worth);
+                }
+                if let Some(evidence) = scratch.words.get_mut(at).filter(|_| found.in_name()) {
+                    evidence.of_name += wanted.covers;
+                }
+            }
+        }
+        for tool in scratch.touched.drain(..) {
+            let best = scratch.best.get_mut(tool as usize).map(std::mem::take);
+            if let Some((evidence, best)) = scratch.words.get_mut(tool as usize).zip(best) {
+                evidence.worth += best;
+            }
+        }
+    }
+
+    /// How far each tool fits, as cosines.
+    pub(crate) fn count_meaning(
+        &self,
+        meaning: Option<Meaning<'_>>,
+        scratch: &mut Scratch,
+    ) -> ByMeaning {
+        let Some(meaning) = meaning else {
+            return ByMeaning::None;
+        };
+        fill(&mut scratch.document, self.len(), f32::NAN);
+        fill(&mut scratch.short, self.len(), f32::NAN);
+        fill(&mut scratch.servers, self.segments.len(), f32::NAN);
+        for segment in 0..self.segments.len() {
+            let range = self.range(segment);
+            let document = scratch.document.get_mut(range.clone()).unwrap_or_default();
+            let short = scratch.short.get_mut(range).unwrap_or_default();
+            meaning
+                .vectors
+                .likeness(segment, meaning.query, document, short);
+            let server = meaning.vectors.server_likeness(segment, meaning.query);
+            if let Some((slot, server)) = scratch.servers.get_mut(segment).zip(server) {
+                *slot = server;
+            }
+        }
+        let compared = |(one, other): (&f32, &f32)| !one.is_nan() && !other.is_nan();
+        let count = scratch
+            .document
+            .iter()
+            .zip(&scratch.short)
+            .filter(|pair| compared(*pair))
+            .count();
+        match count {
+            0 => ByMeaning::None,
+            all if all == self.len() => ByMeaning::All,
+            _ => ByMeaning::Some,
+        }
+    }
+
+    /// What past requests add for each tool.
+    pub(crate) fn count_memory(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        scratch.memory.clear();
+        if query.memory.is_empty() {
+            return;
+        }
+        fill(&mut scratch.memory, self.len(), 0.0);
+        for past in query.memory {
+            let slot = self
+                .number(past.at)
+                .and_then(|tool| scratch.memory.get_mut(tool as usize));
+            // A likeness that is no number is not above the gate.
+            if let Some(slot) = slot.filter(|_| past.likeness > MEMORY_GATE) {
+                *slot = slot.max(MEMORY_MOST * past.likeness.min(1.0));
+            }
+        }
+    }
+}

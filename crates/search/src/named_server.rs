@@ -1,0 +1,79 @@
+//! Requests that name a server: `github`, `all github tools`.
+
+use crate::index::Index;
+use crate::tokens::{Part, each_word, folded};
+
+/// Words that say no more than that tools of a server are wanted.
+const ABOUT_TOOLS: &[&str] = &[
+    "a",
+    "all",
+    "and",
+    "any",
+    "are",
+    "available",
+    "by",
+    "can",
+    "capabilities",
+    "commands",
+    "do",
+    "does",
+    "every",
+    "everything",
+    "for",
+    "from",
+    "functions",
+    "give",
+    "has",
+    "have",
+    "i",
+    "in",
+    "is",
+    "list",
+    "mcp",
+    "me",
+    "of",
+    "on",
+    "please",
+    "server",
+    "show",
+    "the",
+    "tool",
+    "tools",
+    "use",
+    "what",
+    "which",
+    "with",
+];
+/// Bytes of a request that can name a server.
+const LONGEST: usize = 120;
+
+/// A server that a request names when it asks for nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamedServer {
+    pub(crate) segment: usize,
+    /// Whether its tools are asked for in so many words; otherwise the request may be about something else.
+    pub(crate) only: bool,
+}
+
+pub(crate) fn named_server(index: &Index, request: &str, whole: &str) -> Option<NamedServer> {
+    if request.len() > LONGEST || whole.is_empty() {
+        return None;
+    }
+    if let Some(segment) = index.server_named(whole) {
+        return Some(NamedServer {
+            segment,
+            only: false,
+        });
+    }
+    let mut rest = String::new();
+    each_word(request, LONGEST, |word, part| {
+        if part != Part::Joined && !ABOUT_TOOLS.contains(&word) {
+            rest.push_str(word);
+        }
+    });
+    let segment = index.server_named(&folded(&rest, LONGEST))?;
+    Some(NamedServer {
+        segment,
+        only: true,
+    })
+}

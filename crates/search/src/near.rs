@@ -1,0 +1,190 @@
+//! A table of words that finds one by its whole, by its start, or despite a typo or two.
+
+use crate::distance::typos;
+use crate::weights::{NAMES_COMPARED, NAMES_PASSED};
+
+/// Words sorted twice: by their first letters and by their last ones. A word with a typo keeps one of both.
+#[derive(Debug, Default)]
+pub(crate) struct NearTable {
+    by_start: Vec<Entry>,
+    by_end: Vec<Entry>,
+}
+
+/// The letters that are sorted by, as one number, and whose they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    key: u64,
+    length: u32,
+    id: u32,
+}
+
+/// Letters that fit into a key.
+const KEY: usize = 8;
+
+impl NearTable {
+    pub(crate) fn new<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> Self {
+        let (mut by_start, mut by_end) = (Vec::new(), Vec::new());
+        for (id, word) in words {
+            let length = word.len() as u32;
+            let entry = |key| Entry { key, length, id };
+            by_start.push(entry(key(word.bytes())));
+            by_end.push(entry(key(word.bytes().rev())));
+        }
+        by_start.sort_unstable();
+        by_end.sort_unstable();
+        Self { by_start, by_end }
+    }
+
+    /// Those that are this word.
+    pub(crate) fn same<'a>(
+        &self,
+        word: &str,
+        text: impl Fn(u32) -> &'a str,
+        mut found: impl FnMut(u32),
+    ) {
+        let length = word.len() as u32;
+        let first = key(word.bytes());
+        let start = self
+            .by_start
+            .partition_point(|entry| (entry.key, entry.length) < (first, length));
+        let rest = self.by_start.get(start..).unwrap_or_default();
+        for entry in rest
+            .iter()
+            .take_while(|entry| (entry.key, entry.length) == (first, length))
+        {
+            if text(entry.id) == word {
+                found(entry.id);
+            }
+        }
+    }
+
+    /// Those that are longer and start with it, with their length.
+    pub(crate) fn longer<'a>(
+        &self,
+        word: &str,
+        text: impl Fn(u32) -> &'a str,
+        mut found: impl FnMut(u32, usize),
+    ) {
+        for entry in sharing(&self.by_start, word.bytes(), KEY)
+            .iter()
+            .take(NAMES_PASSED)
+        {
+            let longer = entry.length as usize > word.len();
+            // A word that fits into the key is settled by the key.
+            if longer && (word.len() <= KEY || text(entry.id).starts_with(word)) {
+                found(entry.id, entry.length as usize);
+            }
+        }
+    }
+
+    /// Those that differ from it by one typo up to so many.
+    pub(crate) fn mistyped<'a>(
+        &self,
+        word: &str,
+        most: u8,
+        text: impl Fn(u32) -> &'a str,
+        mut found: impl FnMut(u32, u8),
+    ) {
+        // One typo leaves the first or the last half as it is, but for a swap in the middle; two of them leave
+        // a third.
+        let kept = match most {
+            0 | 1 => (word.len() / 2).saturating_sub(1),
+            _ => word.len() / 3,
+        };
+        let kept = kept.clamp(1, KEY);
+        let mut compared = 0;
+        let starts = sharing(&self.by_start, word.bytes(), kept);
+        let ends = sharing(&self.by_end, word.bytes().rev(), kept);
+        for entry in starts
+            .iter()
+            .take(NAMES_PASSED)
+            .chain(ends.iter().take(NAMES_PASSED))
+        {
+            // A letter of another script may be several bytes.
+            let slack = u32::from(most) * if word.is_ascii() { 1 } else { 4 };
+            if entry.length.abs_diff(word.len() as u32) > slack {
+                continue;
+            }
+            compared += 1;
+            if compared > NAMES_COMPARED {
+                return;
+            }
+            if let Some(count @ 1..) = typos(word, text(entry.id), most) {
+                found(entry.id, count);
+            }
+        }
+    }
+}
+
+/// The entries that share so many of a word's first letters.
+fn sharing(table: &[Entry], letters: impl Iterator<Item = u8>, most: usize) -> &[Entry] {
+    let letters: Vec<u8> = letters.take(most.min(KEY)).collect();
+    let low = key(letters.iter().copied());
+    let fixed = 8 * letters.len() as u32;
+    let high = low | u64::MAX.checked_shr(fixed).unwrap_or(0);
+    let start = table.partition_point(|entry| entry.key < low);
+    let end = table.partition_point(|entry| entry.key <= high);
+    table.get(start..end).unwrap_or_default()
+}
+
+fn key(letters: impl Iterator<Item = u8>) -> u64 {
+    let mut key = [0; KEY];
+    for (slot, letter) in key.iter_mut().zip(letters) {
+        *slot = letter;
+    }
+    u64::from_be_bytes(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [&str; 5] = [
+        "closeissue",
+        "closeissues",
+        "createissue",
+        "close",
+        "readfile",
+    ];
+
+    fn text(id: u32) -> &'static str {
+        WORDS[id as usize]
+    }
+
+    fn table() -> NearTable {
+        NearTable::new((0..).zip(WORDS))
+    }
+
+    #[test]
+    fn whole_words_and_starts_are_found() {
+        let mut same = Vec::new();
+        table().same("close", text, |id| same.push(text(id)));
+        assert_eq!(same, ["close"]);
+        let mut longer = Vec::new();
+        table().longer("closeissu", text, |id, _| longer.push(text(id)));
+        longer.sort_unstable();
+        assert_eq!(longer, ["closeissue", "closeissues"]);
+    }
+
+    #[test]
+    fn every_single_typo_is_found() {
+        for word in WORDS {
+            for at in 0..word.len() {
+                let mut missing = word.to_owned();
+                missing.remove(at);
+                let mut wrong = word.to_owned();
+                wrong.replace_range(at..=at, "x");
+                let mut extra = word.to_owned();
+                extra.insert(at, 'x');
+                let mut swapped: Vec<char> = word.chars().collect();
+                swapped.swap(at, (at + 1).min(word.len() - 1));
+                let swapped: String = swapped.into_iter().collect();
+                for typed in [missing, wrong, extra, swapped] {
+                    let mut found = typed == word;
+                    table().mistyped(&typed, 1, text, |id, _| found |= text(id) == word);
+                    assert!(found, "{word} typed as {typed}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The words inside an input schema, read without building it.
+
+use std::fmt;
+
+use serde::Deserializer as _;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::text::Field;
+use crate::weights::SCHEMA_NODES;
+
+/// Calls back with the parameter names, descriptions and choices of a schema. What is not JSON ends quietly:
+/// the words up to there count.
+pub(crate) fn each_text(schema: &str, mut found: impl FnMut(Field, &str)) {
+    let mut left = SCHEMA_NODES;
+    let mut walk = Walk {
+        place: Place::Schema,
+        left: &mut left,
+        found: &mut found,
+    };
+    let mut reader = serde_json::Deserializer::from_str(schema);
+    let _ = reader.deserialize_any(walk.again(Place::Schema));
+}
+
+/// What is being read.
+#[derive(Clone, Copy)]
+enum Place {
+    Schema,
+    Properties,
+    /// Schemas under names that nobody writes in a call.
+    Named,
+    /// One schema, or several in a list.
+    Several,
+    Description,
+    Choices,
+}
+
+struct Walk<'w> {
+    place: Place,
+    left: &'w mut usize,
+    found: &'w mut dyn FnMut(Field, &str),
+}
+
+impl Walk<'_> {
+    fn again(&mut self, place: Place) -> Walk<'_> {
+        Walk {
+            place,
+            left: self.left,
+            found: self.found,
+        }
+    }
+
+    /// What stands under a key, or nothing that is read.
+    fn under(&mut self, key: &str) -> Option<Place> {
+        match self.place {
+            Place::Schema | Place::Several => match key {
+                "properties" => Some(Place::Properties),
+                "description" => Some(Place::Description),
+                "enum" | "const" => Some(Place::Choices),
+                "items" | "anyOf" | "oneOf" | "allOf" | "prefixItems" | "additionalProperties" => {
+                    Some(Place::Several)
+                }
+                "$defs" | "definitions" => Some(Place::Named),
+                _ => None,
+            },
+            Place::Properties => {
+                (self.found)(Field::Parameters, key);
+                Some(Place::Schema)
+            }
+            Place::Named => Some(Place::Schema),
+            Place::Description | Place::Choices => None,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a schema")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(place) = map.next_key_seed(Key(&mut self))? {
+            *self.left = self.left.saturating_sub(1);
+            match place.filter(|_| *self.left > 0) {
+                Some(place) => map.next_value_seed(self.again(place))?,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let place = match self.place {
+            Place::Several => Place::Schema,
+            place => place,
+        };
+        while list.next_element_seed(self.again(place))?.is_some() {
+            *self.left = self.left.saturating_sub(1);
+            if *self.left == 0 {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        match self.place {
+            Place::Description => (self.found)(Field::ParameterDescriptions, text),
+            Place::Choices => (self.found)(Field::Choices, text),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A key is looked at where it lies, without a copy.
+struct Key<'k, 'w>(&'k mut Walk<'w>);
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = Option<Place>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        reader.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_, '_> {
+    type Value = Option<Place>;
+
+    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(if *self.0.left == 0 {
+            None
+        } else {
+            self.0.under(key)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schema: &str, expected: &[(Field, &str)]) {
+        let mut found = Vec::new();
+        each_text(schema, |field, text| found.push((field, text.to_owned())));
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(f, t)| (*f, (*t).to_owned()))
+            .collect();
+        assert_eq!(found, expected, "{schema}");
+    }
+
+    #[test]
+    fn names_descriptions_and_choices_are_read() {
+        check(
+            r#"{"type":"object","properties":{"path":{"type":"string","description":"Where \u00e4"},
+               "mode":{"enum":["fast","slow",3]}},"required":["path"]}"#,
+            &[
+                (Field::Parameters, "path"),
+                (Field::ParameterDescriptions, "Where ä"),
+                (Field::Parameters, "mode"),
+                (Field::Choices, "fast"),
+                (Field::Choices, "slow"),
+            ],
+        );
+    }
+
+    #[test]
+    fn inner_schemas_are_read() {
+        check(
+            r#"{"properties":{"a":{"items":{"properties":{"b":true}}},"c":{"anyOf":[{"const":"x"},null]}},
+               "$defs":{"Hidden":{"properties":{"d":{}}}}}"#,
+            &[
+                (Field::Parameters, "a"),
+                (Field::Parameters, "b"),
+                (Field::Parameters, "c"),
+                (Field::Choices, "x"),
+                (Field::Parameters, "d"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_no_schema_is_quiet() {
+        check("", &[]);
+        check("[1,2", &[]);
+        check("\"text\"", &[]);
+        check(
+            r#"{"properties":{"a":{}, oops"#,
+            &[(Field::Parameters, "a")],
+        );
+    }
+
+    #[test]
+    fn a_huge_schema_costs_a_fixed_effort() {
+        let many: Vec<String> = (0..10 * SCHEMA_NODES)
+            .map(|n| format!("\"p{n}\":{{}}"))
+            .collect();
+        let mut count = 0;
+        each_text(
+            &format!("{{\"properties\":{{{}}}}}", many.join(",")),
+            |_, _| count += 1,
+        );
+        assert!(count <= SCHEMA_NODES, "{count}");
+    }
+}

@@ -1,0 +1,184 @@
+//! One search, from the request to the hits.
+
+use crate::explain::{MatchedWord, NameKind, NameMatch, Why};
+use crate::fuse::{Fusion, Parts, own_cosine};
+use crate::index::Index;
+use crate::named_server::{NamedServer, named_server};
+use crate::parsed::{Parsed, Wanted};
+use crate::query::{ByMeaning, Found, Hit, Kind, Query};
+use crate::scratch::Scratch;
+use crate::text::Field;
+use crate::top::Top;
+use crate::weights::{EXACT_NAME, PREFIX_NAME, RELATED, TYPO_NAME};
+
+impl Index {
+    /// The tools that fit a request best, at most so many of them.
+    pub fn search(&self, query: &Query<'_>, limit: usize) -> Found {
+        let mut scratch = self.take_scratch();
+        let found = self.search_with(query, limit, &mut scratch);
+        self.keep_scratch(scratch);
+        found
+    }
+
+    fn search_with(&self, query: &Query<'_>, limit: usize, scratch: &mut Scratch) -> Found {
+        let parsed = Parsed::of(query.text, self);
+        self.count_words(&parsed.wanted, scratch);
+        let exact = self.count_names(&parsed, scratch);
+        let by_meaning = self.count_meaning(query.meaning, scratch);
+        self.count_memory(query, scratch);
+
+        let server = named_server(self, query.text.trim(), &parsed.folded);
+        let fusion = Fusion::of(self, &parsed, scratch, by_meaning != ByMeaning::None);
+        let asked = !parsed.folded.is_empty() || !parsed.words.is_empty();
+        let mut top = Top::new(self, if asked { limit.min(self.len()) } else { 0 });
+        let total = self.rank(&fusion, scratch, by_meaning, server, &mut top);
+        let best = top.into_best();
+        let kind = match server {
+            Some(NamedServer { segment, .. }) => Kind::NamedServer(segment),
+            None if exact => Kind::ExactName,
+            None => Kind::Ranked,
+        };
+        let hits: Vec<Hit> = best
+            .into_iter()
+            .map(|(tool, _)| self.hit(tool, query, &parsed, &fusion, scratch))
+            .collect();
+        Found {
+            total: total.max(hits.len()),
+            hits,
+            by_meaning,
+            kind,
+        }
+    }
+
+    /// Offers every tool that matches in any way, and counts them.
+    fn rank(
+        &self,
+        fusion: &Fusion<'_>,
+        scratch: &Scratch,
+        by_meaning: ByMeaning,
+        server: Option<NamedServer>,
+        top: &mut Top<'_>,
+    ) -> usize {
+        let by_words = by_meaning == ByMeaning::None;
+        let mut total = 0;
+        for segment in 0..self.segments.len() {
+            let named = server.is_some_and(|server| server.segment == segment);
+            let only_other = server.is_some_and(|server| server.only) && !named;
+            let range = self.range(segment);
+            let words = scratch.words.get(range.clone()).unwrap_or_default();
+            for (tool, evidence) in range.zip(words) {
+                let of = |values: &[f32]| values.get(tool).copied().unwrap_or(0.0);
+                let (name, memory) = (of(&scratch.names), of(&scratch.memory));
+                let matches = named || evidence.worth > 0.0 || name > 0.0 || memory > 0.0;
+                let is_near = matches || !by_words && own_cosine(scratch, tool) >= RELATED;
+                if only_other && name <= 0.0 || !is_near {
+                    continue;
+                }
+                total += usize::from(matches);
+                // Most tools are far from the best, which is seen without adding up their parts.
+                let most = name + memory + fusion.at_most(evidence.worth);
+                if by_words && !named && most < top.floor() {
+                    continue;
+                }
+                let parts = fusion.parts(scratch, tool, segment);
+                let lifts = named && parts.name < EXACT_NAME;
+                let lifted = if lifts { SERVER_LIFT } else { 0.0 };
+                top.offer(tool as u32, parts.sum() + lifted);
+            }
+        }
+        total
+    }
+
+    fn hit(
+        &self,
+        tool: u32,
+        query: &Query<'_>,
+        parsed: &Parsed,
+        fusion: &Fusion<'_>,
+        scratch: &Scratch,
+    ) -> Hit {
+        let at = self.at(tool);
+        let parts = fusion.parts(scratch, tool as usize, at.segment);
+        let why = query
+            .explain
+            .then(|| Box::new(self.why(tool, parts, parsed, fusion, scratch)));
+        Hit {
+            at,
+            score: parts.sum(),
+            why,
+        }
+    }
+
+    fn why(
+        &self,
+        tool: u32,
+        parts: Parts,
+        parsed: &Parsed,
+        fusion: &Fusion<'_>,
+        scratch: &Scratch,
+    ) -> Why {
+        let kind = match parts.name {
+            part if part >= EXACT_NAME => Some(NameKind::Exact),
+            part if part >= PREFIX_NAME => Some(NameKind::Prefix),
+            part if part >= TYPO_NAME[0] => Some(NameKind::Typo(1)),
+            part if part > 0.0 => Some(NameKind::Typo(2)),
+            _ => None,
+        };
+        let cosine = |values: &[f32]| values.get(tool as usize).copied().filter(|c| !c.is_nan());
+        let matched = if kind == Some(NameKind::Exact) {
+            Vec::new()
+        } else {
+            let met = |wanted: &Wanted| self.matched(tool, wanted, parsed, fusion);
+            let best = |alternatives: &[Wanted]| {
+                let all = alternatives.iter().filter_map(met);
+                all.reduce(|one, other| {
+                    if other.weight > one.weight {
+                        other
+                    } else {
+                        one
+                    }
+                })
+            };
+            let words = parsed.wanted.chunk_by(Wanted::is_alternative_to);
+            words.filter_map(best).collect()
+        };
+        Why {
+            name: kind.map(|kind| NameMatch {
+                kind,
+                part: parts.name,
+            }),
+            matched,
+            words: parts.words,
+            coverage: parts.coverage,
+            server: parts.server,
+            meaning: parts.meaning,
+            cosines: cosine(&scratch.document).zip(cosine(&scratch.short)),
+            memory: parts.memory,
+        }
+    }
+
+    /// A wanted term, where this tool has it.
+    fn matched(
+        &self,
+        tool: u32,
+        wanted: &Wanted,
+        parsed: &Parsed,
+        fusion: &Fusion<'_>,
+    ) -> Option<MatchedWord> {
+        let tools = self.tools_of(wanted.term);
+        let found = tools
+            .binary_search_by_key(&tool, |found| found.tool())
+            .ok()?;
+        let worth = tools.get(found)?.worth;
+        Some(MatchedWord {
+            word: parsed.words.get(wanted.word).cloned().unwrap_or_default(),
+            met: self.word_of(wanted.term).to_owned(),
+            via: wanted.via,
+            fields: Field::of_bits(self.fields_of(tool, wanted.term)),
+            weight: fusion.words_factor() * wanted.factor * worth,
+        })
+    }
+}
+
+/// Lifts the tools of a server that is asked for above all but the tools of that name.
+const SERVER_LIFT: f32 = EXACT_NAME - 1.0;

@@ -1,0 +1,189 @@
+//! Meaning, memory and explanations.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets what it does not expect should fail"
+)]
+
+mod office;
+
+use office::{OFFICE, catalog};
+use pegboard_search::{At, ByMeaning, Field, Meaning, NameKind, Query, Remembered, Vectors, Via};
+
+/// Vectors of two numbers for every tool; some may be missing.
+struct Plane(Vec<Vec<Option<[f32; 2]>>>);
+
+impl Vectors for Plane {
+    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+        for ((vector, document), short) in self.0[segment].iter().zip(document).zip(short) {
+            if let Some([x, y]) = vector {
+                *document = x * query[0] + y * query[1];
+                *short = *document;
+            }
+        }
+    }
+}
+
+fn plane(lines: &[&str], special: At) -> Plane {
+    let office = catalog(lines);
+    let mut all: Vec<Vec<Option<[f32; 2]>>> = office
+        .names
+        .iter()
+        .map(|tools| vec![Some([0.6, 0.8]); tools.len()])
+        .collect();
+    all[special.segment][special.tool] = Some([1.0, 0.0]);
+    Plane(all)
+}
+
+const FORECAST: At = At {
+    segment: 3,
+    tool: 0,
+};
+
+#[test]
+fn meaning_finds_what_words_do_not() {
+    let office = catalog(OFFICE);
+    let mut vectors = plane(OFFICE, FORECAST);
+    let by = |vectors: &Plane, text: &str| {
+        let meaning = Meaning {
+            query: &[1.0, 0.0],
+            vectors,
+        };
+        let meaning = Some(meaning);
+        office.index.search(
+            &Query {
+                meaning,
+                ..Query::words(text)
+            },
+            3,
+        )
+    };
+    let found = by(&vectors, "shall I take an umbrella");
+    assert_eq!(office.names(&found)[0], "weather/forecast");
+    assert_eq!(found.by_meaning, ByMeaning::All);
+    assert_eq!(
+        office.names(&by(&vectors, "close_issue"))[0],
+        "github/close_issue",
+        "a name beats meaning"
+    );
+
+    vectors.0[0][0] = None;
+    assert_eq!(by(&vectors, "umbrella").by_meaning, ByMeaning::Some);
+    vectors
+        .0
+        .iter_mut()
+        .flatten()
+        .for_each(|vector| *vector = None);
+    assert_eq!(by(&vectors, "umbrella").by_meaning, ByMeaning::None);
+    vectors
+        .0
+        .iter_mut()
+        .flatten()
+        .for_each(|vector| *vector = Some([f32::NAN, f32::INFINITY]));
+    assert_eq!(
+        by(&vectors, "close an issue").hits.len(),
+        3,
+        "vectors that are no numbers do no harm"
+    );
+}
+
+#[test]
+fn memory_speaks_only_when_it_is_near() {
+    let office = catalog(OFFICE);
+    let first = |likeness: f32| {
+        let memory = [Remembered {
+            at: FORECAST,
+            likeness,
+        }];
+        let query = Query {
+            memory: &memory,
+            ..Query::words("close issue please now")
+        };
+        let found = office.index.search(&query, 5);
+        office.names(&found).contains(&"weather/forecast")
+    };
+    assert!(first(0.9));
+    assert!(!first(0.5));
+    assert!(!first(f32::NAN));
+    let nowhere = [Remembered {
+        at: At {
+            segment: 99,
+            tool: 0,
+        },
+        likeness: 1.0,
+    }];
+    let query = Query {
+        memory: &nowhere,
+        ..Query::words("close")
+    };
+    assert!(!office.index.search(&query, 5).hits.is_empty());
+}
+
+#[test]
+fn an_explanation_adds_up_to_the_score() {
+    let office = catalog(OFFICE);
+    let vectors = plane(OFFICE, FORECAST);
+    let memory = [Remembered {
+        at: FORECAST,
+        likeness: 0.8,
+    }];
+    for text in [
+        "remove the fiel of an issue",
+        "create_iss",
+        "close_isue",
+        "search",
+        "log temperature",
+    ] {
+        for meaning in [false, true] {
+            let meaning = meaning.then_some(Meaning {
+                query: &[0.8, 0.6],
+                vectors: &vectors,
+            });
+            let query = Query {
+                text,
+                meaning,
+                memory: &memory,
+                explain: true,
+            };
+            for hit in office.index.search(&query, 20).hits {
+                let why = hit.why.unwrap();
+                let name = why.name.map_or(0.0, |name| name.part);
+                let parts = why.words + why.coverage + why.server + why.meaning + why.memory;
+                assert!((name + parts - hit.score).abs() < 1e-4, "{text}: {why:?}");
+                let words: f32 = why.matched.iter().map(|word| word.weight).sum();
+                assert!((words - why.words).abs() < 1e-4, "{text}: {why:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_explanation_names_words_and_fields() {
+    let office = catalog(OFFICE);
+    let query = Query {
+        explain: true,
+        ..Query::words("erase one fiel for good")
+    };
+    let found = office.index.search(&query, 10);
+    let delete = found
+        .hits
+        .iter()
+        .find(|hit| office.names[hit.at.segment][hit.at.tool] == "files/delete_file");
+    let why = delete.and_then(|hit| hit.why.as_ref()).unwrap();
+    let met = |via: Via, field: Field| {
+        why.matched
+            .iter()
+            .any(|word| word.via == via && word.fields.contains(&field))
+    };
+    assert!(met(Via::Same, Field::Description), "{why:?}");
+    assert!(met(Via::Synonym, Field::Name), "{why:?}");
+    assert!(met(Via::Typo, Field::Name), "{why:?}");
+
+    let query = Query {
+        explain: true,
+        ..Query::words("close_isue")
+    };
+    let why = office.index.search(&query, 1).hits.remove(0).why.unwrap();
+    assert_eq!(why.name.map(|name| name.kind), Some(NameKind::Typo(1)));
+}

@@ -1,0 +1,119 @@
+//! The same answers whatever the way, and no input that breaks anything.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets what it does not expect should fail"
+)]
+
+mod office;
+
+use std::sync::Arc;
+
+use office::{OFFICE, catalog, segments};
+use pegboard_search::{At, Index, Query, Reader, Segment, ServerText, ToolText};
+use proptest::prelude::*;
+
+#[test]
+fn an_index_of_kept_segments_equals_one_built_anew() {
+    let kept = segments(OFFICE);
+    let mut lines = OFFICE.to_vec();
+    lines[11] = "weather: forecast Tells how much rain falls";
+    lines.push("weather: history Tells how it was");
+    let anew = segments(&lines);
+    let mixed = kept.iter().enumerate().map(|(at, segment)| {
+        if at == 3 {
+            anew[3].clone()
+        } else {
+            segment.clone()
+        }
+    });
+    let (mixed, anew) = (Index::new(mixed), Index::new(anew));
+    for text in [
+        "rain",
+        "forecast",
+        "close an issue",
+        "temperature",
+        "histroy",
+        "github tools",
+    ] {
+        let hits = |index: &Index| {
+            let found = index.search(&Query::words(text), 20);
+            let hits: Vec<(At, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
+            (hits, found.total, found.kind)
+        };
+        assert_eq!(hits(&mixed), hits(&anew), "{text}");
+    }
+}
+
+#[test]
+fn one_reader_for_all_servers_makes_the_same_segments() {
+    let mut reader = Reader::default();
+    let tool = |name: &'static str| ToolText {
+        name,
+        exposed: name,
+        description: "Reads the words of words".into(),
+        input_schema: "{}",
+        aliases: &[],
+    };
+    for tools in [vec!["read_word", "words"], vec!["words", "read"], vec![]] {
+        let together = reader.segment(None, tools.iter().map(|name| tool(name)));
+        let alone = Segment::new(None, tools.iter().map(|name| tool(name)));
+        assert_eq!(format!("{together:?}"), format!("{alone:?}"));
+    }
+}
+
+#[test]
+fn nothing_to_search_or_to_search_for_is_no_error() {
+    let empty = Index::new([]);
+    assert!(empty.is_empty());
+    assert!(empty.search(&Query::words("issue"), 5).hits.is_empty());
+    let office = catalog(OFFICE);
+    for text in ["", "   ", "!?", "\u{0}"] {
+        assert!(
+            office.index.search(&Query::words(text), 5).hits.is_empty(),
+            "{text:?}"
+        );
+    }
+    let nothing = Segment::new(None, []);
+    assert!(nothing.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_searched_and_found_the_same_way_twice(
+        name in "\\PC{0,20}", description in any::<String>(), schema in any::<String>(), request in any::<String>(),
+        limit in 0_usize..5,
+    ) {
+        let tools = || [ToolText {
+            name: &name,
+            exposed: &name,
+            description: description.as_str().into(),
+            input_schema: &schema,
+            aliases: &[],
+        }];
+        let server = || Some(ServerText { name: &request, description: &schema });
+        let index = || Index::new([Arc::new(Segment::new(server(), tools())), Arc::new(Segment::new(None, tools()))]);
+        for text in [&request, &name, &description] {
+            let hits = |index: &Index| {
+                let query = Query { explain: true, ..Query::words(text) };
+                let found = index.search(&query, limit);
+                prop_assert!(found.hits.len() <= limit && found.total <= 2);
+                let hits: Vec<(At, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
+                Ok(hits)
+            };
+            prop_assert_eq!(hits(&index())?, hits(&index())?);
+        }
+    }
+
+    #[test]
+    fn words_of_any_kind_find_their_own_tool(word in "[a-z]{3,12}") {
+        let tools = [format!("{word}_thing"), "other_stuff".to_owned()];
+        let texts = tools.iter().map(|name| ToolText {
+            name, exposed: name, description: "".into(), input_schema: "{}", aliases: &[],
+        });
+        let index = Index::new([Arc::new(Segment::new(None, texts))]);
+        let found = index.search(&Query::words(&format!("{word} thing")), 1);
+        prop_assert_eq!(found.hits[0].at, At { segment: 0, tool: 0 });
+    }
+}

@@ -1,0 +1,287 @@
+//! What the environment says about traces: the standard's variables, and Langfuse's.
+
+use std::time::Duration;
+
+use pegboard_model::{Foreign, Secret};
+
+use crate::plan::{Destination, LangfuseKeys, TraceConfig, TracePlan};
+
+/// Most attributes taken from `OTEL_RESOURCE_ATTRIBUTES`.
+const RESOURCE_ATTRIBUTES_MAX: usize = 64;
+/// Most headers taken from `OTEL_EXPORTER_OTLP_HEADERS`.
+const HEADERS_MAX: usize = 32;
+
+/// Where values of variables come from.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl TracePlan {
+    /// Puts the configuration and the environment together. What the configuration says comes first: variables
+    /// of the standard are often set for other programs. Langfuse is used beside a collector when both are named.
+    /// The second value tells what could not be used.
+    pub fn of(config: &TraceConfig, variables: Variables<'_>) -> (Self, Vec<String>) {
+        let read = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
+        let mut plan = Self {
+            capture_content: config.capture_content,
+            resource: resource(config, &read),
+            environment: config
+                .environment
+                .clone()
+                .or_else(|| read("LANGFUSE_TRACING_ENVIRONMENT")),
+            release: read("LANGFUSE_RELEASE"),
+            ..Self::default()
+        };
+        let mut problems = Vec::new();
+        if is_off(&read) {
+            return (plan, problems);
+        }
+        let found = [collector(config, &read), langfuse(config, &read)];
+        for (destination, secrets) in found.into_iter().flatten() {
+            plan.secrets.extend(secrets);
+            match destination {
+                Ok(destination) => {
+                    plan.secrets.extend(destination.credentials());
+                    // The same place named in both ways is told once, with Langfuse's keys.
+                    plan.destinations
+                        .retain(|known| known.url != destination.url);
+                    plan.destinations.push(destination);
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let spoken = read("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+            .or_else(|| read("OTEL_EXPORTER_OTLP_PROTOCOL"));
+        if let Some(protocol) = spoken
+            && protocol.trim() != "http/protobuf"
+            && !plan.destinations.is_empty()
+        {
+            problems.push(format!(
+                "`OTEL_EXPORTER_OTLP_PROTOCOL` is `{}`; traces are sent as `http/protobuf`, usually to port 4318",
+                Foreign::new(protocol.trim()).shortened(40)
+            ));
+        }
+        (plan, problems)
+    }
+}
+
+fn is_off(read: &dyn Fn(&str) -> Option<String>) -> bool {
+    let says =
+        |name, word: &str| read(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(word));
+    says("OTEL_SDK_DISABLED", "true") || says("OTEL_TRACES_EXPORTER", "none")
+}
+
+type Found = Option<(Result<Destination, String>, Vec<Secret>)>;
+
+fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Found {
+    if let Some(endpoint) = &config.endpoint {
+        let destination = Destination::collector(endpoint, &config.headers);
+        return Some((destination, Vec::new()));
+    }
+    let mut headers = config.headers.clone();
+    for name in [
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    ] {
+        headers.extend(read(name).iter().flat_map(|text| pairs(text, HEADERS_MAX)));
+    }
+    let destination = match read("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        Some(exact) => Destination::at(&exact, &headers),
+        None => Destination::collector(&read("OTEL_EXPORTER_OTLP_ENDPOINT")?, &headers),
+    };
+    let timeout =
+        read("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT").or_else(|| read("OTEL_EXPORTER_OTLP_TIMEOUT"));
+    let timeout = timeout
+        .and_then(|text| text.trim().parse().ok())
+        .filter(|ms| *ms > 0);
+    let destination = destination.map(|destination| match timeout {
+        Some(milliseconds) => destination.within(Duration::from_millis(milliseconds)),
+        None => destination,
+    });
+    Some((destination, Vec::new()))
+}
+
+fn langfuse(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Found {
+    let keys = config.langfuse.clone().or_else(|| {
+        Some(LangfuseKeys {
+            public_key: Secret::new(read("LANGFUSE_PUBLIC_KEY")?.trim()),
+            secret_key: Secret::new(read("LANGFUSE_SECRET_KEY")?.trim()),
+            base_url: read("LANGFUSE_BASE_URL").or_else(|| read("LANGFUSE_HOST")),
+        })
+    })?;
+    let secrets = vec![keys.public_key.clone(), keys.secret_key.clone()];
+    Some((Destination::langfuse(&keys), secrets))
+}
+
+fn resource(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    let service = config
+        .service_name
+        .clone()
+        .or_else(|| read("OTEL_SERVICE_NAME"));
+    let mut resource: Vec<(String, String)> = Vec::new();
+    for (key, value) in read("OTEL_RESOURCE_ATTRIBUTES")
+        .iter()
+        .flat_map(|text| pairs(text, RESOURCE_ATTRIBUTES_MAX))
+    {
+        resource.push((key, value.reveal().to_owned()));
+    }
+    let mut set = |key: &str, value: Option<String>, instead: Option<&str>| {
+        let is_there = resource.iter().any(|(known, _)| known == key);
+        if let Some(value) = value {
+            resource.retain(|(known, _)| known != key);
+            resource.push((key.to_owned(), value));
+        } else if let Some(instead) = instead.filter(|_| !is_there) {
+            resource.push((key.to_owned(), instead.to_owned()));
+        }
+    };
+    set("service.name", service, Some("pegboard"));
+    set("service.version", None, Some(env!("CARGO_PKG_VERSION")));
+    set(
+        "deployment.environment.name",
+        config.environment.clone(),
+        None,
+    );
+    resource
+}
+
+/// `key=value` pairs with commas between them, percent-encoded as the standard has it.
+fn pairs(text: &str, most: usize) -> Vec<(String, Secret)> {
+    let decode = |text: &str| {
+        let bytes: Vec<u8> = percent_encoding::percent_decode_str(text.trim()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let pairs = text.split(',').filter_map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        (!key.trim().is_empty()).then(|| (decode(key), Secret::new(decode(value))))
+    });
+    pairs.take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Flavour;
+
+    fn plan(config: &TraceConfig, variables: &[(&str, &str)]) -> (TracePlan, Vec<String>) {
+        TracePlan::of(config, &|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], expected: &[&str]) -> TracePlan {
+        let (plan, problems) = plan(&TraceConfig::default(), variables);
+        let urls: Vec<_> = plan.destinations.iter().map(|d| d.url.as_str()).collect();
+        assert_eq!(urls, expected);
+        assert_eq!(problems, Vec::<String>::new());
+        plan
+    }
+
+    #[test]
+    fn r_obs_02_a_collector_is_named_by_the_standards_variables() {
+        let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");
+        check(&[], &[]);
+        check(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "  ")], &[]);
+        check(&[base], &["http://localhost:4318/v1/traces"]);
+        check(
+            &[
+                ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://h:1/own"),
+                base,
+            ],
+            &["http://h:1/own"],
+        );
+        check(&[base, ("OTEL_SDK_DISABLED", "true")], &[]);
+        check(&[base, ("OTEL_TRACES_EXPORTER", "none")], &[]);
+        let timed = check(
+            &[
+                base,
+                ("OTEL_EXPORTER_OTLP_TIMEOUT", "250"),
+                ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20b , x=1,junk"),
+            ],
+            &["http://localhost:4318/v1/traces"],
+        );
+        let destination = &timed.destinations[0];
+        assert_eq!(destination.timeout, Duration::from_millis(250));
+        assert_eq!(destination.headers["api-key"], "a b");
+        assert_eq!(destination.headers["x"], "1");
+        assert_eq!(destination.flavour(), Flavour::Plain);
+    }
+
+    #[test]
+    fn r_obs_02_langfuse_is_used_beside_a_collector() {
+        let keys = [
+            ("LANGFUSE_PUBLIC_KEY", "pk-lf-x"),
+            ("LANGFUSE_SECRET_KEY", "sk-lf-y"),
+        ];
+        let plan = check(
+            &[
+                &keys[..],
+                &[
+                    ("LANGFUSE_BASE_URL", "http://l:3000"),
+                    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:1"),
+                ],
+            ]
+            .concat(),
+            &[
+                "http://h:1/v1/traces",
+                "http://l:3000/api/public/otel/v1/traces",
+            ],
+        );
+        assert_eq!(plan.destinations[1].flavour(), Flavour::Langfuse);
+        assert_eq!(plan.secrets.len(), 3);
+        check(&keys[..1], &[]);
+        let base = ("LANGFUSE_BASE_URL", "http://l:3000");
+        let by_endpoint = (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "http://l:3000/api/public/otel",
+        );
+        check(
+            &[&keys[..], &[base, by_endpoint]].concat(),
+            &["http://l:3000/api/public/otel/v1/traces"],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_and_the_rest_works() {
+        let bad = ("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://h:4317");
+        let keys = [
+            ("LANGFUSE_PUBLIC_KEY", "pk-lf-x"),
+            ("LANGFUSE_SECRET_KEY", "sk-lf-y"),
+            bad,
+        ];
+        let (found, problems) = plan(&TraceConfig::default(), &keys);
+        assert_eq!(found.destinations.len(), 1);
+        assert!(problems[0].contains("`grpc`"), "{problems:?}");
+        let grpc = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:4317"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ];
+        let (_, problems) = plan(&TraceConfig::default(), &grpc);
+        assert!(problems[0].contains("4318"), "{problems:?}");
+    }
+
+    #[test]
+    fn the_configuration_comes_before_the_environment() {
+        let config = TraceConfig {
+            endpoint: Some("http://own:1".into()),
+            service_name: Some("mine".into()),
+            environment: Some("test".into()),
+            ..TraceConfig::default()
+        };
+        let (plan, _) = plan(
+            &config,
+            &[
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://other:1"),
+                ("OTEL_SERVICE_NAME", "other"),
+                ("OTEL_RESOURCE_ATTRIBUTES", "service.name=third,team=a%2Cb"),
+            ],
+        );
+        assert_eq!(plan.destinations[0].url.as_str(), "http://own:1/v1/traces");
+        let value = |key: &str| {
+            let found = plan.resource.iter().filter(|(known, _)| known == key);
+            found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(value("service.name"), ["mine"]);
+        assert_eq!(value("team"), ["a,b"]);
+        assert_eq!(value("deployment.environment.name"), ["test"]);
+    }
+}

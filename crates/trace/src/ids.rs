@@ -1,0 +1,44 @@
+//! Ids of spans.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Odd, so that multiplying by it gives every number once.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Gives ids that no other process gives: a count from a random start, spread over all numbers. Asking the system
+/// for randomness each time would cost more than the span.
+pub(crate) struct Ids(AtomicU64);
+
+impl Ids {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(random()))
+    }
+
+    /// The next id, never zero.
+    pub(crate) fn next(&self) -> u64 {
+        let count = self.0.fetch_add(1, Ordering::Relaxed);
+        count.wrapping_mul(SPREAD).max(1)
+    }
+}
+
+/// A random number; without randomness the process's own number stands in.
+pub(crate) fn random() -> u64 {
+    let mut bytes = [0; 8];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => u64::from_be_bytes(bytes),
+        Err(_) => u64::from(std::process::id()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_all_different_and_never_zero() {
+        let ids = Ids(AtomicU64::new(u64::MAX - 500));
+        let given: HashSet<u64> = (0..1000).map(|_| ids.next()).collect();
+        assert!(given.len() >= 999 && !given.contains(&0));
+    }
+}

@@ -1,0 +1,78 @@
+//! What happened to servers and tools, as log lines under fixed names.
+
+use pegboard_model::{Event, EventKind, Foreign};
+
+/// Most characters of a server's error in a log line.
+const ERROR_MAX: usize = 300;
+
+/// Writes an event to the log: its name, its trace's id, ids and counts.
+pub fn log_event(event: &Event) {
+    let trace = event.trace.as_str();
+    match &event.kind {
+        EventKind::DiscoveryStarted { servers } => {
+            tracing::info!(target: "pegboard", event = "tools.discovery.started", servers, trace);
+        }
+        EventKind::ServerDiscovered {
+            server,
+            tools,
+            duration_ms,
+        } => tracing::info!(
+            target: "pegboard", event = "tools.discovery.server.success", %server, tools, duration_ms, trace,
+        ),
+        EventKind::ServerFailed {
+            server,
+            reason,
+            error,
+        } => {
+            let error = Foreign::new(error).shortened(ERROR_MAX);
+            tracing::warn!(
+                target: "pegboard", event = "tools.discovery.server.failed", %server, reason, %error, trace,
+            );
+        }
+        EventKind::RegistryUpdated {
+            static_tools,
+            mcp_tools,
+        } => tracing::info!(
+            target: "pegboard", event = "tools.registry.updated", static_tools, mcp_tools, trace,
+        ),
+        EventKind::ServerRemoved { server, removed } => tracing::info!(
+            target: "pegboard", event = "tools.registry.server.removed", %server, removed, trace,
+        ),
+        EventKind::ServerStarted { server } => {
+            tracing::debug!(target: "pegboard", event = "server.started", %server, trace);
+        }
+        EventKind::ServerStopped { server, why } if why == "crashed" => {
+            tracing::warn!(target: "pegboard", event = "server.stopped", %server, why, trace);
+        }
+        EventKind::ServerStopped { server, why } => {
+            tracing::debug!(target: "pegboard", event = "server.stopped", %server, why, trace);
+        }
+        EventKind::ConfigReloaded { servers } => {
+            tracing::info!(target: "pegboard", event = "config.reloaded", servers, trace);
+        }
+        EventKind::CallFinished {
+            tool,
+            outcome,
+            duration_ms,
+        } => tracing::debug!(
+            target: "pegboard", event = "tools.call.finished", tool, outcome, duration_ms, trace,
+        ),
+        EventKind::RequestFinished {
+            server,
+            method,
+            outcome,
+            duration_ms,
+        } => tracing::debug!(
+            target: "pegboard", event = "server.request.finished", %server, method, outcome, duration_ms, trace,
+        ),
+        // Kinds that need no level of their own are told as they are: events hold ids and counts, no contents.
+        other => {
+            let told = serde_json::to_value(other).unwrap_or_default();
+            let name = told
+                .get("event")
+                .and_then(|name| name.as_str())
+                .unwrap_or("event");
+            tracing::info!(target: "pegboard", event = name, about = %told, trace);
+        }
+    }
+}

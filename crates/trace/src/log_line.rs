@@ -1,0 +1,146 @@
+//! One log line, for a person or for a program.
+
+use std::fmt::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use pegboard_model::Foreign;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level};
+
+use crate::redactor::Redactor;
+
+/// Most bytes of one value.
+const VALUE_MAX: usize = 2048;
+/// Most values of one line.
+const VALUES_MAX: usize = 32;
+
+/// How lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For a person, in colours or not.
+    Human { colours: bool },
+    /// One JSON object.
+    Json,
+}
+
+/// Writes an event as one line, with its end, without secrets.
+pub(crate) fn line(event: &Event<'_>, form: Form, now: Timestamp, redactor: &Redactor) -> String {
+    let mut values = Values {
+        found: Map::new(),
+        redactor,
+    };
+    event.record(&mut values);
+    let level = *event.metadata().level();
+    match form {
+        Form::Json => json(level, event.metadata().target(), now, values.found),
+        Form::Human { colours } => human(level, now, &values.found, colours),
+    }
+}
+
+/// How it is said that lines were dropped.
+pub(crate) fn notice_in(form: Form) -> fn(u64) -> String {
+    match form {
+        Form::Json => |lost| {
+            format!(
+                r#"{{"level":"warn","target":"pegboard","event":"log.dropped","lines":{lost}}}"#
+            ) + "\n"
+        },
+        Form::Human { .. } => |lost| format!("({lost} log lines were dropped)\n"),
+    }
+}
+
+fn json(level: Level, target: &str, now: Timestamp, found: Map<String, Value>) -> String {
+    let mut line = Map::new();
+    line.insert("time".into(), format!("{now:.3}").into());
+    line.insert("level".into(), level.as_str().to_ascii_lowercase().into());
+    line.insert("target".into(), target.into());
+    for (key, value) in found {
+        // What a program logs under one of these names must not pass for ours.
+        let key = match line.contains_key(&key) {
+            true => format!("{key}_"),
+            false => key,
+        };
+        line.insert(key, value);
+    }
+    format!("{}\n", Value::Object(line))
+}
+
+fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool) -> String {
+    let colour = match level {
+        Level::ERROR => AnsiColor::Red,
+        Level::WARN => AnsiColor::Yellow,
+        Level::INFO => AnsiColor::Green,
+        _ => AnsiColor::Blue,
+    };
+    let painted = |style: Style, text: &str| match colours {
+        true => format!("{style}{text}{style:#}"),
+        false => text.to_owned(),
+    };
+    let dim = Style::new().dimmed();
+    let time = now.strftime("%H:%M:%S%.3f").to_string();
+    let mut line = format!(
+        "{} {}",
+        painted(dim, &time),
+        painted(colour.on_default(), &format!("{level:<5}"))
+    );
+    for key in ["event", "message"] {
+        if let Some(Value::String(text)) = found.get(key) {
+            let _ = write!(line, " {}", Foreign::new(text));
+        }
+    }
+    for (key, value) in found {
+        if key != "event" && key != "message" {
+            let shown = match value {
+                Value::String(text) => Foreign::new(text).to_string(),
+                other => other.to_string(),
+            };
+            let _ = write!(line, " {}{shown}", painted(dim, &format!("{key}=")));
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// Collects what an event holds.
+struct Values<'a> {
+    found: Map<String, Value>,
+    redactor: &'a Redactor,
+}
+
+impl Values<'_> {
+    fn put(&mut self, field: &Field, value: Value) {
+        if self.found.len() < VALUES_MAX {
+            self.found.insert(field.name().to_owned(), value);
+        }
+    }
+}
+
+impl Visit for Values<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = format!("{value:?}");
+        self.record_str(field, &text);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let shown = self.redactor.clean_start(value, VALUE_MAX);
+        self.put(field, shown.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+}

@@ -1,0 +1,153 @@
+//! Writes log lines from a thread of its own, because whoever reads them may not read at all: a client that
+//! starts us and never looks at our error output would stop us once its pipe is full.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Most lines that wait to be written; with more, lines are dropped and counted.
+const LINES_MAX: usize = 1024;
+
+/// Where lines go.
+pub(crate) type Sink = Box<dyn Write + Send>;
+
+/// Takes lines and never waits.
+pub(crate) struct LogWriter {
+    /// The thread is started by the first line: most commands never write one.
+    sender: OnceLock<Option<SyncSender<Order>>>,
+    sink: Mutex<Option<Sink>>,
+    /// Says how many lines were dropped, in the form of the others.
+    notice: fn(u64) -> String,
+    dropped: Arc<AtomicU64>,
+}
+
+enum Order {
+    Write(String),
+    /// Everything before it is written when the sender is gone.
+    Flush(SyncSender<()>),
+}
+
+impl LogWriter {
+    pub(crate) fn new(sink: Sink, notice: fn(u64) -> String) -> Self {
+        Self {
+            sender: OnceLock::new(),
+            sink: Mutex::new(Some(sink)),
+            notice,
+            dropped: Arc::default(),
+        }
+    }
+
+    /// Takes a line, or drops and counts it.
+    pub(crate) fn write(&self, line: String) {
+        let sender = self.sender.get_or_init(|| self.start());
+        let is_taken = sender
+            .as_ref()
+            .is_some_and(|to| to.try_send(Order::Write(line)).is_ok());
+        if !is_taken {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lines that were dropped and not told of yet.
+    #[cfg(test)]
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until what was taken is written, for no longer than given.
+    pub(crate) fn flush(&self, within: Duration) {
+        let Some(Some(sender)) = self.sender.get() else {
+            return;
+        };
+        let (done, wait) = sync_channel(1);
+        // A full queue means that nobody reads.
+        if sender.try_send(Order::Flush(done)).is_ok() {
+            let _: Result<(), RecvTimeoutError> = wait.recv_timeout(within);
+        }
+    }
+
+    fn start(&self) -> Option<SyncSender<Order>> {
+        let sink = self
+            .sink
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
+        let (sender, orders) = sync_channel(LINES_MAX);
+        let (dropped, notice) = (self.dropped.clone(), self.notice);
+        let thread = std::thread::Builder::new().name("log".to_owned());
+        thread
+            .spawn(move || work(sink, &orders, &dropped, notice))
+            .ok()?;
+        Some(sender)
+    }
+}
+
+/// Writes until nobody can send any more. A sink that cannot be written to is left alone.
+fn work(mut sink: Sink, orders: &Receiver<Order>, dropped: &AtomicU64, notice: fn(u64) -> String) {
+    for order in orders {
+        match order {
+            Order::Write(line) => {
+                let _ = sink.write_all(line.as_bytes());
+                let lost = dropped.swap(0, Ordering::Relaxed);
+                if lost > 0 {
+                    let _ = sink.write_all(notice(lost).as_bytes());
+                }
+            }
+            Order::Flush(done) => {
+                let _ = sink.flush();
+                let _ = done.try_send(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pegboard_testkit::wait_until_sync;
+
+    /// A sink that is stuck until it is told to go on.
+    struct Stuck {
+        go_on: Receiver<()>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            // An error means that the test no longer holds it.
+            let _ = self.go_on.recv();
+            self.written.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn r_obs_01_nobody_waits_for_a_reader_that_does_not_read() {
+        let (hold, go_on) = sync_channel(0);
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let sink = Stuck {
+            go_on,
+            written: written.clone(),
+        };
+        let writer = LogWriter::new(Box::new(sink), |lost| {
+            format!("{lost} lines were dropped\n")
+        });
+        for number in 0..LINES_MAX * 3 {
+            writer.write(format!("{number}\n"));
+        }
+        assert!(writer.dropped() >= (LINES_MAX as u64) * 2 - 1);
+        writer.flush(Duration::from_millis(1));
+        drop(hold);
+        wait_until_sync("what was taken is written", Duration::from_secs(30), || {
+            let written = written.lock().unwrap();
+            let text = String::from_utf8_lossy(&written);
+            text.contains(&format!("\n{}\n", LINES_MAX - 1)) && text.contains("lines were dropped")
+        });
+    }
+}

@@ -1,0 +1,138 @@
+//! What secrets look like, for those that nobody told us of.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use regex::{Regex, RegexSet};
+
+use crate::redactor::MASK;
+
+/// Each with one group `keep` for what stays readable before the secret. All are linear in the text, and each
+/// also matches the beginning of a secret that was cut off.
+const PATTERNS: &[&str] = &[
+    // `password=…`, `"api_key": "…"`, `X-Api-Key: …`, also within quoted JSON.
+    r#"(?ix)(?<keep>
+        (?: pass(?:word|wd|phrase)? | pwd | secret | token | api[-_.]?key | access[-_.]?key | auth[-_.]?key
+          | private[-_.]?key | client[-_.]?secret | credential s? | authorization | session[-_.]?key | signature )
+        (?: [-_.]?(?:id|key|value) )?
+        (?: \\* ["'] )? \s* [=:]>? \s* (?: \\* ["'] )?
+        (?: (?:bearer|basic|token) \s+ )? )
+        [^\s"'\\,;&<>{}\[\]]{6,}"#,
+    // The same as the words of a command.
+    r"(?i)(?<keep>--?[a-z0-9-]*(?:password|passwd|secret|token|key|auth)\s+)[^\s-][^\s]{5,}",
+    r"(?i)(?<keep>\bcookie\s*:\s*)[^\r\n\x22]{6,}",
+    // Authorization headers, wherever they are quoted.
+    r"(?i)(?<keep>\bbearer[ +]+)[A-Za-z0-9._~+/=:-]{8,}",
+    r"(?<keep>\bBasic )[A-Za-z0-9+/_-]{8,}={0,2}",
+    // Keys with a maker's prefix: OpenAI, Anthropic, Langfuse, Stripe, GitHub, GitLab, Slack, npm and others.
+    r"(?<keep>)\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{12,}",
+    r"(?<keep>)\b(?:gh[opsur]_|github_pat_|glpat-|glptt-|xox[abeoprs]-|xapp-|npm_|hf_|pypi-|dop_v1_|shpat_|lin_api_|ntn_|figd_|AIza|ya29\.|SG\.)[A-Za-z0-9._-]{10,}",
+    // Amazon's key ids.
+    r"(?<keep>)\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}",
+    // JSON web tokens.
+    r"(?<keep>)\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*",
+    // A login in an address.
+    r"(?i)(?<keep>\b[a-z][a-z0-9+.-]{1,20}://)[^\s/@\x22'<>]*:[^\s/@\x22'<>]+@",
+    // Private keys, to the end of the block or of the text.
+    r"(?s)(?<keep>)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+];
+
+struct Patterns {
+    any: RegexSet,
+    each: Vec<Regex>,
+}
+
+/// Made when something is first looked through: it takes a millisecond, and most commands never need it.
+fn patterns() -> Option<&'static Patterns> {
+    static MADE: OnceLock<Option<Patterns>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let each: Result<_, _> = PATTERNS.iter().map(|pattern| Regex::new(pattern)).collect();
+        let (any, each) = (RegexSet::new(PATTERNS).ok()?, each.ok()?);
+        Some(Patterns { any, each })
+    });
+    made.as_ref()
+}
+
+/// The text without what looks like a secret.
+pub(crate) fn without_patterns(text: Cow<'_, str>) -> Cow<'_, str> {
+    // The patterns are constants and compile; if one did not, showing nothing is the safe way.
+    let Some(patterns) = patterns() else {
+        return Cow::Borrowed(MASK);
+    };
+    let mut cleaned = text;
+    for which in patterns.any.matches(&cleaned).iter() {
+        if let Some(pattern) = patterns.each.get(which) {
+            let next = pattern.replace_all(&cleaned, format!("${{keep}}{MASK}"));
+            if let Cow::Owned(next) = next {
+                cleaned = Cow::Owned(next);
+            }
+        }
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(without_patterns(Cow::Borrowed(text)), expected);
+    }
+
+    #[test]
+    fn r_obs_03_what_looks_like_a_secret_becomes_stars() {
+        check(
+            "Authorization: Bearer abcDEF123456",
+            "Authorization: Bearer ***",
+        );
+        check("got Bearer abcDEF123456.x", "got Bearer ***");
+        check("key sk-proj-abcdef1234567890abcdef", "key ***");
+        check("sk-ant-api03-AbCd_efgh-ijkl0123456789", "***");
+        check("ghp_0123456789abcdefghij0123456789abcdef", "***");
+        check("AKIAIOSFODNN7EXAMPLE!", "***!");
+        check(
+            "x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl y",
+            "x *** y",
+        );
+        check("postgres://ada:lovelace@db/x", "postgres://***db/x");
+        check("password=hunter2hunter", "password=***");
+        check(
+            r#"{"api_key":"abcdefgh","n":1}"#,
+            r#"{"api_key":"***","n":1}"#,
+        );
+        check(
+            r#""{\"apiKey\":\"abcdefgh\"}""#,
+            r#""{\"apiKey\":\"***\"}""#,
+        );
+        check("--token abcdefgh next", "--token *** next");
+        check("Cookie: a=bcdefg; h=ijklmn\nnext", "Cookie: ***\nnext");
+        check("X-Api-Key: abcdefgh", "X-Api-Key: ***");
+        check(
+            "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+            "AWS_SECRET_ACCESS_KEY=***",
+        );
+        check(
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- rest",
+            "*** rest",
+        );
+        check("-----BEGIN PRIVATE KEY-----\nMIIEcut", "***");
+    }
+
+    #[test]
+    fn ordinary_words_stay() {
+        for text in [
+            "tools/call search finds 12 tools",
+            "https://example.com/a/b?c=d",
+            "the tokens of a list: 12",
+            "sk-8",
+            "a basic idea of basic information",
+            "the token budget, a secret agent, the password policy",
+            "input_tokens: 123456, token_count=123456",
+            "4bf92f3577b34da6a3ce929d0e0e4736",
+            "brave_search__web_search",
+        ] {
+            check(text, text);
+        }
+    }
+}

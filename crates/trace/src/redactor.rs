@@ -1,0 +1,225 @@
+//! Takes secrets out of every text that leaves: those that are known, and what looks like one.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use arc_swap::ArcSwapOption;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use pegboard_model::Secret;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::patterns::without_patterns;
+
+/// What stands in place of a secret.
+pub(crate) const MASK: &str = "***";
+/// Shorter values would blot out ordinary words.
+const SHORTEST_SECRET: usize = 6;
+/// Known forms; with more, nothing is shown any more rather than something wrong.
+const FORMS_MAX: usize = 50_000;
+/// What is taken off the end of a text that was cut, beyond the longest known secret: a secret of which only the
+/// beginning is there cannot be recognised.
+const CUT_MARGIN: usize = 512;
+
+/// Knows the secrets of this process. Shared by logs and exporters; reading takes no lock.
+#[derive(Default)]
+pub struct Redactor {
+    forms: Mutex<BTreeSet<String>>,
+    known: ArcSwapOption<Known>,
+}
+
+struct Known {
+    /// None when there are more forms than can be looked for.
+    finder: Option<AhoCorasick>,
+    longest: usize,
+}
+
+impl Redactor {
+    /// A redactor that knows these values.
+    pub fn knowing<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let redactor = Self::default();
+        redactor.learn(secrets);
+        redactor
+    }
+
+    /// Learns more values, each in every form in which it may come back. Nothing is ever forgotten: an old
+    /// value is still a secret.
+    pub fn learn<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = forms.len();
+        for secret in secrets {
+            forms_of(secret.reveal(), &mut forms);
+        }
+        if forms.len() == before {
+            return;
+        }
+        let finder = (forms.len() <= FORMS_MAX).then(|| {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(forms.iter())
+        });
+        self.known.store(Some(std::sync::Arc::new(Known {
+            finder: finder.and_then(Result::ok),
+            longest: forms.iter().map(String::len).max().unwrap_or(0),
+        })));
+    }
+
+    /// The text without secrets.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let known = self.known.load();
+        let known_gone = match known.as_deref() {
+            None => Cow::Borrowed(text),
+            Some(Known { finder: None, .. }) => return Cow::Borrowed(MASK),
+            Some(Known {
+                finder: Some(finder),
+                ..
+            }) if finder.is_match(text) => {
+                let mut cleaned = String::with_capacity(text.len());
+                finder.replace_all_with(text, &mut cleaned, |_, _, cleaned| {
+                    cleaned.push_str(MASK);
+                    true
+                });
+                Cow::Owned(cleaned)
+            }
+            Some(_) => Cow::Borrowed(text),
+        };
+        without_patterns(known_gone)
+    }
+
+    /// The start of a text without secrets, at most so many bytes. No more of the text is looked at than that
+    /// takes, and a secret at the cut does not survive in part.
+    pub fn clean_start(&self, text: &str, most: usize) -> String {
+        let start = cut(text, most.saturating_add(self.margin()));
+        self.clean_cut(start, start.len() < text.len(), most)
+    }
+
+    /// The same for a text that may have been cut before: to at least `most` and [`Redactor::margin`] bytes.
+    pub(crate) fn clean_cut(&self, text: &str, was_cut: bool, most: usize) -> String {
+        let cleaned = self.clean(text);
+        let kept = match was_cut {
+            true => cleaned.len().saturating_sub(self.margin()).min(most),
+            false => most,
+        };
+        let kept = cut(&cleaned, kept);
+        match was_cut || kept.len() < cleaned.len() {
+            true => format!("{kept}…"),
+            false => kept.to_owned(),
+        }
+    }
+
+    /// How much of a text beyond what is shown must be looked at.
+    pub(crate) fn margin(&self) -> usize {
+        let known = self.known.load();
+        known
+            .as_deref()
+            .map_or(0, |known| known.longest)
+            .max(CUT_MARGIN)
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor(***)")
+    }
+}
+
+fn forms_of(value: &str, forms: &mut BTreeSet<String>) {
+    let mut add = |form: &str| {
+        let form = form.trim();
+        if form.chars().count() >= SHORTEST_SECRET && forms.len() <= FORMS_MAX {
+            forms.insert(form.to_owned());
+        }
+    };
+    add(value);
+    // A header such as `Bearer abc` may come back as `abc` alone.
+    if let Some((_, credential)) = value.split_once(' ') {
+        add(credential);
+    }
+    // Texts are often shown line by line.
+    value.lines().for_each(&mut add);
+    if let Ok(quoted) = serde_json::to_string(value) {
+        let inner = quoted.trim_matches('"');
+        add(inner);
+        // A JSON text within a JSON text.
+        if let Ok(twice) = serde_json::to_string(inner) {
+            add(twice.trim_matches('"'));
+        }
+    }
+    add(&utf8_percent_encode(value, NON_ALPHANUMERIC).to_string());
+    for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+        add(&engine.encode(value));
+    }
+}
+
+/// The start of a text, at most so many bytes, never cut inside a character.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(secrets: &[&str], text: &str, expected: &str) {
+        let secrets: Vec<Secret> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
+        assert_eq!(Redactor::knowing(&secrets).clean(text), expected);
+    }
+
+    #[test]
+    fn r_obs_03_known_values_go_in_every_form() {
+        check(&["canary-1"], "got canary-1;", "got ***;");
+        check(&["Custom canary-2"], "got canary-2", "got ***");
+        check(&["abcdef", "abcdefgh"], "abcdefgh abcdef", "*** ***");
+        check(
+            &["one line here\ntwo lines here"],
+            "x two lines here y",
+            "x *** y",
+        );
+        check(&["with\"quote"], r#"{"K":"with\"quote"}"#, r#"{"K":"***"}"#);
+        check(
+            &["with\"quote"],
+            r#"{"K":"{\"k\":\"with\\\"quote\"}"}"#,
+            r#"{"K":"{\"k\":\"***\"}"}"#,
+        );
+        check(&["a b/c&d=e"], "?q=a%20b%2Fc%26d%3De!", "?q=***!");
+        // `printf user:canary-9 | base64`
+        check(&["user:canary-9"], "x dXNlcjpjYW5hcnktOQ== y", "x *** y");
+        check(&["short"], "a short word stays", "a short word stays");
+        check(&[], "plain", "plain");
+    }
+
+    #[test]
+    fn r_obs_03_a_secret_at_a_cut_does_not_survive_in_part() {
+        let secret = "canary-".repeat(100);
+        let redactor = Redactor::knowing([&Secret::new(secret.as_str())]);
+        for before in 0..60 {
+            let text = format!("{}{secret}{}", "x".repeat(before), "y".repeat(3000));
+            for most in [10, 30, 50, 700, 720] {
+                let shown = redactor.clean_start(&text, most);
+                assert!(!shown.contains("canar"), "{before} {most}: {shown}");
+                assert!(shown.len() <= most + "…".len());
+            }
+        }
+        assert_eq!(redactor.clean_start("short text", 100), "short text");
+        assert_eq!(redactor.clean_start("äöü", 3), "ä…");
+    }
+
+    #[test]
+    fn r_obs_03_what_is_learnt_later_is_known_at_once() {
+        let redactor = Redactor::default();
+        assert_eq!(redactor.clean("canary-3"), "canary-3");
+        redactor.learn([&Secret::new("canary-3")]);
+        assert_eq!(redactor.clean("canary-3"), "***");
+        redactor.learn([&Secret::new("canary-4")]);
+        assert_eq!(redactor.clean("canary-3 canary-4"), "*** ***");
+        assert_eq!(format!("{redactor:?}"), "Redactor(***)");
+    }
+}

@@ -1,0 +1,195 @@
+//! One span, as plain values.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pegboard_model::{Outcome, Reason, SpanContext};
+
+use crate::content::Content;
+use crate::keys;
+use crate::redactor::Redactor;
+
+/// A text longer than this is redacted and cut at once, so that no span is large.
+const TEXT_MAX: usize = 512;
+/// What a span weighs beside its texts.
+const SPAN_WEIGHT: usize = 512;
+
+/// Something that took time.
+pub(crate) struct Span {
+    pub(crate) context: SpanContext,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) observation: Observation,
+    /// Nanoseconds since 1970.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+    /// What failed, in words without contents.
+    pub(crate) failure: Option<String>,
+    pub(crate) input: Option<(&'static str, Content)>,
+    pub(crate) output: Option<(&'static str, Content)>,
+}
+
+/// On which side of a conversation the span lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Internal,
+    Server,
+    Client,
+}
+
+/// What Langfuse calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Observation {
+    Span,
+    Tool,
+    Retriever,
+    Guardrail,
+    Generation,
+    Agent,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Whole(i64),
+    Flag(bool),
+    Texts(Vec<String>),
+}
+
+/// A span that is being written down.
+pub(crate) struct Draft<'a> {
+    pub(crate) span: Span,
+    pub(crate) redactor: &'a Redactor,
+    /// Whether contents are kept.
+    pub(crate) capture: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// A span that ends now.
+    pub(crate) fn new(
+        context: &SpanContext,
+        kind: Kind,
+        observation: Observation,
+        took: Duration,
+        redactor: &'a Redactor,
+        capture: bool,
+    ) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let end = nanos(now.unwrap_or_default());
+        let mut draft = Self {
+            span: Span {
+                context: context.clone(),
+                name: String::new(),
+                kind,
+                observation,
+                start: end.saturating_sub(nanos(took)),
+                end,
+                attributes: Vec::with_capacity(12),
+                failure: None,
+                input: None,
+                output: None,
+            },
+            redactor,
+            capture,
+        };
+        draft.whole(keys::DURATION, took.as_millis());
+        draft
+    }
+
+    pub(crate) fn name(&mut self, name: &str) {
+        self.span.name = self.short(name);
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str, value: &str) {
+        let value = self.short(value);
+        self.span.attributes.push((key, Value::Text(value)));
+    }
+
+    pub(crate) fn texts<'t>(&mut self, key: &'static str, values: impl Iterator<Item = &'t str>) {
+        let values = values.map(|value| self.short(value)).collect();
+        self.span.attributes.push((key, Value::Texts(values)));
+    }
+
+    pub(crate) fn whole(&mut self, key: &'static str, value: impl TryInto<i64>) {
+        let value = value.try_into().unwrap_or(i64::MAX);
+        self.span.attributes.push((key, Value::Whole(value)));
+    }
+
+    pub(crate) fn flag(&mut self, key: &'static str, value: bool) {
+        self.span.attributes.push((key, Value::Flag(value)));
+    }
+
+    pub(crate) fn input(&mut self, key: &'static str, text: Option<&str>) {
+        self.span.input = self.content(key, text);
+    }
+
+    pub(crate) fn output(&mut self, key: &'static str, text: Option<&str>) {
+        self.span.output = self.content(key, text);
+    }
+
+    /// How it ended. An error's message may quote what a server or a model said, so without leave only the
+    /// meaning of its code is told.
+    pub(crate) fn outcome(&mut self, outcome: Outcome<'_>) {
+        let (code, words) = match outcome {
+            Outcome::Ok => {
+                self.text(keys::OUTCOME, "ok");
+                return;
+            }
+            Outcome::ToolFailed => {
+                self.text(keys::ERROR, "tool_error");
+                (
+                    Reason::ToolFailed.code(),
+                    Reason::ToolFailed.title().to_owned(),
+                )
+            }
+            Outcome::Failed(error) => {
+                match &error.rpc {
+                    Some(rpc) => {
+                        let code = rpc.code.to_string();
+                        self.text(keys::ERROR, &code);
+                        self.text(keys::RPC_STATUS, &code);
+                    }
+                    None => self.text(keys::ERROR, error.reason.code()),
+                }
+                let words = match self.capture {
+                    true => self.short(&error.message),
+                    false => error.reason.title().to_owned(),
+                };
+                (error.reason.code(), words)
+            }
+        };
+        self.text(keys::OUTCOME, code);
+        self.span.failure = Some(words);
+    }
+
+    fn content(&self, key: &'static str, text: Option<&str>) -> Option<(&'static str, Content)> {
+        let text = text.filter(|_| self.capture)?;
+        Some((key, Content::of(text, self.redactor)))
+    }
+
+    fn short(&self, text: &str) -> String {
+        match text.len() <= TEXT_MAX {
+            true => text.to_owned(),
+            false => self.redactor.clean_start(text, TEXT_MAX),
+        }
+    }
+}
+
+impl Span {
+    /// About how much memory it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let attributes = self.attributes.iter().map(|(_, value)| match value {
+            Value::Text(text) => text.len() + 48,
+            Value::Whole(_) | Value::Flag(_) => 48,
+            Value::Texts(texts) => texts.iter().map(|text| text.len() + 24).sum::<usize>() + 48,
+        });
+        let contents = [&self.input, &self.output].into_iter().flatten();
+        let contents = contents.map(|(_, content)| content.weight());
+        SPAN_WEIGHT + self.name.len() + attributes.sum::<usize>() + contents.sum::<usize>()
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

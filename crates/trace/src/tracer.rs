@@ -1,0 +1,208 @@
+//! The recorder that makes spans and counts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pegboard_model::{
+    CallFacts, DiscoveryFacts, Event, LookupFacts, PolicyFacts, Recorder, RequestFacts, RunFacts,
+    SearchFacts, SpanContext, TraceId, TurnFacts,
+};
+use tokio::time::Instant;
+
+use crate::describe::Describer;
+use crate::exporter::{Delivered, Exporter};
+use crate::exposition::Present;
+use crate::ids::{Ids, random};
+use crate::langfuse::Everywhere;
+use crate::log_event::log_event;
+use crate::metrics::Metrics;
+use crate::otlp::Writing;
+use crate::plan::TracePlan;
+use crate::redactor::Redactor;
+use crate::span::Span;
+
+/// Records what the rooms tell: counts it, and makes spans of it where there is a collector to take them.
+/// Cloning gives another handle to the same one.
+#[derive(Clone)]
+pub struct Tracer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ids: Ids,
+    redactor: Arc<Redactor>,
+    capture: bool,
+    exporters: Vec<Exporter>,
+    metrics: Metrics,
+}
+
+impl Tracer {
+    /// Counts only; nothing is exported.
+    pub fn counting(redactor: Arc<Redactor>) -> Self {
+        Self::with(redactor, false, Vec::new())
+    }
+
+    /// Starts what a plan says. It must be called within a runtime when the plan names a destination; outside
+    /// one nothing is exported. The credentials of the plan are taken up by the redactor.
+    pub fn start(plan: TracePlan, redactor: Arc<Redactor>) -> Self {
+        redactor.learn(&plan.secrets);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            if !plan.destinations.is_empty() {
+                tracing::warn!(target: "pegboard", "traces are not sent: they need a running runtime");
+            }
+            return Self::counting(redactor);
+        };
+        let everywhere = Everywhere {
+            environment: plan.environment,
+            release: plan.release,
+            process: format!("{:08x}", random() >> 32),
+        };
+        let exporters = plan.destinations.into_iter().map(|destination| {
+            let writing = Writing {
+                flavour: destination.flavour(),
+                resource: plan.resource.clone(),
+                everywhere: everywhere.clone(),
+            };
+            Exporter::start(destination, writing, redactor.clone(), &runtime)
+        });
+        let exporters = exporters.collect();
+        Self::with(redactor, plan.capture_content, exporters)
+    }
+
+    fn with(redactor: Arc<Redactor>, capture: bool, exporters: Vec<Exporter>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                ids: Ids::new(),
+                redactor,
+                capture,
+                exporters,
+                metrics: Metrics::new(),
+            }),
+        }
+    }
+
+    /// Whether spans are made.
+    pub fn is_tracing(&self) -> bool {
+        !self.inner.exporters.is_empty()
+    }
+
+    /// The secrets that are known, to teach it more.
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.inner.redactor
+    }
+
+    /// The counters as Prometheus reads them, together with what holds at this moment.
+    pub fn metrics(&self, present: &Present<'_>) -> String {
+        self.inner.metrics.render(present, self.delivered())
+    }
+
+    /// What became of spans so far.
+    pub fn delivered(&self) -> Delivered {
+        let mut delivered = Delivered::default();
+        for exporter in &self.inner.exporters {
+            delivered.sent += exporter.counts.sent.load(Ordering::Relaxed);
+            delivered.dropped += exporter.counts.dropped.load(Ordering::Relaxed);
+        }
+        delivered
+    }
+
+    /// Sends what is left, for no longer than given, and tells what became of everything. Spans that are told
+    /// afterwards are dropped.
+    pub async fn close(&self, within: Duration) -> Delivered {
+        let deadline = Instant::now() + within;
+        // All were told the same deadline, so one after the other takes no longer than side by side.
+        for exporter in &self.inner.exporters {
+            exporter.begin_closing(deadline);
+        }
+        for exporter in &self.inner.exporters {
+            exporter.closed(deadline).await;
+        }
+        self.delivered()
+    }
+
+    /// Makes a span where one is wanted and hands it to every exporter.
+    fn tell(
+        &self,
+        span: Option<&SpanContext>,
+        describe: impl FnOnce(Describer<'_>, &SpanContext) -> Span,
+    ) {
+        let Some(context) = span.filter(|_| self.is_tracing()) else {
+            return;
+        };
+        let describer = Describer {
+            redactor: &self.inner.redactor,
+            capture: self.inner.capture,
+        };
+        let span = Arc::new(describe(describer, context));
+        for exporter in &self.inner.exporters {
+            exporter.put(span.clone());
+        }
+    }
+}
+
+impl Recorder for Tracer {
+    fn begin(&self, parent: Option<&SpanContext>, trace: &TraceId) -> Option<SpanContext> {
+        if !self.is_tracing() {
+            return None;
+        }
+        let id = self.inner.ids.next();
+        match parent {
+            Some(parent) => parent.is_sampled().then(|| parent.child(id)),
+            None => SpanContext::first(trace, id),
+        }
+    }
+
+    fn event(&self, event: &Event) {
+        self.inner.metrics.event(&event.kind);
+        log_event(event);
+    }
+
+    fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
+        self.inner.metrics.lookup(facts);
+        self.tell(span, |describer, span| describer.lookup(span, facts));
+    }
+
+    fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
+        self.inner.metrics.discovery(facts);
+        self.tell(span, |describer, span| describer.discovery(span, facts));
+    }
+
+    fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
+        self.inner.metrics.search(facts);
+        self.tell(span, |describer, span| describer.search(span, facts));
+    }
+
+    fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
+        self.tell(span, |describer, span| describer.policy(span, facts));
+    }
+
+    fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
+        self.inner.metrics.call(facts);
+        self.tell(span, |describer, span| describer.call(span, facts));
+    }
+
+    fn request(&self, span: Option<&SpanContext>, facts: &RequestFacts<'_>) {
+        self.tell(span, |describer, span| describer.request(span, facts));
+    }
+
+    fn turn(&self, span: Option<&SpanContext>, facts: &TurnFacts<'_>) {
+        self.inner.metrics.turn(facts);
+        self.tell(span, |describer, span| describer.turn(span, facts));
+    }
+
+    fn run(&self, span: Option<&SpanContext>, facts: &RunFacts<'_>) {
+        self.tell(span, |describer, span| describer.run(span, facts));
+    }
+
+    fn tokens_saved(&self, tokens: u64) {
+        self.inner.metrics.tokens_saved(tokens);
+    }
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tracer({:?})", self.delivered())
+    }
+}

@@ -1,0 +1,197 @@
+//! Collectors that hang, refuse, are overloaded or reject: nobody waits, and memory stays bounded.
+
+use std::time::{Duration, Instant};
+
+use pegboard_model::Recorder;
+use pegboard_testkit::{own_rss_kib, wait_until};
+use pegboard_trace::{Redactor, Tracer};
+use prost::Message;
+
+use crate::collector::{Answer, Collector, LONG, hanging, nobody};
+use crate::facts::{call, plain, server, tell_call, trace_id, tracer};
+use crate::otlp::{ExportTracePartialSuccess, ExportTraceServiceResponse};
+
+fn to(url: &str) -> Tracer {
+    tracer(vec![plain(url)], true, Redactor::default())
+}
+
+/// Tells many calls with large contents; the time it takes shows whether anybody waits.
+fn tell_many(tracer: &Tracer, count: usize) {
+    let server = server();
+    let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(20_000));
+    for _ in 0..count {
+        let span = tracer.begin(None, &trace_id());
+        let mut facts = call(&server, pegboard_model::Outcome::Ok);
+        facts.arguments = Some(&large);
+        facts.result = Some(&large);
+        tracer.call(span.as_ref(), &facts);
+    }
+}
+
+/// Many spans to a collector that takes none: told at once, bounded, and given up at the end in time.
+async fn check_unreachable(url: &str) {
+    let tracer = to(url);
+    tell_many(&tracer, 1000);
+    let before = own_rss_kib();
+    let count = 20_000;
+    tell_many(&tracer, count);
+    let grown = own_rss_kib().saturating_sub(before);
+    // Unbounded these would be 660 MB. Other tests of this process take memory meanwhile.
+    assert!(grown < 256 * 1024, "{grown} KiB more");
+    let held = (count + 1000) as u64 - tracer.delivered().dropped;
+    // 8 MiB of spans with 32 KiB of contents each, and a batch of 1 MiB on its way.
+    assert!(held < 300, "{held} spans are held");
+    let began = Instant::now();
+    let delivered = tracer.close(Duration::from_millis(200)).await;
+    assert!(
+        began.elapsed() < LONG / 2,
+        "the end waited {:?}",
+        began.elapsed()
+    );
+    assert_eq!(delivered.sent, 0);
+    // What was being sent when the end came may not be counted yet.
+    wait_until("every span is counted as dropped", LONG, || {
+        tracer.delivered().dropped as usize >= count
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn r_obs_02_a_collector_that_hangs_holds_nobody_up() {
+    let (url, holding) = hanging().await;
+    check_unreachable(&url).await;
+    holding.abort();
+}
+
+#[tokio::test]
+async fn r_obs_02_a_collector_that_is_down_holds_nobody_up() {
+    check_unreachable(&nobody().await).await;
+}
+
+#[tokio::test]
+async fn r_obs_02_an_overloaded_collector_is_asked_again() {
+    let checks = [429, 502, 503, 504].map(|status| tokio::spawn(check_overloaded(status)));
+    for check in checks {
+        check.await.unwrap();
+    }
+}
+
+async fn check_overloaded(status: u16) {
+    let collector = Collector::answering([Answer::status(status), Answer::status(status)]).await;
+    let tracer = to(&collector.url);
+    tell_call(&tracer);
+    wait_until("the span is taken", LONG, || tracer.delivered().sent == 1).await;
+    let seen = collector.seen();
+    assert_eq!(seen.len(), 3, "{status}");
+    assert_eq!(seen[0].body, seen[2].body);
+    assert_eq!(tracer.delivered().dropped, 0);
+}
+
+#[tokio::test]
+async fn r_obs_02_a_collector_may_say_when_it_wants_to_be_asked_again() {
+    let later = Answer {
+        retry_after: Some("2"),
+        ..Answer::status(429)
+    };
+    let collector = Collector::answering([later]).await;
+    let tracer = to(&collector.url);
+    tell_call(&tracer);
+    collector.wait_for_requests(1).await;
+    let refused = Instant::now();
+    collector.wait_for_requests(2).await;
+    assert!(
+        refused.elapsed() > Duration::from_millis(1500),
+        "{:?}",
+        refused.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_is_wrong_is_not_sent_again() {
+    for status in [400, 401, 404, 301] {
+        let collector = Collector::answering([Answer::status(status)]).await;
+        let tracer = to(&collector.url);
+        tell_call(&tracer);
+        wait_until("the span is given up", LONG, || {
+            tracer.delivered().dropped == 1
+        })
+        .await;
+        assert_eq!(collector.seen().len(), 1, "{status}");
+        // The next batch is tried as usual.
+        tell_call(&tracer);
+        assert_eq!(tracer.close(LONG).await.sent, 1);
+    }
+}
+
+#[tokio::test]
+async fn spans_that_a_collector_rejects_are_counted() {
+    let partial = ExportTraceServiceResponse {
+        partial_success: Some(ExportTracePartialSuccess {
+            rejected_spans: 2,
+            error_message: "too old".into(),
+        }),
+    };
+    let answer = Answer {
+        body: partial.encode_to_vec(),
+        ..Answer::status(200)
+    };
+    let collector = Collector::answering([answer]).await;
+    let tracer = to(&collector.url);
+    (0..5).for_each(|_| tell_call(&tracer));
+    let delivered = tracer.close(LONG).await;
+    assert_eq!((delivered.sent, delivered.dropped), (3, 2));
+}
+
+#[tokio::test]
+async fn r_obs_02_the_end_sends_what_is_left_without_waiting_for_more() {
+    let collector = Collector::start().await;
+    let tracer = to(&collector.url);
+    (0..700).for_each(|_| tell_call(&tracer));
+    let began = Instant::now();
+    let delivered = tracer.close(LONG * 10).await;
+    assert!(
+        began.elapsed() < LONG * 5,
+        "the end waited {:?}",
+        began.elapsed()
+    );
+    assert_eq!((delivered.sent, delivered.dropped), (700, 0));
+    assert_eq!(collector.spans().len(), 700);
+    // Several requests, none of them too large.
+    assert!(collector.seen().len() >= 3);
+    tell_call(&tracer);
+    assert_eq!(tracer.close(LONG).await.dropped, 1);
+}
+
+#[tokio::test]
+async fn r_obs_02_an_end_that_comes_during_a_request_is_noticed() {
+    for spans in [1, 255, 256, 257] {
+        let collector = Collector::start().await;
+        let tracer = to(&collector.url);
+        (0..spans).for_each(|_| tell_call(&tracer));
+        // The first request is under way or done, and nothing more will come.
+        collector.wait_for_requests(1).await;
+        let began = Instant::now();
+        assert_eq!(tracer.close(LONG * 10).await.sent, spans);
+        assert!(
+            began.elapsed() < LONG * 5,
+            "the end waited {:?}",
+            began.elapsed()
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_collector_that_hangs_does_not_keep_spans_from_another() {
+    let (url, holding) = hanging().await;
+    let collector = Collector::start().await;
+    let tracer = tracer(
+        vec![plain(&url), plain(&collector.url)],
+        false,
+        Redactor::default(),
+    );
+    tell_call(&tracer);
+    wait_until("the other has it", LONG, || collector.spans().len() == 1).await;
+    let delivered = tracer.close(Duration::from_millis(100)).await;
+    assert_eq!(delivered.sent, 1);
+    holding.abort();
+}

@@ -76,6 +76,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
         policy: None,
         policies: BTreeMap::new(),
         tools: BTreeMap::new(),
+        rules: Default::default(),
         origin: Origin {
             layer: Layer::User,
             file: None,

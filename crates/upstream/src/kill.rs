@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
+use crate::adopt;
 use crate::marks::kill_marked;
 use crate::sweep::sweep;
 
@@ -40,6 +41,7 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(pid: Pid, mark: String) -> Self {
+        adopt::know(pid);
         Self {
             pid,
             mark,
@@ -63,7 +65,10 @@ impl Group {
     async fn finish(&self) {
         self.signal(Signal::KILL);
         self.is_over.store(true, Ordering::Release);
-        sweep(&self.mark).await;
+        adopt::forget(self.pid);
+        if !adopt::is_nothing_left() {
+            sweep(&self.mark).await;
+        }
     }
 }
 
@@ -72,6 +77,7 @@ impl Drop for Group {
         // The runtime may be going down, so whoever left the group is looked for here and now.
         if !self.is_over.load(Ordering::Acquire) {
             self.signal(Signal::KILL);
+            adopt::forget(self.pid);
             kill_marked(&self.mark);
         }
     }

@@ -40,6 +40,7 @@ mod callers;
 mod question;
 
 // Servers on pipes.
+mod adopt;
 mod environment;
 mod era;
 mod frame;
@@ -69,6 +70,7 @@ mod passing;
 #[cfg(test)]
 mod testing;
 
+pub use adopt::adopt_orphans;
 pub use connector::{Connector, Setup};
 pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,
@@ -78,7 +80,7 @@ pub use declared::declares;
 pub use dialect::ClientInfo;
 pub use marks::sweep_orphans;
 pub use mirror::mirrored_headers;
-pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watched_by};
+pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watch_soon, watched_by};
 
 /// The present moment, for `Health`.
 fn now() -> pegboard_model::Timestamp {

@@ -13,7 +13,7 @@ use crate::callers::Place;
 use crate::dialect::{cancelled, notification};
 use crate::envelope::{Answer, Flaw, Incoming, Message, batch, parse};
 use crate::frame::{LineFault, LineReader};
-use crate::outbox::Outbox;
+use crate::outbox::{Company, Outbox};
 use crate::traffic::{Reaction, Traffic};
 use crate::wire::{Ask, Size};
 use crate::wording::Wording;
@@ -124,10 +124,14 @@ impl Link {
             is_served: false,
             tell: false,
         };
-        if size == Size::Result {
-            self.large_answers.fetch_add(1, Ordering::Relaxed);
-        }
-        let is_sent = self.outgoing.send(frame).await;
+        let company = match size {
+            // Where another call is under way, more may be about to be sent.
+            Size::Result if self.large_answers.fetch_add(1, Ordering::Relaxed) > 0 => {
+                Company::Others
+            }
+            _ => Company::None,
+        };
+        let is_sent = self.outgoing.send(frame, company).await;
         forget.tell = is_sent && cancellable;
         // A closed input still leaves the answer to the end of the conversation, or to the time-out.
         let answer = receiver.await;
@@ -150,7 +154,8 @@ impl Link {
     /// Sends a notification.
     pub(crate) async fn notify(&self, method: &str, params: &str) {
         // A server that ended shows itself in the next request.
-        self.outgoing.send(notification(method, params)).await;
+        let frame = notification(method, params);
+        self.outgoing.send(frame, Company::None).await;
     }
 
     /// Ends the conversation: every caller gets the reason, now and later. The first reason stays.
@@ -275,7 +280,7 @@ impl Link {
                 let outgoing = Arc::clone(&self.outgoing);
                 tokio::spawn(async move {
                     if let Some(frame) = question.put().await {
-                        outgoing.send(frame).await;
+                        outgoing.send(frame, Company::None).await;
                     }
                 });
             }

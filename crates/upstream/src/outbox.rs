@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::AsyncWrite;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 /// What waits for a server that reads slowly; beyond that, callers wait, within their own time-out.
@@ -16,8 +17,9 @@ type Stream = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The writing side of a conversation.
 ///
-/// A small frame to a server that reads is written by its caller, which spares a change of tasks. What the stream
-/// does not take is written by a task that lives only as long as there is such a rest.
+/// A frame that goes alone is written by its caller, which spares a change of tasks. Frames of several callers are
+/// collected and written by a task that runs after all callers that are ready now, so that one write carries them all.
+/// What the stream does not take waits for that task, too; it lives only as long as there is something to write.
 pub(crate) struct Outbox {
     sink: Mutex<Sink>,
     room: Notify,
@@ -31,6 +33,13 @@ struct Sink {
     is_draining: bool,
     /// Wakes the draining task when the stream is closed under it.
     drainer: Option<Waker>,
+}
+
+/// Whether other frames are likely to follow at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    None,
+    Others,
 }
 
 enum Push {
@@ -56,14 +65,14 @@ impl Outbox {
 
     /// Sends a frame, waiting for room if need be; `false` when the stream is closed. A frame goes as a whole or not
     /// at all, wherever the caller is dropped.
-    pub(crate) async fn send(self: &Arc<Self>, frame: String) -> bool {
+    pub(crate) async fn send(self: &Arc<Self>, frame: String, company: Company) -> bool {
         let frame = line(frame);
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
             // Registered before the try, so that room made in between is not missed.
             room.as_mut().enable();
-            match self.push(&frame) {
+            match self.push(&frame, company) {
                 Push::Taken => return true,
                 Push::Closed => return false,
                 Push::Full => room.await,
@@ -74,7 +83,7 @@ impl Outbox {
     /// Sends a frame if there is room for it.
     pub(crate) fn try_send(self: &Arc<Self>, frame: String) {
         // Nobody waits for these: a server that does not read loses them.
-        let _ = self.push(&line(frame));
+        let _ = self.push(&line(frame), Company::None);
     }
 
     /// Closes the stream; what was not written is lost.
@@ -88,7 +97,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    fn push(self: &Arc<Self>, frame: &[u8]) -> Push {
+    fn push(self: &Arc<Self>, frame: &[u8], company: Company) -> Push {
         let mut sink = self.lock();
         if sink.backlog.len() - sink.written >= BACKLOG_BYTES {
             return if sink.stream.is_some() {
@@ -97,12 +106,14 @@ impl Outbox {
                 Push::Closed
             };
         }
+        let runtime = Handle::try_current().ok();
+        let is_collected = company == Company::Others && runtime.is_some();
         let is_idle = sink.backlog.is_empty();
         let Some(stream) = &mut sink.stream else {
             return Push::Closed;
         };
         let mut rest = frame;
-        if is_idle {
+        if is_idle && !is_collected {
             // The waker does nothing: what is left over is taken up by a task that brings its own.
             match Pin::new(stream).poll_write(&mut Context::from_waker(Waker::noop()), frame) {
                 Poll::Ready(Ok(count)) => rest = frame.get(count..).unwrap_or_default(),
@@ -119,12 +130,12 @@ impl Outbox {
             sink.backlog.drain(..written);
         }
         sink.backlog.extend_from_slice(rest);
-        if !sink.backlog.is_empty()
-            && !sink.is_draining
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            sink.is_draining = true;
-            runtime.spawn(Arc::clone(self).drain());
+        match runtime {
+            Some(runtime) if !sink.backlog.is_empty() && !sink.is_draining => {
+                sink.is_draining = true;
+                runtime.spawn(Arc::clone(self).drain());
+            }
+            _ => {}
         }
         Push::Taken
     }
@@ -185,7 +196,7 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         let sending = async {
             for number in 0..500 {
-                assert!(outbox.send(format!("frame {number}")).await);
+                assert!(outbox.send(format!("frame {number}"), Company::None).await);
             }
         };
         let reading = async {
@@ -198,14 +209,54 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn frames_of_several_callers_go_by_one_write_and_one_alone_at_once() {
+        let counted = Counted::default();
+        let outbox = Outbox::new(Box::new(counted.clone()));
+        let writes = || counted.0.lock().unwrap().clone();
+        for number in 0..3 {
+            assert!(outbox.send(number.to_string(), Company::Others).await);
+        }
+        assert!(outbox.send("3".to_owned(), Company::None).await);
+        assert_eq!(writes(), [""; 0], "nobody else was ready yet");
+        tokio::task::yield_now().await;
+        assert_eq!(writes(), ["0\n1\n2\n3\n"]);
+        assert!(outbox.send("4".to_owned(), Company::None).await);
+        assert_eq!(writes(), ["0\n1\n2\n3\n", "4\n"]);
+    }
+
+    /// Keeps what each write brought.
+    #[derive(Clone, Default)]
+    struct Counted(Arc<Mutex<Vec<String>>>);
+
+    impl AsyncWrite for Counted {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<std::io::Result<usize>> {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            self.0.lock().unwrap().push(text);
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
     async fn r_sec_01_a_server_that_does_not_read_fills_the_backlog_and_no_more() {
         let (near, mut far) = tokio::io::duplex(16);
         let outbox = Outbox::new(Box::new(near));
         let frame = "x".repeat(300 * 1024);
         for _ in 0..4 {
-            assert!(outbox.send(frame.clone()).await);
+            assert!(outbox.send(frame.clone(), Company::None).await);
         }
-        let mut fifth = Box::pin(outbox.send(frame.clone()));
+        let mut fifth = Box::pin(outbox.send(frame.clone(), Company::None));
         let mut context = Context::from_waker(Waker::noop());
         assert!(fifth.as_mut().poll(&mut context).is_pending());
         for _ in 0..100 {
@@ -222,15 +273,19 @@ mod tests {
     async fn a_closed_stream_releases_those_who_wait() {
         let (near, _far) = tokio::io::duplex(16);
         let outbox = Outbox::new(Box::new(near));
-        assert!(outbox.send("x".repeat(2 * BACKLOG_BYTES)).await);
+        assert!(
+            outbox
+                .send("x".repeat(2 * BACKLOG_BYTES), Company::None)
+                .await
+        );
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
-            async move { outbox.send("next".to_owned()).await }
+            async move { outbox.send("next".to_owned(), Company::None).await }
         });
         tokio::task::yield_now().await;
         outbox.close();
         assert!(!waiting.await.unwrap());
-        assert!(!outbox.send("later".to_owned()).await);
+        assert!(!outbox.send("later".to_owned(), Company::None).await);
     }
 
     #[tokio::test]
@@ -240,10 +295,10 @@ mod tests {
         let frame = "x".repeat(200 * 1024);
         let mut sunk = vec![0; frame.len() + 1];
         for _ in 0..3 {
-            assert!(outbox.send(frame.clone()).await);
+            assert!(outbox.send(frame.clone(), Company::None).await);
         }
         for _ in 0..50 {
-            assert!(outbox.send(frame.clone()).await);
+            assert!(outbox.send(frame.clone(), Company::None).await);
             far.read_exact(&mut sunk).await.unwrap();
             assert_eq!(sunk.last(), Some(&b'\n'), "frames stay whole");
         }

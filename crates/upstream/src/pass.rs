@@ -67,7 +67,8 @@ impl<W: Wire> Talk<W> {
             silent: options.timeout,
             longest: options.longest,
         };
-        let asking = self.pass_or_relearn(passed, options, &pulse);
+        // On the heap once: it holds all that a request may need, and whatever is laid around it would copy it.
+        let asking = Box::pin(self.pass_or_relearn(passed, options, &pulse));
         let answer = match patience.limit(&pulse, asking).await {
             Ok(answer) => answer?,
             Err(limit) => {
@@ -105,7 +106,7 @@ impl<W: Wire> Talk<W> {
                 return answer;
             }
         };
-        let is_relearnt = self.relearn(&refused).await;
+        let is_relearnt = Box::pin(self.relearn(&refused)).await;
         if is_relearnt && ran_nothing && self.handshake().era == Era::Legacy {
             return self.pass_once(passed, options, pulse).await;
         }
@@ -119,7 +120,7 @@ impl<W: Wire> Talk<W> {
         pulse: &Arc<Pulse>,
     ) -> ToolResult<Answer> {
         if let Some(level) = options.meta.as_ref().and_then(|meta| meta.get(LOG_LEVEL)) {
-            self.set_level(level).await;
+            Box::pin(self.set_level(level)).await;
         }
         let ask = Ask {
             dialect: self.dialect(),

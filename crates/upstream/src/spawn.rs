@@ -166,8 +166,8 @@ fn launchers() -> Option<&'static Sender<Job>> {
     LAUNCHERS.get_or_init(start).as_ref()
 }
 
-/// Before the first server of this program starts, what an earlier one left is looked for, beside the work. A
-/// program that is watched leaves nothing as a rule, and looks when its first server ends.
+/// Before the first server of this program starts, what an earlier one left is looked for, beside the work. In a
+/// program that is watched, the watcher looks.
 fn sweep_beside() {
     let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
     // Without a thread the next program will do it.

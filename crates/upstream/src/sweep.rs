@@ -5,8 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::marks::{kill_all_marked, owner_is_gone};
-use crate::watcher::has_watcher_program;
+use crate::marks::kill_all_marked;
 
 /// Marks whose processes are to be killed, and who waits for that.
 struct Waiting {
@@ -46,9 +45,7 @@ pub(crate) async fn sweep(mark: &str) {
 
 fn serve() {
     while let Some(marks) = next() {
-        // A program looks for what earlier runs left here, where it costs nothing more.
-        let is_left = |mark: &str| has_watcher_program() && owner_is_gone(mark) == Some(true);
-        kill_all_marked(|mark| marks.contains_key(mark) || is_left(mark));
+        kill_all_marked(|mark| marks.contains_key(mark));
         for waiter in marks.into_values().flatten() {
             let _ = waiter.send(());
         }

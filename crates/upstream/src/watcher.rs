@@ -6,12 +6,24 @@
 //! therefore better off; one that embeds Pegboard as a library keeps the signal.
 
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::marks::{kill_all_marked, owner_part};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+use crate::adopt;
+use crate::marks::{kill_all_marked, owner_part, sweep_orphans};
 use crate::spawn::start_watcher;
+
+/// An owner that is still there after this has more to do than one call, which a look through all processes
+/// would only slow down.
+const SHORT_WORK: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static WATCHER: Mutex<Option<Child>> = Mutex::new(None);
@@ -28,9 +40,24 @@ pub fn watched_by(program: PathBuf) {
 /// The argument that makes a program the watcher.
 pub const WATCH_ARGUMENT: &str = "watch-children";
 
-/// The watcher's whole life: waits until its input ends, which is when its owner does, and then ends
-/// every process that the owner's servers left.
-pub fn watch(owner: &str, mut input: impl Read) {
+/// Starts the watcher beside the work of a program that is going to start a server: the first server then
+/// finds it there.
+pub fn watch_soon() {
+    if has_watcher_program() {
+        let thread = std::thread::Builder::new().name("pegboard-watch".to_owned());
+        // Without a thread the first server starts it.
+        let _ = thread.spawn(is_watched);
+    }
+}
+
+/// The watcher's whole life: waits until its input ends, which is when its owner does, and then ends every
+/// process that the owner's servers left. If the owner stays, it ends what an earlier run left, too.
+pub fn watch(owner: &str, mut input: impl Read + AsFd) {
+    let mut ended = [PollFd::new(&input, PollFlags::IN)];
+    let is_staying = matches!(poll(&mut ended, Some(&SHORT_WORK)), Ok(0));
+    if is_staying {
+        sweep_orphans();
+    }
     let mut nothing = [0; 64];
     while matches!(input.read(&mut nothing), Ok(1..)) {}
     kill_all_marked(|mark| owner_part(mark) == Some(owner));
@@ -55,7 +82,13 @@ pub(crate) fn is_watched() -> bool {
     {
         return true;
     }
+    if let Some(ended) = watcher.take() {
+        adopt::forget(Pid::from_child(&ended));
+    }
     *watcher = start(program);
+    if let Some(child) = watcher.as_ref() {
+        adopt::know(Pid::from_child(child));
+    }
     watcher.is_some()
 }
 

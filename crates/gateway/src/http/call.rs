@@ -16,6 +16,7 @@ use hyper::body::Frame;
 use tokio::time::{Instant, Sleep};
 
 use super::event::KEEP_ALIVE;
+use super::patience::{Patience, Wait};
 use super::pieces::answered;
 use super::refusal::empty;
 use super::session::Attached;
@@ -57,9 +58,15 @@ impl Call {
     }
 
     /// The HTTP answer. `at_stream` is called before it becomes a stream.
-    pub(super) async fn respond(mut self, at_stream: impl FnOnce(&Arc<Stream>)) -> Response {
-        let mut patience = None;
-        let first = std::future::poll_fn(|context| self.poll_first(&mut patience, context)).await;
+    pub(super) async fn respond(
+        mut self,
+        patience: &Arc<Patience>,
+        at_stream: impl FnOnce(&Arc<Stream>),
+    ) -> Response {
+        let mut wait = None;
+        let first =
+            std::future::poll_fn(|context| self.poll_first(patience, &mut wait, context)).await;
+        drop(wait);
         match first {
             First::Answer(Some(answer)) if !self.stream.has_unread() => answered(answer),
             First::Answer(None) if !self.stream.has_unread() => empty(StatusCode::ACCEPTED),
@@ -77,19 +84,23 @@ impl Call {
 
     fn poll_first(
         &mut self,
-        patience: &mut Option<Pin<Box<Sleep>>>,
+        patience: &Arc<Patience>,
+        wait: &mut Option<Wait>,
         context: &mut Context<'_>,
     ) -> Poll<First> {
         if let Poll::Ready(answer) = self.poll_answer(context) {
             return Poll::Ready(First::Answer(answer));
         }
-        let patience = patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
-        if self.stream.poll_waiting(context).is_ready()
-            || patience.as_mut().poll(context).is_ready()
-        {
+        if self.stream.poll_waiting(context).is_ready() {
             return Poll::Ready(First::Stream);
         }
-        Poll::Pending
+        match wait {
+            Some(wait) => wait.poll_over(context).map(|()| First::Stream),
+            None => {
+                *wait = Some(patience.begin(PATIENCE, context));
+                Poll::Pending
+            }
+        }
     }
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Option<crate::Response>> {

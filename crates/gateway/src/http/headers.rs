@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{ACCEPT, AsHeaderName, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,12 +13,12 @@ use crate::message::Message;
 use crate::response::code;
 
 /// The session of a legacy client.
-pub(super) const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The last event that a legacy client saw.
-pub(super) const LAST_EVENT: &str = "last-event-id";
-const VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The first revision without sessions.
 const FIRST_MODERN: &str = "2026-07-28";
@@ -32,7 +32,7 @@ pub(super) const HEADER_MISMATCH: i64 = -32020;
 
 /// A header's value, without the spaces around it. One that stands there twice has none, because others on the
 /// way may have read the other one.
-pub(super) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok().map(str::trim),
@@ -77,7 +77,7 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Response> 
 
 /// Checks that the body is JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Response> {
-    let kind = value(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    let kind = value(headers, CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
     match kind.eq_ignore_ascii_case("application/json") {
         true => Ok(()),
@@ -116,7 +116,7 @@ pub(super) fn check_accept(headers: &HeaderMap, also_json: bool) -> Result<(), R
 
 /// How long the client says that its body is.
 pub(super) fn content_length(headers: &HeaderMap) -> Option<usize> {
-    value(headers, CONTENT_LENGTH.as_str())?.parse().ok()
+    value(headers, CONTENT_LENGTH)?.parse().ok()
 }
 
 /// Checks that the headers of a modern request repeat what its body says.
@@ -265,7 +265,8 @@ mod tests {
         ] {
             assert_eq!(is_modern(version), modern, "{version}");
         }
-        let legacy = |version| check_legacy_version(&headers(&[(VERSION, version)])).is_ok();
+        let legacy =
+            |version| check_legacy_version(&headers(&[(VERSION.as_str(), version)])).is_ok();
         assert!(legacy("2025-03-26") && legacy(" 2025-11-25 "));
         assert!(!legacy("1900-01-01") && !legacy("nonsense") && !legacy("2026-07-28"));
         assert!(check_legacy_version(&HeaderMap::new()).is_ok());

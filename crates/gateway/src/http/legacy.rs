@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 
@@ -98,7 +98,7 @@ async fn begin(face: &Face, profile: &str, message: Message) -> Result<Response,
     let id = conversation.session_id();
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         let headers = response.headers_mut();
-        headers.insert(HeaderName::from_static(SESSION), id);
+        headers.insert(SESSION, id);
     }
     Ok(response)
 }
@@ -134,7 +134,7 @@ async fn respond(
 ) -> Response {
     let stream = Arc::new(Stream::lasting(&face.limits));
     let call = Call::lasting(answer(stream.clone()), stream);
-    call.respond(|stream| {
+    call.respond(&face.patience, |stream| {
         if headers::is_primed(session.conversation.revision()) {
             stream.prime();
         }

@@ -13,6 +13,7 @@ mod legacy;
 mod mirrored;
 mod modern;
 mod origin;
+mod patience;
 mod pieces;
 mod post;
 mod refusal;
@@ -45,6 +46,7 @@ struct Face {
     gateway: Gateway,
     limits: Arc<Limits>,
     replay: Arc<replay::Replay>,
+    patience: Arc<patience::Patience>,
 }
 
 /// The gateway's routes behind the guard, complete for [`serve`].
@@ -60,6 +62,7 @@ pub fn routes(gateway: Gateway, limits: Limits) -> Router {
         gateway,
         limits,
         replay,
+        patience: Arc::default(),
     };
     let mcp = || {
         post(post::post)

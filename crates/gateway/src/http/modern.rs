@@ -39,5 +39,6 @@ pub(super) async fn answer(
     let conversation = conversation.ok_or_else(|| no_such_profile(face))?;
     let stream = Arc::new(Stream::fleeting(&face.limits));
     let answer = Box::pin(conversation.answer(message, stream.clone()));
-    Ok(Call::fleeting(answer, stream).respond(|_| ()).await)
+    let call = Call::fleeting(answer, stream);
+    Ok(call.respond(&face.patience, |_| ()).await)
 }

@@ -1,10 +1,11 @@
 //! Bodies, read up to a limit.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use pegboard_model::{Reason, ToolError, ToolResult};
-use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 
+use crate::http::open::Trouble;
+use crate::http::response::Response;
 use crate::wording::Wording;
 
 /// What is read of a body that is only shown.
@@ -43,13 +44,14 @@ pub(crate) fn too_large(wording: &Wording, limit: usize) -> ToolError {
     )
 }
 
-/// Reads a whole body; one that says it is larger than the limit is not read at all.
+/// Reads a whole body; one that says it is larger than the limit is not read at all, and one that came in one piece
+/// is not copied.
 pub(crate) async fn read(
     response: &mut Response,
     limit: usize,
     wording: &Wording,
-    broken: impl Fn(reqwest::Error) -> ToolError,
-) -> ToolResult<Vec<u8>> {
+    broken: impl Fn(Trouble) -> ToolError,
+) -> ToolResult<Bytes> {
     let told = response
         .content_length()
         .and_then(|length| usize::try_from(length).ok());
@@ -59,18 +61,24 @@ pub(crate) async fn read(
     {
         return Err(too_large(wording, limit));
     }
-    let mut body = Vec::with_capacity(told.unwrap_or(0).min(limit));
+    let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(&broken)? {
+        if body.is_empty() && told == Some(chunk.len()) {
+            return Ok(chunk);
+        }
         if body.len() + chunk.len() > limit {
             return Err(too_large(wording, limit));
         }
+        if body.is_empty() {
+            body.reserve(told.unwrap_or(chunk.len()).min(limit));
+        }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok(body.freeze())
 }
 
 /// The start of a body, for showing; whatever goes wrong only makes it shorter.
-pub(crate) async fn glimpse(response: &mut Response) -> Vec<u8> {
+pub(crate) async fn glimpse(response: &mut Response) -> Bytes {
     let mut start = Vec::new();
     while start.len() < GLIMPSE {
         let chunk: Bytes = match response.chunk().await {
@@ -79,5 +87,5 @@ pub(crate) async fn glimpse(response: &mut Response) -> Vec<u8> {
         };
         start.extend(chunk.iter().take(GLIMPSE - start.len()));
     }
-    start
+    start.into()
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_model::{Reason, ToolResult};
+use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
-use reqwest::{Response, StatusCode};
 
 use crate::callers::Place;
 use crate::envelope::{Answer, Incoming, Message, parse};
 use crate::http::body::{self, Kind};
 use crate::http::exchange::Channel;
+use crate::http::response::Response;
 use crate::http::sse::{Event, Parser};
 use crate::traffic::Reaction;
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Body, Client, Method, Request, Response, StatusCode, Url};
+use reqwest::{Method, StatusCode, Url};
 
 use crate::envelope::{Answer, Message, parse};
 use crate::http::body::{self, Kind};
 use crate::http::head::{Head, SESSION_ID};
-use crate::http::open::{explain, send};
+use crate::http::open::{Client, Outgoing, Trouble, explain, send};
 use crate::http::patience::asked_pause;
+use crate::http::response::Response;
 use crate::http::target::Target;
 use crate::traffic::Traffic;
 use crate::wire::Size;
@@ -73,12 +74,10 @@ impl Channel {
     /// Asks for a stream that belongs to no request, or for the rest of one that broke.
     pub(crate) async fn get(&self, last_event: Option<&HeaderValue>) -> ToolResult<Response> {
         let headers = Head::Session.of_stream(&self.target, &self.state(), last_event);
-        let mut request = Request::new(Method::GET, self.target.url.clone());
-        *request.headers_mut() = headers;
-        self.send(request).await
+        self.send(self.empty(Method::GET, headers)).await
     }
 
-    async fn send(&self, request: Request) -> ToolResult<Response> {
+    async fn send(&self, request: Outgoing<'_>) -> ToolResult<Response> {
         let Self {
             client,
             target,
@@ -89,8 +88,8 @@ impl Channel {
         send(client, request, target, *connect_time, wording).await
     }
 
-    pub(crate) fn broken(&self, error: reqwest::Error) -> ToolError {
-        explain(error, &self.target, self.connect_time, &self.wording)
+    pub(crate) fn broken(&self, trouble: Trouble) -> ToolError {
+        explain(trouble, &self.target, self.connect_time, &self.wording)
     }
 
     /// Posts a message. A redirect within the same origin that keeps the method is followed once.
@@ -105,18 +104,27 @@ impl Channel {
         headers: HeaderMap,
         head: Head<'_>,
     ) -> ToolResult<Response> {
-        let first = message_to(self.target.url.clone(), message.clone(), headers);
+        let first = message_to(&self.target.url, message.clone(), headers);
         let response = self.send(first).await?;
-        if !response.status().is_redirection() {
-            return Ok(response);
+        if response.status().is_redirection() {
+            return Box::pin(self.follow(&response, message, head)).await;
         }
-        let location = response
+        Ok(response)
+    }
+
+    async fn follow(
+        &self,
+        redirect: &Response,
+        message: Bytes,
+        head: Head<'_>,
+    ) -> ToolResult<Response> {
+        let location = redirect
             .headers()
             .get(LOCATION)
             .and_then(|place| place.to_str().ok());
         let next = location.and_then(|place| self.target.url.join(place).ok());
         let keeps_method = matches!(
-            response.status(),
+            redirect.status(),
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
         );
         // A path may hold a key, so only the place is told.
@@ -132,7 +140,7 @@ impl Channel {
         };
         match next.filter(|next| keeps_method && next.origin() == self.target.url.origin()) {
             Some(next) => {
-                let again = message_to(next, message, self.message_headers(head));
+                let again = message_to(&next, message, self.message_headers(head));
                 let response = self.send(again).await?;
                 if response.status().is_redirection() {
                     Err(refused())
@@ -152,12 +160,21 @@ impl Channel {
     /// The same, free of any borrow, so that it can outlive the caller.
     pub(crate) fn aside(&self, message: String) -> impl Future<Output = ()> + Send + 'static {
         let headers = self.message_headers(Head::Session);
-        let request = message_to(self.target.url.clone(), message.into(), headers);
         let (client, target) = (self.client.clone(), self.target.clone());
         let (connect_time, wording) = (self.connect_time, self.wording.clone());
         async move {
+            let request = message_to(&target.url, message.into(), headers);
             let sending = send(&client, request, &target, connect_time, &wording);
             let _ = tokio::time::timeout(SIDE_MESSAGE, sending).await;
+        }
+    }
+
+    fn empty(&self, method: Method, headers: HeaderMap) -> Outgoing<'_> {
+        Outgoing {
+            method,
+            url: &self.target.url,
+            headers,
+            body: None,
         }
     }
 
@@ -169,9 +186,15 @@ impl Channel {
     pub(crate) async fn delete(&self) {
         let headers = Head::Session.write(&self.target, &self.state());
         if headers.contains_key(SESSION_ID) {
-            let mut request = Request::new(Method::DELETE, self.target.url.clone());
-            *request.headers_mut() = headers;
+            let request = self.empty(Method::DELETE, headers);
             let _ = tokio::time::timeout(SIDE_MESSAGE, self.send(request)).await;
+        }
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(crate) fn close_idle(&self) {
+        if let Client::Near(near) = &self.client {
+            near.close_idle();
         }
     }
 
@@ -198,7 +221,7 @@ impl Channel {
             Size::Result => self.limits.result_bytes,
         };
         if !response.status().is_success() {
-            let refused = self.refused(&mut response, id).await;
+            let refused = Box::pin(self.refused(&mut response, id)).await;
             let is_lost = has_session && response.status() == StatusCode::BAD_REQUEST;
             return match refused {
                 _ if is_lost && names_session(&refused) => Err(Failure::SessionLost),
@@ -207,15 +230,18 @@ impl Channel {
         }
         match body::kind(&response) {
             Kind::Json => {
-                let body = body::read(&mut response, limit, &self.wording, |error| {
-                    self.broken(error)
+                let body = body::read(&mut response, limit, &self.wording, |trouble| {
+                    self.broken(trouble)
                 })
                 .await?;
                 Ok(self
                     .answer_in(&body, id)
                     .ok_or_else(|| self.no_protocol(&body))??)
             }
-            Kind::Events => Ok(self.answer_among_events(response, id, limit).await?),
+            Kind::Events => {
+                let answering = self.answer_among_events(response, id, limit);
+                Ok(Box::pin(answering).await?)
+            }
             Kind::Other => Err(self.no_protocol(&body::glimpse(&mut response).await).into()),
         }
     }
@@ -295,11 +321,13 @@ impl Channel {
     }
 }
 
-fn message_to(url: Url, message: Bytes, headers: HeaderMap) -> Request {
-    let mut request = Request::new(Method::POST, url);
-    *request.headers_mut() = headers;
-    *request.body_mut() = Some(Body::from(message));
-    request
+fn message_to(url: &Url, message: Bytes, headers: HeaderMap) -> Outgoing<'_> {
+    Outgoing {
+        method: Method::POST,
+        url,
+        headers,
+        body: Some(message),
+    }
 }
 
 /// Many servers refuse a session that they do not know as a bad request and say so in words. Nothing was run

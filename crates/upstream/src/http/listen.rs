@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_model::{Era, ToolResult};
-use reqwest::{Response, StatusCode};
+use reqwest::StatusCode;
 
 use crate::declared::ServerHas;
 use crate::dialect::Dialect;
 use crate::http::events::{Bookmark, is_stream, may_pass};
 use crate::http::head::Head;
+use crate::http::response::Response;
 use crate::http::session::HttpSession;
 use crate::http::sse::Parser;
 use crate::watching::LISTEN;

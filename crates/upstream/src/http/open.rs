@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::{HeaderMap, Method};
 use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
-use reqwest::{Client, Request, Response};
+use reqwest::Url;
 
+use crate::http::near::Near;
+use crate::http::response::Response;
 use crate::http::target::Target;
 use crate::wording::Wording;
 
@@ -16,9 +20,26 @@ const IDLE_CONNECTIONS: usize = 64;
 /// Clients differ by few things, so few are ever made; beyond this they are not kept.
 const KEPT_CLIENTS: usize = 64;
 
-/// One client per kind of connection, so that loading the trusted certificates is paid once.
+/// One client per kind of connection to other machines, so that loading the trusted certificates is paid once.
 #[derive(Default)]
-pub(crate) struct Clients(Mutex<HashMap<Kind, Client>>);
+pub(crate) struct Clients(Mutex<HashMap<Kind, reqwest::Client>>);
+
+/// What the requests to one server go by.
+#[derive(Clone)]
+pub(crate) enum Client {
+    /// Plain connections to this machine.
+    Near(Arc<Near>),
+    /// Everything else: names, proxies, encryption.
+    Far(reqwest::Client),
+}
+
+/// A request, ready to be sent.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: Method,
+    pub(crate) url: &'a Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
@@ -30,6 +51,9 @@ struct Kind {
 impl Clients {
     /// The client for a target.
     pub(crate) fn of(&self, target: &Target, connect: Duration) -> ToolResult<Client> {
+        if let Some(near) = Near::at(target) {
+            return Ok(Client::Near(near));
+        }
         let kind = Kind {
             is_tls: target.url.scheme() == "https",
             is_loopback: target.is_loopback(),
@@ -37,7 +61,7 @@ impl Clients {
         };
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
-            return Ok(client.clone());
+            return Ok(Client::Far(client.clone()));
         }
         let client = build(&kind).map_err(|error| {
             let why = cause(&error.without_url());
@@ -47,15 +71,15 @@ impl Clients {
         if clients.len() < KEPT_CLIENTS {
             clients.insert(kind, client.clone());
         }
-        Ok(client)
+        Ok(Client::Far(client))
     }
 }
 
-fn build(kind: &Kind) -> reqwest::Result<Client> {
+fn build(kind: &Kind) -> reqwest::Result<reqwest::Client> {
     static PROVIDER: Once = Once::new();
     // An error means that the host program chose a provider before us, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-    let mut builder = Client::builder()
+    let mut builder = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .http1_only()
@@ -74,47 +98,87 @@ fn build(kind: &Kind) -> reqwest::Result<Client> {
 /// Sends a request; the answer's head is there when it returns.
 pub(crate) async fn send(
     client: &Client,
-    request: Request,
+    request: Outgoing<'_>,
     target: &Target,
     connect: Duration,
     wording: &Wording,
 ) -> ToolResult<Response> {
-    client
-        .execute(request)
-        .await
-        .map_err(|error| explain(error, target, connect, wording))
+    let sent = match client {
+        Client::Near(near) => near.send(request, connect).await.map(Response::Near),
+        Client::Far(client) => Box::pin(send_far(client, request))
+            .await
+            .map(|response| Response::Far(Box::new(response))),
+    };
+    sent.map_err(|trouble| explain(trouble, target, connect, wording))
 }
 
-/// Says what went wrong, without the url, which may hold secrets.
+async fn send_far(
+    client: &reqwest::Client,
+    outgoing: Outgoing<'_>,
+) -> Result<reqwest::Response, Trouble> {
+    let mut request = reqwest::Request::new(outgoing.method, outgoing.url.clone());
+    *request.headers_mut() = outgoing.headers;
+    *request.body_mut() = outgoing.body.map(reqwest::Body::from);
+    Ok(client.execute(request).await?)
+}
+
+/// What went wrong with a connection. Nothing in it shows the url, which may hold secrets.
+pub(crate) enum Trouble {
+    ConnectTimeout,
+    Connect(String),
+    Tls(String),
+    Broken(String),
+}
+
+impl Trouble {
+    /// A connection that was there and broke.
+    pub(crate) fn broken(error: &dyn Error) -> Self {
+        Self::Broken(cause(error))
+    }
+}
+
+impl From<reqwest::Error> for Trouble {
+    fn from(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        if let Some(tls) = tls_cause(&error) {
+            return Self::Tls(tls);
+        }
+        match (error.is_connect(), error.is_timeout()) {
+            (true, true) => Self::ConnectTimeout,
+            (true, false) => Self::Connect(cause(&error)),
+            _ => Self::broken(&error),
+        }
+    }
+}
+
+/// Says what went wrong.
 pub(crate) fn explain(
-    error: reqwest::Error,
+    trouble: Trouble,
     target: &Target,
     connect: Duration,
     wording: &Wording,
 ) -> ToolError {
-    let error = error.without_url();
     let place = target.shown();
-    if let Some(tls) = tls_cause(&error) {
-        let why = wording.quote(&tls);
-        return wording.error(
-            Reason::TlsFailed,
-            format_args!("at {place} has no connection that can be trusted: {why}"),
-        );
-    }
-    let why = wording.quote(&cause(&error));
-    match (error.is_connect(), error.is_timeout()) {
-        (true, true) => wording.error(
+    match trouble {
+        Trouble::Tls(why) => {
+            let why = wording.quote(&why);
+            let what = format_args!("at {place} has no connection that can be trusted: {why}");
+            wording.error(Reason::TlsFailed, what)
+        }
+        Trouble::ConnectTimeout => wording.error(
             Reason::ConnectTimeout,
             format_args!("at {place} did not accept a connection within {connect:?}"),
         ),
-        (true, false) => wording.error(
-            Reason::ConnectFailed,
-            format_args!("at {place} cannot be reached: {why}"),
-        ),
-        _ => wording.error(
-            Reason::ConnectFailed,
-            format_args!("at {place} broke the connection: {why}"),
-        ),
+        Trouble::Connect(why) => {
+            let why = wording.quote(&why);
+            let what = format_args!("at {place} cannot be reached: {why}");
+            wording.error(Reason::ConnectFailed, what)
+        }
+        Trouble::Broken(why) => {
+            let why = wording.quote(&why);
+            let what = format_args!("at {place} broke the connection: {why}");
+            wording.error(Reason::ConnectFailed, what)
+        }
     }
 }
 

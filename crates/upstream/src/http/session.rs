@@ -1,7 +1,9 @@
 //! A conversation over HTTP: both eras, and the legacy session that may be lost and renewed.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::Poll;
 
 use pegboard_model::{Era, Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
@@ -222,14 +224,18 @@ impl Door for HttpSession {
 impl Wire for Arc<HttpSession> {
     async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
         let _counted = InFlight::count(&self.in_flight);
+        if self.in_flight() > 1 {
+            // Requests that are ready together leave together: a server that sleeps is woken once for all of them.
+            after_others().await;
+        }
         let answer = if ask.dialect.is_modern() {
             self.ask_alone(&ask).await
         } else {
             let generation = self.generation();
             match self.ask_in_session(&ask).await {
                 Err(Failure::SessionLost) => {
-                    self.renew(generation).await?;
-                    self.ask_in_session(&ask).await
+                    Box::pin(self.renew(generation)).await?;
+                    Box::pin(self.ask_in_session(&ask)).await
                 }
                 answer => answer,
             }
@@ -268,6 +274,19 @@ fn not_modern(error: ToolError) -> Answer {
         message: error.message,
         data: None,
     })
+}
+
+/// Lets whoever is ready now go first.
+async fn after_others() {
+    let mut is_turn = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_turn, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 struct InFlight<'a>(&'a AtomicUsize);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
-use reqwest::Client;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
@@ -19,6 +18,7 @@ use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
 use crate::handshake::assumed;
 use crate::http::exchange::{Channel, State};
 use crate::http::listen::listen;
+use crate::http::open::Client;
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::talk::{Talk, TalkSetup};
@@ -243,6 +243,7 @@ impl Upstream for HttpUpstream {
         self.talk.wire.channel.traffic.callers.close();
         if is_first {
             self.talk.wire.channel.delete().await;
+            self.talk.wire.channel.close_idle();
         }
     }
 }

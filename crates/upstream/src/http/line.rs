@@ -1,0 +1,96 @@
+//! One plain connection, driven by whoever waits for an answer on it.
+//!
+//! A task for each connection would mean two more changes of tasks for each request, and these cost more than the
+//! rest of the request does.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::http::open::Trouble;
+
+/// One connection.
+pub(crate) struct Line {
+    sender: SendRequest<Full<Bytes>>,
+    connection: Open,
+}
+
+/// `None` once it is over.
+type Open = Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>;
+
+/// Why there is no answer.
+pub(crate) enum Unanswered {
+    /// Nothing of the request was sent, so that it can go by another connection.
+    Unsent(Box<Request<Full<Bytes>>>),
+    Broken(hyper::Error),
+}
+
+impl Line {
+    pub(crate) async fn open(
+        host: &str,
+        port: u16,
+        within: Duration,
+    ) -> Result<Box<Self>, Trouble> {
+        let stream = match timeout(within, TcpStream::connect((host, port))).await {
+            Ok(connected) => connected.map_err(|error| Trouble::Connect(error.to_string()))?,
+            Err(_) => return Err(Trouble::ConnectTimeout),
+        };
+        // Requests are small and must not wait for more.
+        let _ = stream.set_nodelay(true);
+        let opened = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = opened.map_err(|error| Trouble::broken(&error))?;
+        Ok(Box::new(Self {
+            sender,
+            connection: Some(connection),
+        }))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(crate) async fn ask(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let mut answer = pin!(self.sender.try_send_request(request));
+        let connection = &mut self.connection;
+        let answered = poll_fn(|context| {
+            drive(connection, context);
+            answer.as_mut().poll(context)
+        });
+        answered
+            .await
+            .map_err(|mut failed| match failed.take_message() {
+                Some(unsent) => Unanswered::Unsent(Box::new(unsent)),
+                None => Unanswered::Broken(failed.into_error()),
+            })
+    }
+
+    /// Reads and writes as far as possible.
+    pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
+        drive(&mut self.connection, context);
+    }
+
+    /// Whether it can take a request. Whoever used it before is not woken by it any more.
+    pub(crate) fn is_free(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.connection.is_some() && self.sender.is_ready()
+    }
+}
+
+/// What goes wrong is told to whoever waits for the answer.
+fn drive(connection: &mut Open, context: &mut Context<'_>) {
+    if let Some(open) = connection
+        && Pin::new(open).poll(context).is_ready()
+    {
+        *connection = None;
+    }
+}

@@ -13,7 +13,7 @@ const LEVELS: usize = 5;
 const PATH_LENGTH: usize = 120;
 
 /// The first places in which two definitions differ, sorted. Texts, schemas and hints all count.
-pub(crate) fn changed_fields(old: &str, new: &str) -> Vec<String> {
+pub fn changed_fields(old: &str, new: &str) -> Vec<String> {
     let read = |text: &str| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
     let mut paths = BTreeSet::new();
     compare(&read(old), &read(new), "", LEVELS, &mut paths);

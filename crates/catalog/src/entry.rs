@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_guard::{policy_of, shorten};
+use pegboard_guard::{PolicySubject, policy_of, shorten};
 use pegboard_model::{
-    Approval, DiscoveryStatus, Policy, ServerName, ServerRecord, ServerSpec, ToolOverride,
+    Approval, DiscoveryStatus, Policy, Ruling, ServerName, ServerRecord, ServerSpec, ToolOverride,
 };
 
-use crate::search::SearchText;
+use crate::search::Prepared;
 use crate::topic::categories;
 use crate::view::ToolView;
 
@@ -26,7 +26,8 @@ pub struct ServerEntry {
     listed: Arc<[ListedTool]>,
     /// Positions in `listed`, sorted by the server's own names; made at the first look for one.
     by_name: Arc<OnceLock<Box<[usize]>>>,
-    search_texts: Arc<OnceLock<Vec<SearchText>>>,
+    /// What a search reads of the tools.
+    pub(crate) prepared: Arc<Prepared>,
 }
 
 /// What follows for one tool from its name and the configuration. Sorted by exposed name.
@@ -34,10 +35,16 @@ pub struct ServerEntry {
 pub(crate) struct ListedTool {
     /// Its position in the record.
     pub(crate) at: usize,
-    pub(crate) policy: Policy,
+    pub(crate) ruling: Ruling,
     pub(crate) category: Category,
     /// The user's own summary, cut to length.
     pub(crate) summary: Option<Box<str>>,
+}
+
+impl ListedTool {
+    fn is_offered(&self) -> bool {
+        self.ruling.policy != Policy::Disable
+    }
 }
 
 /// A tool's category. Those that follow from the names of all tools of a server are made together, at the
@@ -97,7 +104,7 @@ impl ServerEntry {
             stale: false,
             listed,
             by_name: Arc::default(),
-            search_texts: Arc::default(),
+            prepared: Arc::default(),
         }
     }
 
@@ -176,6 +183,40 @@ impl ServerEntry {
         self.viewed(self.listed.get(at)?)
     }
 
+    /// The tool at a place of the listing.
+    pub(crate) fn tool_listed(self: &Arc<Self>, at: usize) -> Option<ToolView<'_>> {
+        self.viewed(self.listed.get(at)?)
+    }
+
+    /// Takes over what a search prepared for an earlier entry, if it would read the same of this one.
+    pub(crate) fn take_over_prepared(&mut self, earlier: &Self) {
+        if self.reads_like(earlier) {
+            self.prepared = earlier.prepared.clone();
+        }
+    }
+
+    fn reads_like(&self, other: &Self) -> bool {
+        let is_same_tool = |(one, another): (&ListedTool, &ListedTool)| {
+            let (one_tool, another_tool) = (
+                self.record.tools.get(one.at),
+                other.record.tools.get(another.at),
+            );
+            let same_text = one_tool.map(|tool| (&tool.exposed, tool.fingerprint))
+                == another_tool.map(|tool| (&tool.exposed, tool.fingerprint));
+            same_text && one.is_offered() == another.is_offered()
+        };
+        self.is_offered() == other.is_offered()
+            && self.listed.len() == other.listed.len()
+            && self.spec.description == other.spec.description
+            && self.record.instructions == other.record.instructions
+            && self.spec.tools == other.spec.tools
+            && self
+                .listed
+                .iter()
+                .zip(other.listed.iter())
+                .all(is_same_tool)
+    }
+
     fn viewed<'a>(self: &'a Arc<Self>, listed: &'a ListedTool) -> Option<ToolView<'a>> {
         let tool = self.record.tools.get(listed.at)?;
         Some(ToolView::of_server(self, tool, listed))
@@ -192,17 +233,6 @@ impl ServerEntry {
             return None;
         }
         self.spec.tools.get(tool)
-    }
-
-    /// The texts that a search reads, by position in the record; made at the first search.
-    pub(crate) fn search_texts(&self) -> &[SearchText] {
-        self.search_texts.get_or_init(|| {
-            self.record
-                .tools
-                .iter()
-                .map(|tool| SearchText::of(tool, self.user_words(&tool.name)))
-                .collect()
-        })
     }
 }
 
@@ -224,7 +254,7 @@ fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
                 .map(shorten);
             ListedTool {
                 at,
-                policy: policy_of(spec, &tool.name),
+                ruling: policy_of(PolicySubject::of_server(spec, tool)),
                 category: match own {
                     Some(own) => Category::Own(own.into()),
                     None => Category::Derived {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pegboard_guard::{PolicySubject, decide};
 use pegboard_model::{
     Approval, Foreign, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
 };
@@ -21,7 +22,7 @@ impl Catalog {
     pub fn find(&self, written: &str) -> ToolResult<ToolView<'_>> {
         let written = written.trim();
         if let Some(tool) = self.static_tool(written) {
-            return Ok(ToolView::of_host(tool));
+            return self.offered(ToolView::of_host(tool));
         }
         if let Some(view) = self.exactly(written) {
             return Ok(view);
@@ -116,19 +117,23 @@ impl Catalog {
 
     /// The tool, unless something keeps it from being offered.
     fn offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
-        let Some(entry) = view.entry() else {
-            return Ok(view);
+        let name = view.exposed().as_str();
+        let disabled = |by: &str| {
+            let message = format!("`{name}` is disabled by {by}");
+            ToolError::new(Reason::ToolDisabled, message).at_tool(name)
+        };
+        let (Some(entry), Some(tool)) = (view.entry(), view.tool()) else {
+            return match view.enabled() {
+                true => Ok(view),
+                false => Err(disabled("a rule of `policies`")),
+            };
         };
         if let Some(refusal) = refusal(entry) {
             return Err(refusal);
         }
-        let name = view.exposed().as_str();
         if !view.enabled() {
-            let rule = pegboard_guard::decide(&entry.spec, view.name()).rule;
-            let message = format!("`{name}` is disabled by {rule}");
-            return Err(ToolError::new(Reason::ToolDisabled, message)
-                .at_server(entry.name())
-                .at_tool(name));
+            let subject = PolicySubject::of_server(&entry.spec, tool);
+            return Err(disabled(&decide(subject).rule).at_server(entry.name()));
         }
         if self.static_tool(name).is_some() {
             let message = format!(

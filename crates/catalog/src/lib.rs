@@ -42,12 +42,13 @@ pub use brief::{
 pub use conflict::Conflict;
 pub use delta::{ChangedTool, Delta};
 pub use describe::{Description, describe};
+pub use difference::changed_fields;
 pub use entry::ServerEntry;
 pub use example::generate_example;
 pub use listing::{ListingFilter, write_listing};
 pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
-pub use search::Hit;
+pub use search::{ByMeaning, ByWords, Find, Found, Hit, Likeness, Recalled, SearchRequest, Why};
 pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
 pub use statistics::{CacheStatistics, CachedServer, ServerCounts, Statistics};

@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pegboard_model::{ExposedName, Reason, SEPARATOR, ServerName, ToolError};
+use pegboard_guard::{PolicySubject, policy_of};
+use pegboard_model::{ExposedName, GlobalRules, Reason, SEPARATOR, ServerName, ToolError};
 
 use crate::conflict::Conflict;
 use crate::delta::Delta;
 use crate::entry::ServerEntry;
+use crate::search::Searching;
 use crate::static_tool::StaticTool;
 use crate::view::ToolView;
 
@@ -19,14 +21,22 @@ pub struct Catalog {
     /// Sorted by name.
     servers: Vec<Arc<ServerEntry>>,
     statics: Arc<BTreeMap<ExposedName, Arc<StaticTool>>>,
+    searching: Searching,
 }
 
 impl Catalog {
     /// A catalog with this entry in place of the server's former one, and what changed in its tools.
-    pub fn with_server(&self, entry: ServerEntry) -> (Self, Delta) {
+    pub fn with_server(&self, mut entry: ServerEntry) -> (Self, Delta) {
         let mut servers = self.servers.clone();
-        let entry = Arc::new(entry);
         let place = servers.binary_search_by(|held| held.name().cmp(entry.name()));
+        let mut searching = Searching::default();
+        if let Some(held) = place.ok().and_then(|at| servers.get(at)) {
+            entry.take_over_prepared(held);
+            if Arc::ptr_eq(&held.prepared, &entry.prepared) {
+                searching = self.searching.clone();
+            }
+        }
+        let entry = Arc::new(entry);
         let delta = match place.ok().and_then(|at| servers.get_mut(at)) {
             Some(held) => {
                 let delta = Delta::between(&held.record.tools, &entry.record.tools);
@@ -43,6 +53,7 @@ impl Catalog {
             Self {
                 servers,
                 statics: self.statics.clone(),
+                searching,
             },
             delta,
         )
@@ -63,6 +74,7 @@ impl Catalog {
             Self {
                 servers,
                 statics: self.statics.clone(),
+                searching: Searching::default(),
             },
             left,
         )
@@ -79,6 +91,7 @@ impl Catalog {
             Self {
                 servers: Vec::new(),
                 statics: self.statics.clone(),
+                searching: Searching::default(),
             },
             left,
         )
@@ -91,6 +104,7 @@ impl Catalog {
         Self {
             servers: kept.cloned().collect(),
             statics: self.statics.clone(),
+            searching: Searching::default(),
         }
     }
 
@@ -106,7 +120,30 @@ impl Catalog {
         Ok(Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics),
+            searching: Searching::default(),
         })
+    }
+
+    /// The same catalog with the host program's tools under these rules; servers carry their own.
+    #[must_use]
+    pub fn with_rules(&self, rules: &GlobalRules) -> Self {
+        let ruled = |tool: &Arc<StaticTool>| {
+            let policy = policy_of(PolicySubject::of_host(tool.name.as_str(), rules)).policy;
+            match policy == tool.policy {
+                true => tool.clone(),
+                false => Arc::new(StaticTool {
+                    policy,
+                    ..(**tool).clone()
+                }),
+            }
+        };
+        let statics = self.statics.iter();
+        let statics = statics.map(|(name, tool)| (name.clone(), ruled(tool)));
+        Self {
+            servers: self.servers.clone(),
+            statics: Arc::new(statics.collect()),
+            searching: Searching::default(),
+        }
     }
 
     /// A catalog without one of the host program's tools.
@@ -117,6 +154,7 @@ impl Catalog {
         Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics),
+            searching: Searching::default(),
         }
     }
 
@@ -127,11 +165,26 @@ impl Catalog {
 
     /// The same by a text that may be no server's name at all.
     pub(crate) fn server_named(&self, name: &str) -> Option<&Arc<ServerEntry>> {
-        let at = self
-            .servers
-            .binary_search_by(|held| held.name().as_str().cmp(name))
-            .ok()?;
+        self.servers.get(self.position_named(name)?)
+    }
+
+    /// The place of a server among all.
+    pub(crate) fn position(&self, name: &ServerName) -> Option<usize> {
+        self.position_named(name.as_str())
+    }
+
+    fn position_named(&self, name: &str) -> Option<usize> {
+        let by_name = |held: &Arc<ServerEntry>| held.name().as_str().cmp(name);
+        self.servers.binary_search_by(by_name).ok()
+    }
+
+    /// The server at a place.
+    pub(crate) fn server_at(&self, at: usize) -> Option<&Arc<ServerEntry>> {
         self.servers.get(at)
+    }
+
+    pub(crate) fn searching(&self) -> &Searching {
+        &self.searching
     }
 
     /// Every server, sorted by name.
@@ -223,6 +276,7 @@ impl FromIterator<ServerEntry> for Catalog {
         Self {
             servers: by_name.into_values().collect(),
             statics: Arc::default(),
+            searching: Searching::default(),
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use pegboard_guard::{estimate_tokens, shorten, summarise};
-use pegboard_model::{ExposedName, Foreign, Reason, ToolError, ToolResult};
+use pegboard_model::{
+    DefinitionParts, ExposedName, Foreign, Policy, Reason, ToolError, ToolResult,
+};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The category of static tools that have none of their own.
@@ -24,6 +27,8 @@ pub struct StaticTool {
     pub category: String,
     /// About how many tokens the definition costs.
     pub tokens: u32,
+    /// What may be done with it; the catalog sets it by the rules for all tools.
+    pub policy: Policy,
 }
 
 impl StaticTool {
@@ -56,7 +61,15 @@ impl StaticTool {
             name: exposed,
             description,
             category: STATIC_CATEGORY.to_owned(),
+            policy: Policy::Allow,
         })
+    }
+
+    /// The schema of the arguments as text.
+    pub(crate) fn input_schema(&self) -> &str {
+        let parts = serde_json::from_str::<DefinitionParts<'_>>(&self.definition).ok();
+        let schema = parts.and_then(|parts| parts.input_schema);
+        schema.map_or("{}", RawValue::get)
     }
 
     /// The same tool in another category.

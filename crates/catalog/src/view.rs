@@ -88,9 +88,9 @@ impl<'a> ToolView<'a> {
     pub fn enabled(&self) -> bool {
         match self.0 {
             Source::Server { entry, listed, .. } => {
-                entry.is_offered() && listed.policy != Policy::Disable
+                entry.is_offered() && listed.ruling.policy != Policy::Disable
             }
-            Source::Static(_) => true,
+            Source::Static(tool) => tool.policy != Policy::Disable,
         }
     }
 
@@ -108,8 +108,16 @@ impl<'a> ToolView<'a> {
     /// What may be done with it.
     pub fn policy(&self) -> Policy {
         match self.0 {
-            Source::Server { listed, .. } => listed.policy,
-            Source::Static(_) => Policy::Allow,
+            Source::Server { listed, .. } => listed.ruling.policy,
+            Source::Static(tool) => tool.policy,
+        }
+    }
+
+    /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
+    pub fn asks_if_possible(&self) -> bool {
+        match self.0 {
+            Source::Server { listed, .. } => listed.ruling.asks_if_possible,
+            Source::Static(_) => false,
         }
     }
 
@@ -131,6 +139,14 @@ impl<'a> ToolView<'a> {
         match self.0 {
             Source::Server { tool, .. } => &tool.definition,
             Source::Static(tool) => &tool.definition,
+        }
+    }
+
+    /// The schema of its arguments as text; a tool without one takes any object.
+    pub fn input_schema(&self) -> &'a str {
+        match self.0 {
+            Source::Server { tool, .. } => tool.input_schema(),
+            Source::Static(tool) => tool.input_schema(),
         }
     }
 
@@ -192,13 +208,6 @@ impl<'a> ToolView<'a> {
     pub fn user_words(&self) -> Option<&'a ToolOverride> {
         match self.0 {
             Source::Server { entry, tool, .. } => entry.user_words(&tool.name),
-            Source::Static(_) => None,
-        }
-    }
-
-    pub(crate) fn position(&self) -> Option<usize> {
-        match self.0 {
-            Source::Server { listed, .. } => Some(listed.at),
             Source::Static(_) => None,
         }
     }

@@ -36,6 +36,7 @@ mod node;
 mod overlay;
 mod permission;
 mod pinned;
+mod policies;
 mod problem;
 mod profile;
 mod schema;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pegboard_model::{Foreign, HashKey, Layer, Limits, ServerName, ServerSpec};
+use pegboard_model::{Foreign, GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec};
 use serde::Serialize;
 
 use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths};
@@ -12,6 +13,7 @@ use crate::file::ConfigFile;
 use crate::layers::read_files;
 use crate::merge::{apply_environment, merge_servers};
 use crate::node::Entry;
+use crate::policies::read_policies;
 use crate::problem::{Problem, Severity};
 use crate::profile::{Profile, read_profiles};
 use crate::settings::Settings;
@@ -51,6 +53,8 @@ pub struct Loaded {
     pub broken: BTreeMap<String, Vec<usize>>,
     /// What holds for all servers.
     pub settings: Settings,
+    /// The policies that hold for the tools of every server; each server carries them too.
+    pub rules: Arc<GlobalRules>,
     /// What clients get to see, by the profile's name.
     pub profiles: BTreeMap<String, Profile>,
     /// Everything that is wrong, in the order it was met.
@@ -134,6 +138,7 @@ pub fn load(
         file.check_root(&values, &mut loaded.problems);
     }
     read_settings(&files, &values, &mut loaded);
+    loaded.rules = read_policies(&files, &values, &mut loaded);
     let mut merged = merge_servers(&files, &values, &mut loaded);
     apply_environment(&mut merged, env, &mut loaded);
     finish(merged, &files, paths, key, &mut loaded);

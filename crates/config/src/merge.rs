@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::Layer;
+use pegboard_model::{Layer, PolicyRule};
 
 use crate::environment::Environment;
 use crate::file::ConfigFile;
 use crate::load::Loaded;
 use crate::node::Entry;
 use crate::overlay::{Overlaid, has_overlay, overlay_server, servers_of_environment};
+use crate::policies::kept_rules;
 use crate::problem::shown_path;
 use crate::server::Definition;
 use crate::template::Values;
@@ -23,6 +24,8 @@ pub(crate) struct Merged<'n> {
     /// The definition of a lower layer that it took the place of.
     pub(crate) replaces: Option<String>,
     pub(crate) overlaid: Vec<Overlaid>,
+    /// What the user's own file says about policies of a server that a project's file replaced.
+    pub(crate) kept: Vec<PolicyRule>,
 }
 
 impl<'n> Merged<'n> {
@@ -35,6 +38,20 @@ impl<'n> Merged<'n> {
             let line = file.source.line_of(entry.key_start);
             format!("replaces {}:{line}", shown_path(&file.source.path))
         })
+    }
+}
+
+impl Merged<'_> {
+    /// The rules that stay when a file of this layer defines the server anew.
+    fn rules_to_keep(&mut self, by: Layer) -> Vec<PolicyRule> {
+        let mut kept = std::mem::take(&mut self.kept);
+        if by == Layer::Project
+            && self.layer != Layer::Project
+            && let Some(definition) = &self.definition
+        {
+            kept.extend(kept_rules(self.file(), self.layer, definition));
+        }
+        kept
     }
 }
 
@@ -57,6 +74,7 @@ pub(crate) fn merge_servers<'n>(
                 problems: server.problems,
                 replaces: None,
                 overlaid: Vec::new(),
+                kept: Vec::new(),
             };
             match merged.get_mut(&key) {
                 // Broken servers of one file may be shown alike; the reader sees the problems of all.
@@ -65,6 +83,7 @@ pub(crate) fn merge_servers<'n>(
                 }
                 Some(old) => {
                     new.replaces = old.shown_place();
+                    new.kept = old.rules_to_keep(file.layer);
                     *old = new;
                 }
                 None => drop(merged.insert(key, new)),
@@ -94,6 +113,7 @@ pub(crate) fn apply_environment(
             problems,
             replaces: None,
             overlaid,
+            kept: Vec::new(),
         };
         merged.insert(name.to_string(), new);
     }

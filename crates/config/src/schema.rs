@@ -16,6 +16,11 @@ pub fn schema() -> Value {
                 "description": "The same under the name that other clients use; names may have other forms here."
             },
             "settings": { "$ref": "#/$defs/settings" },
+            "policies": {
+                "type": "object",
+                "description": "Policies for the tools of every server, by name, pattern or annotation (`@destructive`, `@read_only`).",
+                "additionalProperties": { "$ref": "#/$defs/policy" }
+            },
             "profiles": {
                 "type": "object",
                 "description": "What clients get to see, by the profile's name; `default` is for clients that name none.",
@@ -83,7 +88,7 @@ fn server() -> Value {
             "policy": { "$ref": "#/$defs/policy", "description": "The policy of all its tools." },
             "policies": {
                 "type": "object",
-                "description": "Policies by tool name or pattern.",
+                "description": "Policies by tool name, pattern or annotation.",
                 "additionalProperties": { "$ref": "#/$defs/policy" }
             },
             "discovery_timeout": duration("From start to the last page of tools; 30s when not given."),
@@ -125,6 +130,10 @@ fn settings() -> Value {
             "idle_timeout": duration("`idle_timeout` of servers that do not say."),
             "essential": { "type": "array", "items": { "type": "string" }, "description": "Patterns of the tools that the summary for models names first." },
             "result_tokens": { "type": "integer", "minimum": 1, "description": "Results of more tokens are given in parts; 25000 when not given." },
+            "search_by_meaning": { "type": "boolean", "description": "Whether tools are found by what they mean, beside their words; true when not given." },
+            "remember_searches": { "type": "boolean", "description": "Whether queries that led to a call are kept on this machine and speak for that tool; false when not given." },
+            "approval_timeout": duration("How long a call waits for a person who has to agree to it; 2m when not given, 0 to wait for nobody."),
+            "ask_destructive": { "enum": ["never", "when_possible", "always"], "description": "Whether a tool that is annotated as destructive asks when no policy speaks of it; when_possible when not given." },
             "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "The port of the HTTP face; 7340, or a free one, when not given." },
             "listen": { "type": "string", "description": "The address of the HTTP face; 127.0.0.1 when not given." },
             "allow_hosts": { "type": "array", "items": { "type": "string" }, "description": "More names by which clients may reach the HTTP face." },

@@ -26,6 +26,7 @@ pub(crate) enum Showing {
 pub(crate) fn showing(root: &str, key: &str) -> Showing {
     match (root, key) {
         ("settings", key) if SETTING_KEYS.contains(&key) => Showing::Open,
+        ("policies", _) => Showing::Open,
         ("profiles", key) if PROFILE_KEYS.contains(&key) => Showing::Open,
         ("servers" | "mcpServers", key) => match key {
             "command" | "args" => Showing::Arguments,
@@ -51,7 +52,7 @@ impl VisibleSpans {
         let mut spans = Self::default();
         for root in tree.entries() {
             spans.key(root);
-            if root.key == "settings" {
+            if matches!(root.key.as_str(), "settings" | "policies") {
                 spans.table(&root.key, &root.node);
             } else {
                 for server in root.node.entries() {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    Approval, ConfigHash, Origin, Policy, Reason, ServerName, ServerSpec, Timeouts, ToolOverride,
-    Transport,
+    Approval, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules, ServerSpec, Timeouts,
+    ToolOverride, Transport,
 };
 
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
 use crate::settings::Settings;
-use crate::tools::read_tools;
+use crate::tools::ReadTools;
 use crate::transport::WrittenTransport;
 use crate::typed::Typed;
 
@@ -52,6 +52,8 @@ pub(crate) struct Definition {
     pub(crate) policy: Option<Policy>,
     pub(crate) policies: BTreeMap<String, Policy>,
     pub(crate) tools: BTreeMap<String, ToolOverride>,
+    /// The line of each policy, by its key.
+    pub(crate) rule_lines: BTreeMap<String, usize>,
 }
 
 impl Definition {
@@ -68,6 +70,7 @@ impl Definition {
             policy: None,
             policies: BTreeMap::new(),
             tools: BTreeMap::new(),
+            rule_lines: BTreeMap::new(),
         }
     }
 
@@ -91,6 +94,10 @@ impl Definition {
             policy: self.policy,
             policies: self.policies,
             tools: self.tools,
+            rules: ServerRules {
+                lines: self.rule_lines,
+                ..ServerRules::default()
+            },
             origin,
             approval,
             hash,
@@ -111,6 +118,7 @@ pub(crate) fn read_server(
     let (mut enabled, mut disabled) = (None, None);
     let (mut description, mut category, mut policy) = (None, None, None);
     let mut policies = BTreeMap::new();
+    let mut rule_lines = BTreeMap::new();
     let mut tools = BTreeMap::new();
 
     for entry in entries {
@@ -121,14 +129,18 @@ pub(crate) fn read_server(
             "disabled" => disabled = typed.boolean(entry).map(|value| (value, entry)),
             "description" => description = typed.text(entry),
             "category" => category = typed.text(entry),
-            "policy" => policy = typed.policy(entry),
+            "policy" => {
+                policy = typed.policy(entry);
+                rule_lines.insert("policy".to_owned(), typed.line_of(entry));
+            }
             "policies" => {
                 for inner in typed
                     .table(entry, "{ \"delete_*\" = \"ask\" }")
                     .unwrap_or_default()
                 {
-                    if let Some(policy) = typed.policy(inner) {
+                    if let Some(policy) = typed.rule(inner) {
                         policies.insert(inner.key.clone(), policy);
+                        rule_lines.insert(format!("policies.{}", inner.key), typed.line_of(inner));
                     }
                 }
             }
@@ -139,7 +151,14 @@ pub(crate) fn read_server(
             "timeout" => set(&mut timeouts.call, foreign_timeout(entry, typed)),
             "ttl" => set(&mut ttl, typed.duration(entry, true)),
             "max_age" => set(&mut max_age, typed.duration(entry, true)),
-            "tools" => read_tools(entry, &mut tools, &mut policies, typed),
+            "tools" => {
+                let mut read = ReadTools {
+                    tools: &mut tools,
+                    policies: &mut policies,
+                    lines: &mut rule_lines,
+                };
+                read.table(entry, typed);
+            }
             // Other clients let a file approve tools; here only `policy` of the user's own file does.
             "alwaysAllow" | "autoApprove" => {}
             "envFile" => typed.report(
@@ -178,6 +197,7 @@ pub(crate) fn read_server(
         policy,
         policies,
         tools,
+        rule_lines,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use pegboard_model::{Layer, Reason, Timeouts};
+use pegboard_model::{AskDestructive, Layer, Reason, Timeouts};
 use serde::Serialize;
 
 use crate::node::{Entry, Value};
@@ -24,6 +24,8 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "allow_hosts",
     "allow_origins",
     "answer_deadline",
+    "approval_timeout",
+    "ask_destructive",
     "call_timeout",
     "concurrent_discoveries",
     "connect_timeout",
@@ -35,7 +37,9 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "max_age",
     "port",
     "refresh_on_start",
+    "remember_searches",
     "result_tokens",
+    "search_by_meaning",
     "stale_refresh",
     "ttl",
 ];
@@ -93,6 +97,14 @@ pub struct Settings {
     pub essential: Vec<String>,
     /// Results of more tokens are given to models in parts.
     pub result_tokens: usize,
+    /// Whether tools are found by what they mean, beside their words.
+    pub search_by_meaning: bool,
+    /// Whether queries that led to a call are kept and speak for that tool.
+    pub remember_searches: bool,
+    /// How long a call waits for a person who has to agree to it.
+    pub approval_timeout: Duration,
+    /// Whether destructive tools ask when no policy speaks of them.
+    pub ask_destructive: AskDestructive,
     /// The port of the HTTP face, when one was given: then no other will do.
     pub port: Option<u16>,
     /// The address of the HTTP face.
@@ -120,6 +132,10 @@ impl Default for Settings {
             idle_timeout: timeouts.idle,
             essential: Vec::new(),
             result_tokens: 25_000,
+            search_by_meaning: true,
+            remember_searches: false,
+            approval_timeout: Duration::from_secs(120),
+            ask_destructive: AskDestructive::default(),
             port: None,
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
             allow_hosts: Vec::new(),
@@ -152,6 +168,8 @@ impl Settings {
             ("allow_hosts", list(&self.allow_hosts)),
             ("allow_origins", list(&self.allow_origins)),
             ("answer_deadline", shown_duration(self.answer_deadline)),
+            ("approval_timeout", shown_duration(self.approval_timeout)),
+            ("ask_destructive", self.ask_destructive.as_str().to_owned()),
             ("call_timeout", shown_duration(self.call_timeout)),
             (
                 "concurrent_discoveries",
@@ -169,7 +187,9 @@ impl Settings {
                 "refresh_on_start",
                 word(serde_json::to_value(self.refresh_on_start)),
             ),
+            ("remember_searches", self.remember_searches.to_string()),
             ("result_tokens", self.result_tokens.to_string()),
+            ("search_by_meaning", self.search_by_meaning.to_string()),
             (
                 "stale_refresh",
                 word(serde_json::to_value(self.stale_refresh)),
@@ -238,8 +258,35 @@ impl Settings {
                 not_of_projects(entry, typed, why, help);
                 return None;
             }
+            "approval_timeout" if layer == Layer::Project => {
+                let why = "a project file cannot say how long people have to answer";
+                let help = "write it into your own config file, if you mean it";
+                not_of_projects(entry, typed, why, help);
+                return None;
+            }
+            "approval_timeout" => self.approval_timeout = typed.duration(entry, true)?,
+            "ask_destructive" => {
+                use AskDestructive::{Always, Never, WhenPossible};
+                let words = [Never, WhenPossible, Always].map(|word| (word.as_str(), word));
+                let wanted = typed.word(entry, &words)?;
+                if layer == Layer::Project && wanted < self.ask_destructive {
+                    let why = "a project file can only make Pegboard ask more often";
+                    let help = "write it into your own config file, if you mean it";
+                    not_of_projects(entry, typed, why, help);
+                    return None;
+                }
+                self.ask_destructive = wanted;
+            }
             "essential" => self.essential = typed.texts(entry)?,
             "result_tokens" => self.result_tokens = typed.count(entry, MOST_RESULT_TOKENS)?,
+            "search_by_meaning" => self.search_by_meaning = typed.boolean(entry)?,
+            "remember_searches" if layer == Layer::Project => {
+                let why = "a project file cannot have your searches kept";
+                let help = "write it into your own config file, if you want it";
+                not_of_projects(entry, typed, why, help);
+                return None;
+            }
+            "remember_searches" => self.remember_searches = typed.boolean(entry)?,
             "port" => {
                 let port = typed.count(entry, usize::from(u16::MAX))?;
                 self.port = u16::try_from(port).ok();

@@ -13,6 +13,7 @@ use crate::hash::config_hash;
 use crate::load::Loaded;
 use crate::merge::Merged;
 use crate::pinned::unpinned_package;
+use crate::policies::complete;
 use crate::problem::{Problem, Severity, shown_text};
 
 /// Turns what is sound into specs, lists what is broken, and explains both.
@@ -74,7 +75,8 @@ pub(crate) fn finish(
             }
             loaded.problems.push(advice);
         }
-        let spec = definition.into_spec(parsed.clone(), origin, approval, hash);
+        let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
+        complete(&mut spec.rules, server.kept, &loaded.rules);
         loaded.servers.insert(parsed, spec);
     }
 }

@@ -22,28 +22,37 @@ const TOOL_KEYS: &[&str] = &[
     "summary",
 ];
 
-/// Reads the table `tools`: overrides by tool name. A tool's `policy` goes to the policies.
-pub(crate) fn read_tools(
-    entry: &Entry,
-    tools: &mut BTreeMap<String, ToolOverride>,
-    policies: &mut BTreeMap<String, Policy>,
-    typed: &mut Typed<'_>,
-) {
-    if matches!(entry.node.value, Value::List(_)) {
-        // Another client's list of tools that its models may see.
-        typed.report(
-            Severity::Advice,
-            Reason::ConfigUnknownKey,
-            entry.key_start,
-            "a list of `tools` has no effect; all tools of the server are offered",
-            "hide tools with `policies`, for example `policies = { \"delete_*\" = \"disable\" }`",
-        );
-        return;
+/// Where the table `tools` of a server goes.
+pub(crate) struct ReadTools<'a> {
+    /// What is said of single tools.
+    pub(crate) tools: &'a mut BTreeMap<String, ToolOverride>,
+    /// A tool's `policy` goes here.
+    pub(crate) policies: &'a mut BTreeMap<String, Policy>,
+    /// The lines of policies and switches, by their key.
+    pub(crate) lines: &'a mut BTreeMap<String, usize>,
+}
+
+impl ReadTools<'_> {
+    /// Reads the table: overrides by tool name.
+    pub(crate) fn table(&mut self, entry: &Entry, typed: &mut Typed<'_>) {
+        if matches!(entry.node.value, Value::List(_)) {
+            // Another client's list of tools that its models may see.
+            typed.report(
+                Severity::Advice,
+                Reason::ConfigUnknownKey,
+                entry.key_start,
+                "a list of `tools` has no effect; all tools of the server are offered",
+                "hide tools with `policies`, for example `policies = { \"delete_*\" = \"disable\" }`",
+            );
+            return;
+        }
+        let example = "{ tool_name = { summary = \"…\" } }";
+        for tool in typed.table(entry, example).unwrap_or_default() {
+            self.tool(tool, typed);
+        }
     }
-    for tool in typed
-        .table(entry, "{ tool_name = { summary = \"…\" } }")
-        .unwrap_or_default()
-    {
+
+    fn tool(&mut self, tool: &Entry, typed: &mut Typed<'_>) {
         let mut change = ToolOverride::default();
         for entry in typed.table(tool, "{ summary = \"…\" }").unwrap_or_default() {
             match entry.key.as_str() {
@@ -52,7 +61,11 @@ pub(crate) fn read_tools(
                 "category" => change.category = typed.text(entry),
                 "examples" => change.examples = examples(entry, typed),
                 "related" => change.related = typed.texts(entry),
-                "enabled" => change.enabled = typed.boolean(entry),
+                "enabled" => {
+                    change.enabled = typed.boolean(entry);
+                    let key = format!("tools.{}.enabled", tool.key);
+                    self.lines.insert(key, typed.line_of(entry));
+                }
                 "deprecated" => {
                     change.deprecated = match &entry.node.value {
                         Value::Bool(true) => Some(String::new()),
@@ -62,13 +75,15 @@ pub(crate) fn read_tools(
                 }
                 "policy" => {
                     if let Some(policy) = typed.policy(entry) {
-                        policies.insert(tool.key.clone(), policy);
+                        self.policies.insert(tool.key.clone(), policy);
+                        let key = format!("policies.{}", tool.key);
+                        self.lines.insert(key, typed.line_of(entry));
                     }
                 }
                 _ => typed.unknown_key(entry, "a tool", TOOL_KEYS),
             }
         }
-        tools.insert(tool.key.clone(), change);
+        self.tools.insert(tool.key.clone(), change);
     }
 }
 

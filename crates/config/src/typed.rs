@@ -14,6 +14,9 @@ use crate::sensitive::shown_name;
 use crate::template::{TemplateFlaw, Values, resolve};
 use crate::text::SourceText;
 
+/// The annotations that a rule can name in place of a tool.
+pub(crate) const ANNOTATIONS: [&str; 2] = ["@destructive", "@read_only"];
+
 /// Reads the values of one table (a server or the settings) and collects what is wrong with them.
 pub(crate) struct Typed<'a> {
     pub(crate) source: &'a SourceText,
@@ -186,6 +189,24 @@ impl<'a> Typed<'a> {
     pub(crate) fn policy(&mut self, entry: &Entry) -> Option<Policy> {
         let all = [Policy::Allow, Policy::Ask, Policy::Deny, Policy::Disable];
         self.word(entry, &all.map(|policy| (policy.as_str(), policy)))
+    }
+
+    /// The policy of a rule in a table of policies; a problem when its key names an annotation that no tool has.
+    pub(crate) fn rule(&mut self, entry: &Entry) -> Option<Policy> {
+        let policy = self.policy(entry)?;
+        if entry.key.starts_with('@') && !ANNOTATIONS.contains(&entry.key.as_str()) {
+            let key = Foreign::new(&entry.key).shortened(60).to_string();
+            let message = format!("`{key}` is no annotation of tools");
+            let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
+            self.invalid(entry.key_start, message, help);
+            return None;
+        }
+        Some(policy)
+    }
+
+    /// The line of an entry's key, from 1.
+    pub(crate) fn line_of(&self, entry: &Entry) -> usize {
+        self.source.line_of(entry.key_start)
     }
 
     /// The entries of a table; a problem for each key that stands twice.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pegboard_guard::tolerant_arguments;
 use pegboard_hub::CallRequest;
-use pegboard_model::{DiscoveryStatus, Era, Reason, ToolError, ToolRef, ToolResult};
+use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,9 @@ pub(crate) async fn execute(
     let tool = found.tool.clone();
     let target = Target::Tool(CallRequest {
         meta: forwarded_meta(asked),
+        // Only a person who is asked wants to know.
+        client: (found.needs_consent).then(|| asked.client()).flatten(),
+        is_lasting: !found.needs_consent || !asked.is_modern || asked.conversation.is_attached(),
         ..CallRequest::new(asked.conversation.session.clone(), found.tool, arguments)
     });
     match run(asked, target).await {
@@ -99,6 +102,8 @@ struct Found {
     tool: String,
     era: Option<Era>,
     has_output_schema: bool,
+    /// Whether a person may have to be asked.
+    needs_consent: bool,
 }
 
 /// Finds what is meant within the profile. What may belong to a server that was never seen is left to the hub,
@@ -129,6 +134,7 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
             tool: written.to_owned(),
             era: None,
             has_output_schema: false,
+            needs_consent: true,
         });
     }
     let hub = &asked.conversation.shared.hub;
@@ -142,6 +148,7 @@ fn found_in(surface: &Surface, written: &str) -> ToolResult<Found> {
         tool: view.exposed().to_string(),
         era: view.entry().and_then(|entry| entry.record.era),
         has_output_schema: view.definition().contains("\"outputSchema\""),
+        needs_consent: view.policy() != Policy::Allow || view.asks_if_possible(),
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Conversation {
     pub(crate) session: SessionId,
     /// Set by `initialize`; a modern client has none.
     pub(crate) legacy: OnceLock<Legacy>,
+    /// What the client calls itself, when it shook hands in this process.
+    pub(crate) client: OnceLock<Arc<str>>,
     pub(crate) questions: Questions,
     /// Requests that are being answered, so that the client can take them back.
     running: Mutex<HashMap<Box<str>, Cancel>>,
@@ -88,6 +90,7 @@ impl Conversation {
             profile: profile.to_owned(),
             session: SessionId(format!("client-{}", COUNT.fetch_add(1, Ordering::Relaxed))),
             legacy: OnceLock::new(),
+            client: OnceLock::new(),
             questions: Questions::default(),
             running: Mutex::default(),
             standing: Mutex::default(),
@@ -176,6 +179,11 @@ impl Conversation {
         }
     }
 
+    /// Whether it lasts beyond its requests, because its client stays connected.
+    pub(crate) fn is_attached(&self) -> bool {
+        lock(&self.standing).is_some()
+    }
+
     /// Whether it still has something to do or somebody to tell.
     pub(crate) fn is_busy(&self) -> bool {
         !lock(&self.running).is_empty() || lock(&self.standing).is_some()
@@ -239,7 +247,7 @@ impl Conversation {
 /// A session may leave the memory without having been ended by its client.
 impl Drop for Conversation {
     fn drop(&mut self) {
-        if !lock(&self.watched).is_empty() {
+        if self.legacy.get().is_some() || !lock(&self.watched).is_empty() {
             self.shared.hub.session_ended(&self.session);
         }
     }

@@ -29,6 +29,9 @@ const SUPPORTED: [&str; 5] = [
 /// What a client gets that asks for a revision we do not know.
 const NEWEST_LEGACY: &str = "2025-11-25";
 
+/// Characters of a client's name for itself that are kept.
+const CLIENT_NAME: usize = 100;
+
 /// Codes of the modern revision for a request that does not fit: headers, capabilities, version.
 const REFUSALS: std::ops::RangeInclusive<i64> = -32022..=-32020;
 
@@ -139,6 +142,14 @@ impl<'a> Asked<'a> {
         })
     }
 
+    /// What the client calls itself, when it says so.
+    pub(crate) fn client(&self) -> Option<Arc<str>> {
+        match self.is_modern {
+            true => self.meta.client.and_then(client_name),
+            false => self.conversation.client.get().cloned(),
+        }
+    }
+
     /// The client as a server may reach it.
     pub(crate) fn caller(&self, way: Way) -> ClientCaller {
         let legacy = self.conversation.legacy.get();
@@ -171,6 +182,21 @@ impl<'a> Asked<'a> {
             level,
         }
     }
+}
+
+/// The name and version in what a client says of itself, cut to length.
+fn client_name(info: &RawValue) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Info<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+        #[serde(borrow, default)]
+        version: Option<std::borrow::Cow<'a, str>>,
+    }
+    let info: Info<'_> = serde_json::from_str(info.get()).ok()?;
+    let whole = format!("{} {}", info.name, info.version.unwrap_or_default());
+    let name: String = whole.trim().chars().take(CLIENT_NAME).collect();
+    Some(name.into())
 }
 
 fn unsupported(version: &str) -> RpcError {
@@ -279,6 +305,8 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
         version: Option<std::borrow::Cow<'a, str>>,
         #[serde(borrow, default)]
         capabilities: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "clientInfo")]
+        client: Option<&'a RawValue>,
     }
     let opening: Opening<'_> = serde_json::from_str(asked.message.payload())
         .map_err(|error| Fault::invalid(format!("`initialize` cannot be read: {error}")))?;
@@ -290,6 +318,10 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
     let revision = revision.unwrap_or(NEWEST_LEGACY);
     let declared = opening.capabilities.map_or("{}", RawValue::get);
     let conversation = asked.conversation;
+    if let Some(name) = opening.client.and_then(client_name) {
+        // A second handshake changes nothing.
+        let _ = conversation.client.set(name);
+    }
     let shared = &conversation.shared;
     shared
         .sessions

@@ -85,6 +85,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) level: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "progressToken")]
     pub(crate) progress: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    pub(crate) client: Option<&'a RawValue>,
 }
 
 /// Keeps `null` apart from "not there".

@@ -15,7 +15,8 @@ use crate::surface::Surface;
 
 /// Hits of a search that names no limit.
 const HITS: usize = 5;
-/// A catalog of more tools is searched on another thread, so that other clients do not wait for it.
+/// A catalog of more tools, or one that is searched by meaning, is searched on another thread, so that other
+/// clients do not wait for it.
 const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
@@ -86,11 +87,16 @@ async fn search(asked: &Asked<'_>) -> ToolResult<String> {
     let tools: usize = (surface.catalog.servers())
         .map(|entry| entry.record.tools.len())
         .sum();
+    let conversation = &asked.conversation;
+    let hub = &conversation.shared.hub;
+    hub.load_meaning().await;
+    let finder = hub.finder(Some(conversation.session.clone()));
+    let is_heavy = tools > SEARCHED_AT_ONCE || hub.knows_meaning();
     let search = move || {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
-        search_text(&surface.catalog, &queries, limit, detail)
+        search_text(&surface.catalog, &finder, &queries, limit, detail)
     };
-    heavy::run(tools > SEARCHED_AT_ONCE, search).await
+    heavy::run(is_heavy, search).await
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.

@@ -2,7 +2,8 @@
 //!
 //! Four pairs meet here. A legacy client is asked in the middle of its request, whatever its server speaks. A
 //! modern client gets a result that says `input_required` and comes back with its answers: those of a modern
-//! server are passed on, those of a legacy one go to its call, which was parked meanwhile.
+//! server are passed on, those of a legacy one go to its call, which was parked meanwhile. Pegboard's own question
+//! whether a tool may run travels the same ways.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind, declares,
 };
-use pegboard_model::{Era, Foreign, Reason, RpcError, ToolError, ToolResult};
+use pegboard_model::{Era, Foreign, Policy, Reason, RpcError, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -48,6 +49,23 @@ impl Target {
             Self::Tool(request) => hub.call(request).await,
             Self::Other(request) => hub.forward(request).await,
         }
+    }
+
+    /// Whether a question may come up in the middle of it: of a server that asks inside its calls, or of our own
+    /// about a tool that needs a person's consent.
+    fn may_ask(&self, asked: &Asked<'_>) -> bool {
+        let catalog = asked.conversation.shared.hub.catalog();
+        let (server, needs_consent) = match self {
+            Self::Tool(request) => match catalog.find(&request.tool) {
+                Ok(view) => {
+                    let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
+                    (view.entry(), !is_free)
+                }
+                Err(_) => return true,
+            },
+            Self::Other(request) => (catalog.server(&request.server), false),
+        };
+        needs_consent || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
     }
 
     /// The era of its server, as far as it is known.
@@ -161,7 +179,7 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
         .meta
         .capabilities
         .is_some_and(|raw| raw.get().len() > 2);
-    if can_answer && target.era(asked) != Some(Era::Modern) {
+    if can_answer && target.may_ask(asked) {
         let (sender, questions) = mpsc::unbounded_channel();
         let caller = Arc::new(asked.caller(Way::Collect(sender)));
         let call = Call {

@@ -32,6 +32,7 @@ mod tokens;
 mod tolerance;
 mod unique;
 mod walk;
+mod weighing;
 
 pub use admission::{Admission, admit, admit_again};
 pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentCheck, check_arguments, check_prepared};
@@ -39,8 +40,9 @@ pub use faults::Fault;
 pub use fingerprint::fingerprint;
 pub use glob::matches as matches_pattern;
 pub use offers::{OfferKey, admit_offers};
-pub use policy::{PolicyDecision, decide, policy_of};
+pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, policy_of};
 pub use signature::{signature, signature_of, type_words};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;
 pub use tolerance::tolerant_arguments;
+pub use weighing::{Weighed, WeighedRule, weigh};

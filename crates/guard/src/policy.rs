@@ -1,64 +1,389 @@
 //! What may be done with a tool, and which line of the configuration decided it.
+//!
+//! The closest rule decides: a tool's own switch, then its exact name, then the pattern with the most literal
+//! characters, then an annotation, then its server's `policy`, then the pattern `*` for all servers, then the
+//! default. Of equals the stricter counts. The user's rules and a project's are weighed apart, and of both
+//! results the stricter counts, so that a project can only tighten.
 
-use pegboard_model::{Policy, ServerSpec};
+use pegboard_model::{
+    Annotations, AskDestructive, GlobalRules, Layer, Origin, Policy, PolicyRule, Ruling, SEPARATOR,
+    ServerSpec, Tool,
+};
 
 use crate::glob;
+
+/// The annotations that a rule can name.
+pub const ANNOTATION_RULES: [&str; 2] = ["@destructive", "@read_only"];
+
+/// A tool as the rules look at it.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicySubject<'a> {
+    spec: Option<&'a ServerSpec>,
+    global: &'a GlobalRules,
+    name: &'a str,
+    exposed: &'a str,
+    annotations: Annotations,
+}
+
+impl<'a> PolicySubject<'a> {
+    /// A tool of a server.
+    pub fn of_server(spec: &'a ServerSpec, tool: &'a Tool) -> Self {
+        Self::named(spec, &tool.name, tool.exposed.as_str(), tool.annotations)
+    }
+
+    /// A tool of a server that may not be known yet.
+    pub fn named(
+        spec: &'a ServerSpec,
+        name: &'a str,
+        exposed: &'a str,
+        annotations: Annotations,
+    ) -> Self {
+        Self {
+            spec: Some(spec),
+            global: &spec.rules.global,
+            name,
+            exposed,
+            annotations,
+        }
+    }
+
+    /// A tool of the host program.
+    pub fn of_host(name: &'a str, global: &'a GlobalRules) -> Self {
+        Self {
+            spec: None,
+            global,
+            name,
+            exposed: name,
+            annotations: Annotations::default(),
+        }
+    }
+}
 
 /// The policy of one tool and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
     /// What may be done.
     pub policy: Policy,
+    /// Whether a person is asked nevertheless when there is one.
+    pub asks_if_possible: bool,
     /// The rule that decided, as a person finds it in the configuration.
     pub rule: String,
+    /// Where that rule stands, when it stands somewhere.
+    pub origin: Option<Origin>,
 }
 
-enum Rule<'a> {
-    Switch,
-    Named(&'a str),
-    Server,
+/// How close a rule is to one tool; later is closer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Closeness {
     Default,
+    EveryServer,
+    Server,
+    Annotation,
+    ServersAnnotation,
+    Pattern,
+    Name,
+    Switch,
 }
 
-/// Decides for a tool by its own name. An exact name beats a glob, the glob with the most literal
-/// characters beats the others, a glob beats the server's policy; where two are equal the stricter wins.
-pub fn decide(spec: &ServerSpec, tool_name: &str) -> PolicyDecision {
-    let (policy, rule) = deciding_rule(spec, tool_name);
-    let server = &spec.name;
-    let rule = match rule {
-        Rule::Switch => format!("tools.\"{tool_name}\".enabled of server {server}"),
-        Rule::Named(pattern) => format!("policies.\"{pattern}\" of server {server}"),
-        Rule::Server => format!("policy of server {server}"),
-        Rule::Default => "default".to_owned(),
-    };
-    PolicyDecision { policy, rule }
+/// Where a rule stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Switch,
+    Table(&'a str),
+    Kept(&'a PolicyRule),
+    ServerPolicy,
+    Global(&'a PolicyRule),
+    Destructive,
+    Nothing,
+}
+
+/// A rule that fits a tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fitting<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) ruling: Ruling,
+    pub(crate) closeness: Closeness,
+    /// Literal characters, as if the whole name with its server had been written.
+    pub(crate) weight: usize,
+    pub(crate) is_of_project: bool,
+}
+
+impl Fitting<'_> {
+    /// The order in which rules of one side win.
+    pub(crate) fn rank(&self) -> (Closeness, usize, Policy) {
+        (self.closeness, self.weight, self.ruling.policy)
+    }
+}
+
+/// Decides for a tool, with the words for it.
+pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
+    let decides = deciding(subject);
+    PolicyDecision {
+        policy: decides.ruling.policy,
+        asks_if_possible: decides.ruling.asks_if_possible,
+        rule: subject.words(decides.source),
+        origin: subject.origin(decides.source),
+    }
 }
 
 /// The same decision without the words for it, for listings.
-pub fn policy_of(spec: &ServerSpec, tool_name: &str) -> Policy {
-    deciding_rule(spec, tool_name).0
+pub fn policy_of(subject: PolicySubject<'_>) -> Ruling {
+    let is_free = subject.global.rules.is_empty()
+        && subject.spec.is_none_or(|spec| {
+            spec.policy.is_none()
+                && spec.policies.is_empty()
+                && spec.tools.is_empty()
+                && spec.rules.kept.is_empty()
+        });
+    if is_free {
+        return subject.fallback().ruling;
+    }
+    deciding(subject).ruling
 }
 
-fn deciding_rule<'a>(spec: &'a ServerSpec, tool_name: &str) -> (Policy, Rule<'a>) {
-    let switch = spec.tools.get(tool_name).and_then(|tool| tool.enabled);
-    if switch == Some(false) {
-        return (Policy::Disable, Rule::Switch);
+/// The strictest of what both sides say; of equals the closest.
+fn deciding(subject: PolicySubject<'_>) -> Fitting<'_> {
+    let (mut own, mut projects) = (subject.fallback(), None::<Fitting<'_>>);
+    subject.each_fitting(|rule| {
+        let side = match rule.is_of_project {
+            true => projects.get_or_insert(rule),
+            false => &mut own,
+        };
+        if rule.rank() > side.rank() {
+            *side = rule;
+        }
+    });
+    match projects {
+        Some(projects) if strictness(&projects) > strictness(&own) => projects,
+        _ => own,
     }
-    if let Some((name, policy)) = spec.policies.get_key_value(tool_name) {
-        return (*policy, Rule::Named(name));
+}
+
+/// Which side's result counts: the stricter; of equals the closer.
+pub(crate) fn strictness(rule: &Fitting<'_>) -> (Policy, bool, Closeness) {
+    let Ruling {
+        policy,
+        asks_if_possible,
+    } = rule.ruling;
+    (policy, asks_if_possible, rule.closeness)
+}
+
+impl<'a> PolicySubject<'a> {
+    /// What holds when no rule speaks of the tool.
+    pub(crate) fn fallback(&self) -> Fitting<'a> {
+        let ask = self.global.ask_destructive;
+        let (source, ruling) = match ask {
+            _ if !is_destructive(self.annotations) => (Source::Nothing, Policy::Allow.into()),
+            AskDestructive::Never => (Source::Nothing, Policy::Allow.into()),
+            AskDestructive::Always => (Source::Destructive, Policy::Ask.into()),
+            AskDestructive::WhenPossible => {
+                let ruling = Ruling {
+                    policy: Policy::Allow,
+                    asks_if_possible: true,
+                };
+                (Source::Destructive, ruling)
+            }
+        };
+        Fitting {
+            source,
+            ruling,
+            closeness: Closeness::Default,
+            weight: 0,
+            is_of_project: false,
+        }
     }
-    // A tool that is switched on by name is not switched off by a broader rule.
-    let applies = |policy: Policy| switch != Some(true) || policy != Policy::Disable;
-    let closest = spec
-        .policies
-        .iter()
-        .filter(|(pattern, policy)| {
-            glob::is_pattern(pattern) && applies(**policy) && glob::matches(pattern, tool_name)
+
+    /// Gives every rule that fits, in no order.
+    pub(crate) fn each_fitting(&self, mut visit: impl FnMut(Fitting<'a>)) {
+        if let Some(spec) = self.spec {
+            self.each_of_server(spec, &mut visit);
+        }
+        let switched_on = self.switch() == Some(true) && !self.is_of_project();
+        for rule in &self.global.rules {
+            let Some((closeness, weight)) = self.fits_anywhere(&rule.pattern) else {
+                continue;
+            };
+            let is_of_project = rule.is_of_project();
+            if switched_on && !is_of_project && gives_way(closeness, rule.policy) {
+                continue;
+            }
+            visit(Fitting {
+                source: Source::Global(rule),
+                ruling: rule.policy.into(),
+                closeness,
+                weight,
+                is_of_project,
+            });
+        }
+    }
+
+    fn each_of_server(&self, spec: &'a ServerSpec, visit: &mut impl FnMut(Fitting<'a>)) {
+        let is_of_project = self.is_of_project();
+        let mut tell = |source, policy: Policy, closeness, weight, is_of_project| {
+            visit(Fitting {
+                source,
+                ruling: policy.into(),
+                closeness,
+                weight,
+                is_of_project,
+            });
+        };
+        let switch = self.switch();
+        if switch == Some(false) {
+            let closeness = Closeness::Switch;
+            tell(Source::Switch, Policy::Disable, closeness, 0, is_of_project);
+        }
+        // A tool that is switched on by name is not switched off by a broader rule.
+        let applies = |closeness, policy| switch != Some(true) || !gives_way(closeness, policy);
+        for (pattern, policy) in &spec.policies {
+            if let Some((closeness, weight)) = self.fits_here(spec, pattern)
+                && applies(closeness, *policy)
+            {
+                let source = Source::Table(pattern);
+                tell(source, *policy, closeness, weight, is_of_project);
+            }
+        }
+        if let Some(policy) = spec.policy
+            && applies(Closeness::Server, policy)
+        {
+            let source = Source::ServerPolicy;
+            tell(source, policy, Closeness::Server, 0, is_of_project);
+        }
+        for rule in &spec.rules.kept {
+            let fits = match rule.pattern.is_empty() {
+                true => Some((Closeness::Server, 0)),
+                false => self.fits_here(spec, &rule.pattern),
+            };
+            if let Some((closeness, weight)) = fits {
+                tell(Source::Kept(rule), rule.policy, closeness, weight, false);
+            }
+        }
+    }
+
+    fn is_of_project(&self) -> bool {
+        self.spec
+            .is_some_and(|spec| spec.origin.layer == Layer::Project)
+    }
+
+    fn switch(&self) -> Option<bool> {
+        let spec = self.spec?;
+        spec.tools.get(self.name).and_then(|tool| tool.enabled)
+    }
+
+    /// How closely a pattern of the server's own table fits. It counts as if the server stood before it.
+    fn fits_here(&self, spec: &ServerSpec, pattern: &str) -> Option<(Closeness, usize)> {
+        let prefix = spec.name.as_str().len() + SEPARATOR.len();
+        if pattern.starts_with('@') {
+            return self
+                .is_annotated(pattern)
+                .then_some((Closeness::ServersAnnotation, 0));
+        }
+        if pattern == self.name {
+            return Some((Closeness::Name, prefix + self.name.len()));
+        }
+        let fits = glob::is_pattern(pattern) && glob::matches(pattern, self.name);
+        fits.then(|| {
+            let weight = prefix + glob::literal_characters(pattern);
+            (Closeness::Pattern, weight)
         })
-        .max_by_key(|(pattern, policy)| (glob::literal_characters(pattern), **policy));
-    match (closest, spec.policy) {
-        (Some((pattern, policy)), _) => (*policy, Rule::Named(pattern)),
-        (None, Some(policy)) if applies(policy) => (policy, Rule::Server),
-        _ => (Policy::Allow, Rule::Default),
     }
+
+    /// How closely a pattern of the table for all servers fits: by the tool's own name, by its exposed name, or
+    /// as `server/tool`.
+    fn fits_anywhere(&self, pattern: &str) -> Option<(Closeness, usize)> {
+        if pattern.starts_with('@') {
+            return self
+                .is_annotated(pattern)
+                .then_some((Closeness::Annotation, 0));
+        }
+        let is_glob = glob::is_pattern(pattern);
+        let is = |name: &str| match is_glob {
+            true => glob::matches(pattern, name),
+            false => pattern == name,
+        };
+        let with_server = |separator: &str| {
+            let server = self.spec.filter(|_| pattern.contains(separator))?;
+            Some(format!("{}{separator}{}", server.name, self.name))
+        };
+        let is_whole = is(self.exposed)
+            || ["/", SEPARATOR]
+                .iter()
+                .any(|separator| with_server(separator).is_some_and(|name| is(&name)));
+        if !is_whole && !is(self.name) {
+            return None;
+        }
+        if !is_glob {
+            let server = self.spec.filter(|_| is_whole);
+            let prefix = server.map_or(0, |spec| spec.name.as_str().len() + SEPARATOR.len());
+            return Some((Closeness::Name, prefix + self.name.len()));
+        }
+        let literal = glob::literal_characters(pattern);
+        Some(match literal {
+            0 => (Closeness::EveryServer, 0),
+            // `/` counts as the separator that it stands for.
+            _ => (
+                Closeness::Pattern,
+                literal + usize::from(pattern.contains('/')),
+            ),
+        })
+    }
+
+    fn is_annotated(&self, rule: &str) -> bool {
+        match rule {
+            "@destructive" => is_destructive(self.annotations),
+            // Hints that contradict each other are no reason to allow more.
+            "@read_only" => {
+                self.annotations.read_only == Some(true) && !is_destructive(self.annotations)
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn words(&self, source: Source<'_>) -> String {
+        let server = self.spec.map_or("", |spec| spec.name.as_str());
+        match source {
+            Source::Switch => format!("tools.\"{}\".enabled of server {server}", self.name),
+            Source::Table(pattern) => format!("policies.\"{pattern}\" of server {server}"),
+            Source::Kept(rule) if rule.pattern.is_empty() => {
+                format!("policy of server {server} in your own file")
+            }
+            Source::Kept(rule) => {
+                let pattern = &rule.pattern;
+                format!("policies.\"{pattern}\" of server {server} in your own file")
+            }
+            Source::ServerPolicy => format!("policy of server {server}"),
+            Source::Global(rule) => format!("policies.\"{}\"", rule.pattern),
+            Source::Destructive => {
+                let word = self.global.ask_destructive.as_str();
+                format!("settings.ask_destructive = \"{word}\"")
+            }
+            Source::Nothing => "default".to_owned(),
+        }
+    }
+
+    pub(crate) fn origin(&self, source: Source<'_>) -> Option<Origin> {
+        let of_server = |key: String| {
+            let spec = self.spec?;
+            let line = spec.rules.lines.get(&key).copied();
+            Some(Origin {
+                line: line.or(spec.origin.line),
+                ..spec.origin.clone()
+            })
+        };
+        match source {
+            Source::Switch => of_server(format!("tools.{}.enabled", self.name)),
+            Source::Table(pattern) => of_server(format!("policies.{pattern}")),
+            Source::ServerPolicy => of_server("policy".to_owned()),
+            Source::Kept(rule) | Source::Global(rule) => Some(rule.origin.clone()),
+            Source::Destructive | Source::Nothing => None,
+        }
+    }
+}
+
+fn gives_way(closeness: Closeness, policy: Policy) -> bool {
+    policy == Policy::Disable && closeness < Closeness::Name
+}
+
+fn is_destructive(annotations: Annotations) -> bool {
+    annotations.destructive == Some(true)
 }

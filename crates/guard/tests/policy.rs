@@ -8,13 +8,15 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_guard::{decide, policy_of};
+use pegboard_guard::{PolicySubject, decide, policy_of, weigh};
 use pegboard_model::{
-    Approval, ConfigHash, Layer, Origin, Policy, ServerName, ServerSpec, Template, Timeouts,
-    ToolOverride, Transport,
+    Annotations, Approval, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy,
+    PolicyRule, ServerName, ServerRules, ServerSpec, Template, Timeouts, ToolOverride, Transport,
 };
+use proptest::prelude::*;
 
 fn spec(
     policy: Option<Policy>,
@@ -48,6 +50,7 @@ fn spec(
             .iter()
             .map(|(name, on)| ((*name).to_owned(), switch(*on)))
             .collect(),
+        rules: ServerRules::default(),
         origin: Origin {
             layer: Layer::User,
             file: None,
@@ -60,13 +63,15 @@ fn spec(
 
 #[track_caller]
 fn check(spec: &ServerSpec, tool: &str, policy: Policy, rule: &str) {
-    let decision = decide(spec, tool);
+    let exposed = format!("github__{tool}");
+    let subject = PolicySubject::named(spec, tool, &exposed, Annotations::default());
+    let decision = decide(subject);
     assert_eq!(
         (decision.policy, decision.rule.as_str()),
         (policy, rule),
         "{tool}"
     );
-    assert_eq!(policy_of(spec, tool), policy);
+    assert_eq!(policy_of(subject).policy, policy);
 }
 
 #[test]
@@ -158,4 +163,279 @@ fn r_pol_01_a_switch_on_the_tool_itself_comes_first() {
         Allow,
         "default",
     );
+}
+
+fn rule(pattern: &str, policy: Policy, layer: Layer) -> PolicyRule {
+    PolicyRule {
+        pattern: pattern.to_owned(),
+        policy,
+        origin: Origin {
+            layer,
+            file: Some("config.toml".into()),
+            line: Some(3),
+        },
+    }
+}
+
+fn under(mut spec: ServerSpec, rules: Vec<PolicyRule>) -> ServerSpec {
+    spec.rules.global = Arc::new(GlobalRules {
+        rules,
+        ..GlobalRules::default()
+    });
+    spec
+}
+
+fn hints(read_only: bool, destructive: bool) -> Annotations {
+    Annotations {
+        read_only: Some(read_only),
+        destructive: Some(destructive),
+        ..Annotations::default()
+    }
+}
+
+#[track_caller]
+fn check_hinted(spec: &ServerSpec, hints: Annotations, expected: (Policy, bool), rule: &str) {
+    let subject = PolicySubject::named(spec, "drop", "github__drop", hints);
+    let decision = decide(subject);
+    let found = (decision.policy, decision.asks_if_possible);
+    assert_eq!(
+        (found, decision.rule.as_str()),
+        (expected, rule),
+        "{hints:?}"
+    );
+    let ruling = policy_of(subject);
+    assert_eq!((ruling.policy, ruling.asks_if_possible), expected);
+}
+
+#[test]
+fn r_pol_01_rules_for_all_servers_fit_own_exposed_and_qualified_names() {
+    use Policy::{Allow, Ask, Deny};
+    for pattern in [
+        "drop",
+        "github/drop",
+        "github__drop",
+        "dr*",
+        "github/d*",
+        "*__drop",
+        "gi*/drop",
+    ] {
+        let ruled = under(spec(None, &[], &[]), vec![rule(pattern, Ask, Layer::User)]);
+        check(&ruled, "drop", Ask, &format!("policies.\"{pattern}\""));
+        check(&ruled, "other", Allow, "default");
+    }
+    // The whole name pins down more than the bare one, and a server's table counts as the whole.
+    let rules = vec![
+        rule("drop", Deny, Layer::User),
+        rule("github/drop", Allow, Layer::User),
+        rule("*", Ask, Layer::User),
+    ];
+    let ruled = under(spec(None, &[], &[]), rules.clone());
+    check(&ruled, "drop", Allow, "policies.\"github/drop\"");
+    check(&ruled, "other", Ask, "policies.\"*\"");
+    let own = under(spec(Some(Allow), &[("drop", Deny)], &[]), rules);
+    check(&own, "drop", Deny, "policies.\"drop\" of server github");
+    check(&own, "other", Allow, "policy of server github");
+}
+
+#[test]
+fn r_pol_01_annotations_stand_between_patterns_and_servers() {
+    use Policy::{Allow, Ask, Deny};
+    let annotated = vec![
+        rule("@destructive", Ask, Layer::User),
+        rule("@read_only", Allow, Layer::User),
+    ];
+    let ruled = under(spec(Some(Deny), &[], &[]), annotated.clone());
+    check_hinted(
+        &ruled,
+        hints(false, true),
+        (Ask, false),
+        "policies.\"@destructive\"",
+    );
+    check_hinted(
+        &ruled,
+        hints(true, false),
+        (Allow, false),
+        "policies.\"@read_only\"",
+    );
+    // A tool that says both is not believed to be harmless.
+    check_hinted(
+        &ruled,
+        hints(true, true),
+        (Ask, false),
+        "policies.\"@destructive\"",
+    );
+    check_hinted(
+        &ruled,
+        Annotations::default(),
+        (Deny, false),
+        "policy of server github",
+    );
+    let patterned = under(spec(None, &[("d*", Allow)], &[]), annotated.clone());
+    let rule = "policies.\"d*\" of server github";
+    check_hinted(&patterned, hints(false, true), (Allow, false), rule);
+    let own = under(spec(None, &[("@destructive", Deny)], &[]), annotated);
+    let rule = "policies.\"@destructive\" of server github";
+    check_hinted(&own, hints(false, true), (Deny, false), rule);
+}
+
+#[test]
+fn r_pol_01_destructive_tools_ask_when_possible_unless_a_rule_or_setting_says_otherwise() {
+    use Policy::{Allow, Ask};
+    let plain = spec(None, &[], &[]);
+    let soft = "settings.ask_destructive = \"when_possible\"";
+    check_hinted(&plain, hints(false, true), (Allow, true), soft);
+    check_hinted(&plain, hints(false, false), (Allow, false), "default");
+    for (setting, expected, words) in [
+        (AskDestructive::Never, (Allow, false), "default"),
+        (
+            AskDestructive::Always,
+            (Ask, false),
+            "settings.ask_destructive = \"always\"",
+        ),
+    ] {
+        let mut set = spec(None, &[], &[]);
+        set.rules.global = Arc::new(GlobalRules {
+            ask_destructive: setting,
+            ..GlobalRules::default()
+        });
+        check_hinted(&set, hints(false, true), expected, words);
+    }
+    let allowed = spec(Some(Allow), &[], &[]);
+    check_hinted(
+        &allowed,
+        hints(false, true),
+        (Allow, false),
+        "policy of server github",
+    );
+}
+
+#[test]
+fn r_pol_01_a_project_can_only_tighten() {
+    use Policy::{Allow, Ask, Deny};
+    let project = |pattern: &str, policy| rule(pattern, policy, Layer::Project);
+    let user = |pattern: &str, policy| rule(pattern, policy, Layer::User);
+    let both = |rules: Vec<PolicyRule>| under(spec(None, &[], &[]), rules);
+    let looser = both(vec![user("*", Ask), project("github/drop", Allow)]);
+    check(&looser, "drop", Ask, "policies.\"*\"");
+    let stricter = both(vec![user("github/drop", Allow), project("*", Deny)]);
+    check(&stricter, "drop", Deny, "policies.\"*\"");
+    // A project cannot take the question about destructive tools away either.
+    let hidden = both(vec![project("*", Allow)]);
+    let soft = "settings.ask_destructive = \"when_possible\"";
+    check_hinted(&hidden, hints(false, true), (Allow, true), soft);
+
+    let mut replaced = spec(Some(Allow), &[("drop", Allow)], &[]);
+    replaced.origin.layer = Layer::Project;
+    replaced.rules.kept = vec![user("dr*", Ask), user("", Deny)];
+    check(
+        &replaced,
+        "drop",
+        Ask,
+        "policies.\"dr*\" of server github in your own file",
+    );
+    check(
+        &replaced,
+        "other",
+        Deny,
+        "policy of server github in your own file",
+    );
+}
+
+#[test]
+fn r_pol_01_weighing_tells_the_place_and_why_the_others_lost() {
+    use Policy::{Allow, Ask, Deny};
+    let rules = vec![
+        rule("*", Ask, Layer::User),
+        rule("github/drop", Allow, Layer::Project),
+    ];
+    let ruled = under(spec(Some(Ask), &[("dr*", Deny), ("d*", Allow)], &[]), rules);
+    let weighed = weigh(PolicySubject::named(
+        &ruled,
+        "drop",
+        "github__drop",
+        Annotations::default(),
+    ));
+    let told: Vec<(&str, Option<&str>)> = weighed
+        .rules
+        .iter()
+        .map(|rule| (rule.rule.as_str(), rule.lost.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("policies.\"dr*\" of server github", None),
+            (
+                "policies.\"github/drop\"",
+                Some(
+                    "a project's file can only tighten, and your own rules are at least as strict"
+                )
+            ),
+            (
+                "policies.\"d*\" of server github",
+                Some("it pins down 9 characters of the whole name, the other 10")
+            ),
+            (
+                "policy of server github",
+                Some("the policy of a server gives way to a pattern")
+            ),
+            (
+                "policies.\"*\"",
+                Some("a rule for every tool gives way to a pattern")
+            ),
+            ("default", Some("the default gives way to a pattern")),
+        ]
+    );
+    assert_eq!(weighed.rules[4].origin.as_ref().unwrap().line, Some(3));
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        Just(Policy::Allow),
+        Just(Policy::Ask),
+        Just(Policy::Deny),
+        Just(Policy::Disable)
+    ]
+}
+
+fn rules(layer: Layer) -> impl Strategy<Value = Vec<PolicyRule>> {
+    let patterns = prop_oneof![
+        Just("drop"),
+        Just("github/drop"),
+        Just("d*"),
+        Just("*"),
+        Just("@destructive"),
+        Just("@read_only"),
+        Just("github__*"),
+        Just("other")
+    ];
+    proptest::collection::vec((patterns, policies()), 0..5).prop_map(move |rules| {
+        rules
+            .into_iter()
+            .map(|(p, policy)| rule(p, policy, layer))
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn r_pol_01_whatever_a_project_adds_nothing_gets_looser(
+        user in rules(Layer::User),
+        project in rules(Layer::Project),
+        read_only in any::<bool>(),
+        destructive in any::<bool>(),
+    ) {
+        let hints = hints(read_only, destructive);
+        let of = |rules: Vec<PolicyRule>| {
+            let spec = under(spec(None, &[], &[]), rules);
+            let subject = PolicySubject::named(&spec, "drop", "github__drop", hints);
+            let (decision, ruling) = (decide(subject), policy_of(subject));
+            assert_eq!(decision.policy, ruling.policy);
+            assert_eq!(weigh(subject).decision, decision);
+            assert_eq!(weigh(subject).rules.iter().filter(|rule| rule.lost.is_none()).count(), 1);
+            (ruling.policy, ruling.asks_if_possible)
+        };
+        let alone = of(user.clone());
+        let together = of(user.into_iter().chain(project).collect());
+        prop_assert!(together >= alone, "{together:?} {alone:?}");
+    }
 }

@@ -9,7 +9,7 @@ use crate::hub::{Hub, Inner};
 use crate::seat::{Seat, lock};
 
 /// Announcements that a slow listener may fall behind before it loses the oldest.
-pub(crate) const LISTENER_BACKLOG: usize = 1024;
+pub(crate) const LISTENER_BACKLOG: usize = 256;
 
 impl Hub {
     /// What servers announce from now on. That a list changed is told when the catalog has the new one, so that

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, ToolView};
-use pegboard_model::{Era, EventKind, Reason, Tool, ToolError, ToolResult, TraceId, Transport};
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, mirrored_headers};
+use pegboard_model::{
+    Activity, ActivityKind, Era, EventKind, Reason, Tool, ToolError, ToolResult, TraceId, Transport,
+};
+use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind, mirrored_headers};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -12,6 +14,7 @@ use tokio::time::Instant;
 use crate::checks::Checked;
 use crate::discover::Insistence;
 use crate::events::{elapsed_ms, new_trace, outcome_of};
+use crate::gate::Pass;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::{Hold, Seat};
@@ -41,6 +44,10 @@ pub struct CallRequest {
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
     /// Answers to what the server asked for in an earlier round.
     pub input: Option<Input>,
+    /// What the client calls itself, for a person who is asked; foreign text.
+    pub client: Option<Arc<str>>,
+    /// Whether more calls of the same session can follow.
+    pub is_lasting: bool,
 }
 
 impl CallRequest {
@@ -53,6 +60,8 @@ impl CallRequest {
             caller: None,
             meta: None,
             input: None,
+            client: None,
+            is_lasting: true,
         }
     }
 }
@@ -77,18 +86,42 @@ impl Hub {
             Ok(view) => self.inner.route(view, &request, &trace).await,
             Err(error) => Err(error.clone()),
         };
+        if let (Ok(view), Ok(outcome)) = (&found, &result)
+            && !outcome.is_error
+            && outcome.kind == OutcomeKind::Complete
+        {
+            self.inner.recall_success(&request.session, view);
+        }
+        let tool = match &found {
+            Ok(view) => view.exposed().as_str(),
+            Err(_) => "unknown",
+        };
+        let (outcome, duration_ms) = (outcome_of(&result), elapsed_ms(started));
         self.inner
             .events
             .tell_call(&trace, || EventKind::CallFinished {
-                tool: match &found {
-                    Ok(view) => view.exposed().to_string(),
-                    Err(_) => "unknown".to_owned(),
-                },
-                outcome: outcome_of(&result).to_owned(),
-                duration_ms: elapsed_ms(started),
+                tool: tool.to_owned(),
+                outcome: outcome.to_owned(),
+                duration_ms,
             });
+        self.inner.activity.record(Activity {
+            session: Some(request.session.0.clone()),
+            tool: Some(tool.to_owned()),
+            server: found.as_ref().ok().and_then(|view| view.server().cloned()),
+            duration_ms: Some(duration_ms),
+            trace: Some(trace),
+            ..Activity::new(self.inner.clock.now(), ActivityKind::Call, outcome)
+        });
         result
     }
+}
+
+/// A call on its way to its server.
+#[derive(Clone, Copy)]
+struct Wish<'a> {
+    request: &'a CallRequest,
+    pass: &'a Pass,
+    trace: &'a TraceId,
 }
 
 impl Inner {
@@ -108,10 +141,25 @@ impl Inner {
             (Some(entry), Some(tool)) => {
                 drop(arguments);
                 may_start(&entry.spec).map_err(|error| error.at_tool(exposed))?;
-                self.gate(request, view, entry).await?;
-                self.call_server(entry, tool, checked, request, trace).await
+                let pass = self.gate(request, view, trace).await?;
+                let wish = Wish {
+                    request,
+                    pass: &pass,
+                    trace,
+                };
+                let result = self.call_server(entry, tool, checked, wish).await;
+                if let (Ok(outcome), Some(version)) = (&result, pass.agreed_once())
+                    && outcome.kind == OutcomeKind::InputRequired
+                {
+                    self.consents
+                        .expect_next_round(request, version, &outcome.result);
+                }
+                result
             }
-            _ => self.call_static(exposed, arguments).await,
+            _ => {
+                self.gate(request, view, trace).await?;
+                self.call_static(exposed, arguments).await
+            }
         }
     }
 
@@ -135,36 +183,43 @@ impl Inner {
         entry: &Arc<ServerEntry>,
         tool: &Tool,
         checked: Checked,
-        request: &CallRequest,
-        trace: &TraceId,
+        wish: Wish<'_>,
     ) -> ToolResult<CallOutcome> {
         let seat = self.seat(&entry.spec.name);
+        let tool_server = entry.spec.name.clone();
         let _place = seat.enter(entry.spec.timeouts.call).await?;
         let mirrors = checked == Checked::Mirrored;
-        let mut result = self.call_once(&seat, entry, tool, mirrors, request).await;
+        let mut result = self.call_once(&seat, entry, tool, mirrors, wish).await;
         match &result {
             // A call that may have had an effect is never sent twice; this one has none, or may repeat.
             Err(error) if error.reason == Reason::ServerExited && is_repeatable(tool) => {
-                result = self.call_once(&seat, entry, tool, mirrors, request).await;
+                result = self.call_once(&seat, entry, tool, mirrors, wish).await;
             }
             // The server refused it unread, because its list names other headers than the known one does.
             Err(error) if is_header_mismatch(error, entry) => {
-                self.fly(entry.spec.clone(), trace, Insistence::AtOnce)
+                self.fly(entry.spec.clone(), wish.trace, Insistence::AtOnce)
                     .await;
                 let catalog = self.catalog.load_full();
-                let present = catalog.server(&entry.spec.name);
-                let renewed = present.and_then(|entry| {
-                    let mut tools = entry.record.tools.iter();
-                    Some((entry, tools.find(|present| present.name == tool.name)?))
-                });
-                if let Some((entry, tool)) = renewed {
-                    let mirrors = self.checks.is_mirrored(tool);
-                    result = self.call_once(&seat, entry, tool, mirrors, request).await;
+                let view = catalog.find(tool.exposed.as_str()).ok();
+                let renewed = view.and_then(|view| Some((view, view.entry()?, view.tool()?)));
+                if let Some((view, entry, renewed)) = renewed
+                    && entry.spec.name == tool_server
+                    && renewed.name == tool.name
+                {
+                    let mirrors = self.checks.is_mirrored(renewed);
+                    // It may be another version now, under another policy.
+                    let pass = match renewed.fingerprint == tool.fingerprint {
+                        true => None,
+                        false => Some(self.gate(wish.request, &view, wish.trace).await?),
+                    };
+                    let pass = pass.as_ref().unwrap_or(wish.pass);
+                    let wish = Wish { pass, ..wish };
+                    result = self.call_once(&seat, entry, renewed, mirrors, wish).await;
                 }
             }
             _ => {}
         }
-        self.renew_if_stale(entry, trace);
+        self.renew_if_stale(entry, wish.trace);
         result
     }
 
@@ -185,9 +240,12 @@ impl Inner {
         entry: &Arc<ServerEntry>,
         tool: &Tool,
         mirrors: bool,
-        request: &CallRequest,
+        wish: Wish<'_>,
     ) -> ToolResult<CallOutcome> {
         let hold = self.hold_for_call(seat, entry).await?;
+        // The server may have had to be started first, and its tools may be others since.
+        self.still_agreed(wish.pass)?;
+        let request = wish.request;
         let (meta, caller) = (request.meta.clone(), request.caller.clone());
         let mut options = options(entry, meta, caller, request.input.clone());
         if mirrors && hold.upstream().handshake().era == Era::Modern && is_remote(entry) {

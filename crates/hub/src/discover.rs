@@ -10,6 +10,7 @@ use pegboard_model::{
     Timestamp, ToolError, ToolResult, TraceId, Transport,
 };
 use pegboard_upstream::{Handshake, ToolListing};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::hub::Inner;
@@ -20,6 +21,9 @@ use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
 const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
 /// How much longer than its own time-out another process's discovery is waited for.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
+
+/// How many answers are looked at side by side; each takes a thread.
+static LOOKS: Semaphore = Semaphore::const_new(2);
 
 /// How a discovery came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +58,20 @@ pub(crate) async fn discover(
     let known = inner.known_record(&spec);
     let _shown = Shown::new(&inner, &spec);
 
-    let _permit = inner.discoveries.clone().acquire_owned().await;
+    let place = inner.discoveries.clone().try_acquire_owned().ok();
+    let has_waited = place.is_none();
+    let _place = match place {
+        Some(place) => Some(place),
+        None => inner.discoveries.clone().acquire_owned().await.ok(),
+    };
     let wait = first_budget(&spec, &known).saturating_add(OTHER_PROCESS_MARGIN);
     // Without the store's lock the discovery still runs: two starts are better than none.
     let lead = timeout(wait, inner.store.lead(&spec.name)).await;
     let elsewhere = match &lead {
-        Ok(Ok(_)) => inner.found_elsewhere(&known, asked_at).await,
+        // Who did not have to wait asks first, so nobody can have found anything since.
+        Ok(Ok(lead)) if has_waited || lead.has_waited() => {
+            inner.found_elsewhere(&known, asked_at).await
+        }
         _ => None,
     };
     let (record, error, source) = match elsewhere {
@@ -70,8 +82,8 @@ pub(crate) async fn discover(
                 .map(|note| from_note(note, &spec));
             (record, error, Source::Shared)
         }
-        None => match ask_anew(&inner, &spec, &known, insistence).await {
-            Ok(answer) => (inner.success(&spec, &known, answer), None, Source::Asked),
+        None => match told(&inner, &spec, &known, insistence).await {
+            Ok(record) => (record, None, Source::Asked),
             // The server was not really tried, so its last real try stays what is known.
             Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
                 return Arc::new(refused(&spec, error));
@@ -79,14 +91,35 @@ pub(crate) async fn discover(
             Err(error) => (inner.failure(&known, &error), Some(error), Source::Asked),
         },
     };
+    let record = Arc::new(record);
+    // Readers need not wait for the disk; whoever waits for the lead does, and so does who asked.
+    let took = started.elapsed();
+    let outcome = inner.settle(&spec, record.clone(), error, source, took, &trace);
     if source == Source::Asked
         && let Err(error) = inner.store.save(&record).await
     {
         tracing::warn!(target: "pegboard", server = %spec.name, "not kept: {error}");
     }
     drop(lead);
-    let outcome = inner.settle(&spec, record, error, source, started.elapsed(), &trace);
     Arc::new(outcome)
+}
+
+/// What a server has, after its answer was looked at. That is done beside the clients' requests: many long
+/// lists arrive at the same moment after a start.
+async fn told(
+    inner: &Arc<Inner>,
+    spec: &Arc<ServerSpec>,
+    known: &Arc<ServerRecord>,
+    insistence: Insistence,
+) -> ToolResult<ServerRecord> {
+    let answer = ask_anew(inner, spec, known, insistence).await?;
+    let _place = LOOKS.acquire().await;
+    let (looking, of, before) = (inner.clone(), spec.clone(), known.clone());
+    let looked = tokio::task::spawn_blocking(move || looking.success(&of, &before, answer));
+    looked.await.map_err(|_| {
+        let message = format!("the tools of server `{}` could not be looked at", spec.name);
+        ToolError::new(Reason::Internal, message).at_server(&spec.name)
+    })
 }
 
 /// Asks, and once more where a remembered era may be why the server went away.
@@ -307,7 +340,7 @@ impl Inner {
     fn settle(
         &self,
         spec: &Arc<ServerSpec>,
-        record: ServerRecord,
+        record: Arc<ServerRecord>,
         error: Option<ToolError>,
         source: Source,
         took: Duration,
@@ -316,7 +349,7 @@ impl Inner {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (tools, rejections) = (record.tools.len(), record.rejections.clone());
         let era = record.era;
-        let delta = self.publish(trace, Arc::new(record), false);
+        let delta = self.publish(trace, record, false);
         let seat = self.seat(&spec.name);
         let result = match error {
             None => {

@@ -8,22 +8,26 @@ use pegboard_upstream::CallOutcome;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
+use crate::activity::ActivityLog;
+
 /// Events that a slow listener may fall behind before it loses the oldest.
-const LISTENER_BACKLOG: usize = 512;
+const LISTENER_BACKLOG: usize = 256;
 
 /// Calls are told apart from everything else: they are many, and waking somebody for each who does not care
 /// costs more than the call's own bookkeeping.
 pub(crate) struct Events {
     clock: Arc<dyn Clock>,
     servers: broadcast::Sender<Event>,
+    activity: Arc<ActivityLog>,
     /// Made when somebody first listens.
     calls: OnceLock<broadcast::Sender<Event>>,
 }
 
 impl Events {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, activity: Arc<ActivityLog>) -> Self {
         Self {
             clock,
+            activity,
             servers: broadcast::Sender::new(LISTENER_BACKLOG),
             calls: OnceLock::new(),
         }
@@ -40,6 +44,7 @@ impl Events {
 
     /// Tells what happened to servers and their tools.
     pub(crate) fn tell(&self, trace: &TraceId, kind: EventKind) {
+        self.activity.record_event(self.clock.now(), trace, &kind);
         self.send(Some(&self.servers), trace, kind);
     }
 
@@ -104,7 +109,10 @@ mod tests {
 
     #[test]
     fn an_event_that_nobody_hears_is_not_even_made() {
-        let events = Events::new(Arc::new(SystemClock));
+        let ledger = Arc::new(pegboard_store::MemoryLedger::new());
+        let limits = pegboard_model::Limits::default();
+        let activity = ActivityLog::new(ledger, crate::tasks::Tasks::new(), &limits);
+        let events = Events::new(Arc::new(SystemClock), Arc::new(activity));
         let mut made = 0;
         let mut tell = || {
             events.tell_call(&new_trace(), || {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_model::{EventKind, Reason, ServerName, ToolResult};
+use pegboard_model::{Activity, ActivityKind, EventKind, Reason, ServerName, ToolResult};
 use pegboard_upstream::{CallOutcome, Caller, Forward, Input};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -73,14 +73,23 @@ impl Hub {
             }
             Err(error) => Err(error),
         };
+        let (outcome, duration_ms) = (outcome_of(&result), elapsed_ms(started));
         self.inner
             .events
             .tell_call(&trace, || EventKind::RequestFinished {
                 server: request.server.clone(),
                 method: request.method.clone(),
-                outcome: outcome_of(&result).to_owned(),
-                duration_ms: elapsed_ms(started),
+                outcome: outcome.to_owned(),
+                duration_ms,
             });
+        self.inner.activity.record(Activity {
+            session: Some(request.session.0),
+            tool: Some(request.method),
+            server: Some(request.server),
+            duration_ms: Some(duration_ms),
+            trace: Some(trace),
+            ..Activity::new(self.inner.clock.now(), ActivityKind::Request, outcome)
+        });
         result
     }
 }

@@ -7,19 +7,22 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
 use pegboard_model::{
-    Clock, ConfigHash, Event, EventKind, ExposedName, Limits, ServerName, ServerRecord, ServerSpec,
-    ToolError, ToolResult, TraceId,
+    Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, ServerName,
+    ServerRecord, ServerSpec, ToolError, ToolResult, TraceId,
 };
-use pegboard_store::Store;
+use pegboard_store::{Ledger, Store};
 use pegboard_upstream::{Announcement, Connect};
 use tokio::sync::{Semaphore, broadcast};
 
+use crate::activity::ActivityLog;
 use crate::announcing::LISTENER_BACKLOG;
+use crate::asking::Approver;
 use crate::checks::Checks;
+use crate::consents::Consents;
 use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
-use crate::gate::Approver;
+use crate::meaning::{Encoder, Meaning, Recall};
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
 use crate::stats::Counters;
@@ -34,12 +37,16 @@ const SHORT_LIFE: Duration = Duration::from_secs(10);
 pub struct Parts {
     /// What lasts.
     pub store: Arc<dyn Store>,
+    /// What people decided, and what was done.
+    pub ledger: Arc<dyn Ledger>,
     /// What opens conversations with servers.
     pub connector: Arc<dyn Connect>,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,
     /// Who is asked when a policy says `ask`.
     pub approver: Arc<dyn Approver>,
+    /// What knows the meaning of words; without one tools are found by words alone.
+    pub encoder: Option<Arc<dyn Encoder>>,
     /// What the user set.
     pub settings: HubSettings,
     /// The limits in force.
@@ -59,6 +66,7 @@ pub(crate) struct Inner {
     seats: Mutex<HashMap<ServerName, Arc<Seat>>>,
     pub(crate) handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) connector: Arc<dyn Connect>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) approver: Arc<dyn Approver>,
@@ -69,6 +77,11 @@ pub(crate) struct Inner {
     pub(crate) discoveries: Arc<Semaphore>,
     pub(crate) counters: Counters,
     pub(crate) checks: Checks,
+    pub(crate) meaning: Option<Meaning>,
+    pub(crate) recall: Recall,
+    pub(crate) consents: Consents,
+    pub(crate) rules: ArcSwap<GlobalRules>,
+    pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
     pub(crate) tasks: Tasks,
@@ -96,14 +109,22 @@ impl Hub {
             .map(|r| ((r.server.clone(), r.config), r))
             .collect();
         let discoveries = parts.settings.concurrent_discoveries.max(1);
+        let recall = Recall::new(parts.settings.remember_searches);
+        let tasks = Tasks::new();
+        let activity = ActivityLog::new(parts.ledger.clone(), tasks.clone(), &parts.limits);
+        let activity = Arc::new(activity);
         let inner = Arc::new(Inner {
             catalog: ArcSwap::default(),
             writing: Mutex::new(()),
             seats: Mutex::default(),
             handlers: Mutex::default(),
             store: parts.store,
+            ledger: parts.ledger,
             connector: parts.connector,
-            events: Events::new(parts.clock.clone()),
+            events: Events::new(parts.clock.clone(), activity.clone()),
+            activity,
+            consents: Consents::new(parts.limits.session_grants),
+            rules: ArcSwap::new(parts.settings.rules.clone()),
             clock: parts.clock,
             approver: parts.approver,
             settings: parts.settings,
@@ -112,9 +133,11 @@ impl Hub {
             discoveries: Arc::new(Semaphore::new(discoveries)),
             counters: Counters::default(),
             checks: Checks::default(),
+            meaning: parts.encoder.map(Meaning::new),
+            recall,
             announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
-            tasks: Tasks::new(),
+            tasks,
         });
         let entries = servers.into_iter().map(|spec| {
             let record = known.remove(&(spec.name.clone(), spec.hash));
@@ -146,6 +169,7 @@ impl Hub {
         {
             let _writing = lock(&self.inner.writing);
             let next = self.inner.catalog.load().with_static(tool)?;
+            let next = next.with_rules(&self.inner.rules.load());
             // First the handler: whoever finds the tool can call it.
             lock(&self.inner.handlers).insert(name, handler);
             self.inner.catalog.store(Arc::new(next));
@@ -182,7 +206,8 @@ impl Hub {
         let closing = seats
             .iter()
             .map(|seat| self.inner.stop(seat, &trace, "shutdown"));
-        futures_util::future::join_all(closing).await;
+        let closing = futures_util::future::join_all(closing);
+        futures_util::future::join(closing, self.inner.store.rest()).await;
     }
 }
 
@@ -299,6 +324,13 @@ impl Inner {
             present.server(entry.name()).cloned()
         };
         self.announce_difference(entry.name(), before.as_deref(), Some(&entry));
+    }
+
+    /// Puts the host program's tools under these rules.
+    pub(crate) fn rule_statics(&self, rules: &GlobalRules) {
+        let _writing = lock(&self.writing);
+        let next = self.catalog.load().with_rules(rules);
+        self.catalog.store(Arc::new(next));
     }
 
     pub(crate) fn unplace(&self, server: &ServerName) -> usize {

@@ -1,17 +1,23 @@
 //! The living centre: owns the current catalog, decides when to discover, and routes calls.
 //!
 //! Invariant: reading is cloning an `Arc`; no read waits for a writer, a lock, a disk or a server.
+//! Invariant: a consent covers one version of a tool; no other version runs by it.
 //! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], which asks one policy gate; every other
 //! request to a server passes [`Hub::forward`], under the same rules for starting it.
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
+mod activity;
 mod announcing;
+mod approvals;
+mod asking;
 mod background;
 mod call;
 mod checks;
 mod clock;
+mod consents;
 mod discover;
+mod elicitation;
 mod events;
 mod flight;
 mod forward;
@@ -20,7 +26,9 @@ mod gate;
 mod health;
 mod hub;
 mod look;
+mod meaning;
 mod offers;
+mod policies;
 mod refresh;
 mod reload;
 mod seat;
@@ -30,20 +38,26 @@ mod stats;
 mod tasks;
 mod watching;
 
+pub use approvals::InboxWatch;
+pub use asking::{Approver, Ask, NobodyToAsk, Verdict};
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
 pub use forward::ForwardRequest;
 pub use freshness::{Freshness, freshness, time_to_live};
-pub use gate::{Approver, Ask, NobodyToAsk, Verdict};
+
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, Parts};
+pub use meaning::{Encoder, Finder, MeaningProgress, ToolWords};
 pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
 pub use reload::ConfigChange;
 pub use static_tools::ToolHandler;
 
 pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind, declares};
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use pegboard_model::GlobalRules;
 
 /// What a user may set about the hub as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +70,12 @@ pub struct HubSettings {
     pub concurrent_discoveries: usize,
     /// How long a listing waits for servers that were never seen.
     pub answer_deadline: Duration,
+    /// Whether searches that led to a successful call are remembered.
+    pub remember_searches: bool,
+    /// How long a call waits for a person who has to agree to it; zero asks only who is there.
+    pub approval_timeout: Duration,
+    /// The policies that hold for the tools of every server, and of the host program.
+    pub rules: Arc<GlobalRules>,
 }
 
 impl Default for HubSettings {
@@ -65,6 +85,9 @@ impl Default for HubSettings {
             stale_refresh: StaleRefresh::Background,
             concurrent_discoveries: 64,
             answer_deadline: Duration::from_secs(2),
+            remember_searches: false,
+            approval_timeout: Duration::from_secs(120),
+            rules: Arc::default(),
         }
     }
 }

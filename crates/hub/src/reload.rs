@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use pegboard_model::{EventKind, ServerName, ServerSpec, TraceId};
+use pegboard_model::{Activity, ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
 use crate::events::new_trace;
@@ -101,6 +101,7 @@ impl Hub {
         self.inner
             .events
             .tell(&trace, EventKind::ConfigReloaded { servers });
+        self.inner.record_change(&change, &trace);
         if !change.is_empty() {
             self.inner.tell_registry(&trace);
         }
@@ -109,6 +110,24 @@ impl Hub {
 }
 
 impl Inner {
+    fn record_change(&self, change: &ConfigChange, trace: &TraceId) {
+        let now = self.clock.now();
+        for (outcome, servers) in [
+            ("added", &change.added),
+            ("removed", &change.removed),
+            ("redefined", &change.redefined),
+            ("adjusted", &change.adjusted),
+        ] {
+            for server in servers {
+                self.activity.record(Activity {
+                    server: Some(server.clone()),
+                    trace: Some(trace.clone()),
+                    ..Activity::new(now, ActivityKind::Config, outcome)
+                });
+            }
+        }
+    }
+
     /// Takes a server's connection away at once and gives the work of ending it, so that slow ones are ended
     /// side by side. A new definition is discovered when the old process is gone: both may want the same file.
     fn stop_soon<'a>(

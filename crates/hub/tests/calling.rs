@@ -217,7 +217,11 @@ async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
     guarded.policies.insert("no_*".into(), Policy::Deny);
     guarded.policies.insert("hidden".into(), Policy::Disable);
     guarded.policies.insert("asks".into(), Policy::Ask);
-    let bench = Bench::with(vec![pending, disabled, guarded], HubSettings::default()).await;
+    let settings = HubSettings {
+        approval_timeout: Duration::ZERO,
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![pending, disabled, guarded], settings).await;
     bench
         .servers
         .tools("guarded", &["no_way", "hidden", "asks", "yes"]);

@@ -46,6 +46,8 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
         },
     });
     let parts = Parts {
+        ledger: Arc::new(pegboard_store::MemoryLedger::new()),
+        encoder: None,
         store,
         connector: Arc::new(connector),
         clock: Arc::new(SystemClock),

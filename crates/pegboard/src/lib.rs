@@ -7,6 +7,8 @@
 pub mod cli;
 pub mod example_server;
 mod gateway;
+#[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
+pub(crate) mod meaning;
 mod open;
 
 pub use gateway::profiles;

@@ -8,7 +8,7 @@ use pegboard_hub::{
     Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
 };
 use pegboard_model::{HashKey, Limits, ServerName, ServerSpec, ToolError, ToolResult};
-use pegboard_store::{ServerLogs, SqliteStore, StateDir};
+use pegboard_store::{ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
 
 /// How Pegboard is to be opened.
@@ -123,7 +123,7 @@ impl Pegboard {
 
     /// Opens Pegboard over a configuration that was read before.
     pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
-        let (store, mut notices) = SqliteStore::open(&configured.state)?;
+        let (store, mut notices) = SqliteStore::open_beside(&configured.state)?;
         // On this thread: memory of another one would cost more than the reading.
         let specs = configured
             .loaded
@@ -144,19 +144,24 @@ impl Pegboard {
             },
         });
         let parts = Parts {
+            ledger: Arc::new(SqliteLedger::new(&configured.state)),
             store: Arc::new(store),
             connector: Arc::new(connector),
             clock: Arc::new(SystemClock),
+            encoder: match configured.loaded.settings.search_by_meaning {
+                true => crate::meaning::encoder(),
+                false => None,
+            },
             approver: options.approver.unwrap_or_else(|| Arc::new(NobodyToAsk)),
-            settings: hub_settings(&configured.loaded.settings),
+            settings: hub_settings(&configured.loaded),
             limits: configured.limits.clone(),
         };
-        let servers = configured
-            .loaded
-            .servers
-            .values()
-            .cloned()
-            .chain(options.more_servers);
+        let servers = configured.loaded.servers.values().cloned().chain(
+            options.more_servers.into_iter().map(|mut spec| {
+                spec.rules.global = configured.loaded.rules.clone();
+                spec
+            }),
+        );
         let hub = Hub::over(parts, loaded.records, servers);
         Ok(Self {
             hub,
@@ -204,7 +209,8 @@ impl LogSink for Logs {
     }
 }
 
-fn hub_settings(settings: &pegboard_config::Settings) -> HubSettings {
+fn hub_settings(loaded: &Loaded) -> HubSettings {
+    let settings = &loaded.settings;
     HubSettings {
         refresh_on_start: match settings.refresh_on_start {
             pegboard_config::RefreshOnStart::Unknown => RefreshOnStart::Unknown,
@@ -217,5 +223,8 @@ fn hub_settings(settings: &pegboard_config::Settings) -> HubSettings {
         },
         concurrent_discoveries: settings.concurrent_discoveries,
         answer_deadline: settings.answer_deadline,
+        approval_timeout: settings.approval_timeout,
+        rules: loaded.rules.clone(),
+        remember_searches: settings.remember_searches,
     }
 }

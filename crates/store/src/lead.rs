@@ -16,6 +16,14 @@ pub struct Lead {
     // Dropped first, so that the next task of this process finds the file free.
     _file: Option<HeldFile>,
     _turn: OwnedMutexGuard<()>,
+    has_waited: bool,
+}
+
+impl Lead {
+    /// Whether somebody else led in between, who may have found out what is wanted.
+    pub fn has_waited(&self) -> bool {
+        self.has_waited
+    }
 }
 
 /// A locked file. Closing it would be enough, but for children forked in that very moment: they hold
@@ -49,11 +57,16 @@ impl Leads {
     }
 
     pub(crate) async fn take(&self, server: &ServerName) -> StoreResult<Lead> {
-        let turn = self.turn(server).lock_owned().await;
+        let turn = self.turn(server);
+        let (turn, has_waited) = match turn.clone().try_lock_owned() {
+            Ok(turn) => (turn, false),
+            Err(_) => (turn.lock_owned().await, true),
+        };
         let Some(folder) = &self.folder else {
             return Ok(Lead {
                 _file: None,
                 _turn: turn,
+                has_waited,
             });
         };
         let path = folder.join(format!("{server}.lock"));
@@ -63,6 +76,7 @@ impl Leads {
             Ok(()) => Ok(Lead {
                 _file: Some(HeldFile(file)),
                 _turn: turn,
+                has_waited,
             }),
             Err(TryLockError::WouldBlock) => wait_in_thread(file, turn, &path).await,
             Err(TryLockError::Error(e)) => Err(failure::io("take the lock", &path, &e)),
@@ -84,6 +98,7 @@ async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> S
         let outcome = file.lock().map(|()| Lead {
             _file: Some(HeldFile(file)),
             _turn: turn,
+            has_waited: true,
         });
         let _ = sender.send(outcome);
     };

@@ -9,6 +9,7 @@
 
 mod failure;
 mod lead;
+mod ledger;
 mod logs;
 mod meaning;
 mod memory;
@@ -20,6 +21,7 @@ mod state_dir;
 mod store;
 
 pub use lead::Lead;
+pub use ledger::{Attendance, Ledger, MemoryLedger, SqliteLedger};
 pub use logs::ServerLogs;
 pub use meaning::{MOST_REMEMBERED, MOST_REMEMBERED_PER_TOOL, MeaningStore, RememberedQuery};
 pub use memory::MemoryStore;

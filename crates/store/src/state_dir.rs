@@ -88,7 +88,12 @@ fn mint_key(folder: &Path, path: &Path) -> io::Result<()> {
     file.write_all(&key)?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
-        Ok(_) => private::sync_folder(folder),
+        Ok(_) => {
+            let folder = folder.to_owned();
+            // Whatever lasts beside the key makes the folder last itself, so nobody waits for this.
+            let _ = std::thread::Builder::new().spawn(move || private::sync_folder(&folder));
+            Ok(())
+        }
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.error),
     }

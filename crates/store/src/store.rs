@@ -63,4 +63,7 @@ pub trait Store: MeaningStore {
     /// Waits until this caller alone may discover the server, among all that share the store.
     /// The lead ends when it is dropped, and when its process dies.
     async fn lead(&self, server: &ServerName) -> StoreResult<Lead>;
+
+    /// The work is over: puts what was written where the next start reads it fastest.
+    async fn rest(&self) {}
 }

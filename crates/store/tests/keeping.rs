@@ -383,3 +383,23 @@ async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
     let later = open(folder.path());
     assert_eq!(later.load_now().unwrap().records.len(), records.len());
 }
+
+#[tokio::test]
+async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let (store, _) = SqliteStore::open_beside(&state).unwrap();
+    let store = std::sync::Arc::new(store);
+    let mut saving = tokio::task::JoinSet::new();
+    for number in 0..50_u64 {
+        let store = store.clone();
+        let record = record(&name(&format!("server{number}")), number);
+        saving.spawn(async move { store.save(&record).await });
+    }
+    while let Some(saved) = saving.join_next().await {
+        saved.unwrap().unwrap();
+    }
+    store.rest().await;
+    drop(store);
+    assert_eq!(open(folder.path()).load_now().unwrap().records.len(), 50);
+}

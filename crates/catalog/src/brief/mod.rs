@@ -9,7 +9,6 @@ mod list_json;
 mod parameter_lines;
 mod prose;
 mod search;
-mod server_query;
 mod sheet;
 mod signature;
 mod status;

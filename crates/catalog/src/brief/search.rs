@@ -8,9 +8,9 @@ use pegboard_guard::signature_of;
 use super::chosen::{Chosen, largest_first};
 use super::list::{ListRequest, shown};
 use super::prose::{beginning, block, count, line, quoted};
-use super::server_query::named_server;
 use super::signature::{call_form, input_schema};
 use super::status::{being_discovered, not_available};
+use crate::search::Find;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
@@ -37,15 +37,23 @@ pub enum Detail {
 
 /// Answers up to [`MOST_QUERIES`] queries with at most `limit` tools each. A query that names a server gets
 /// that server's tools, and a tool that an earlier query showed is only named.
-pub fn search_text(catalog: &Catalog, queries: &[&str], limit: usize, detail: Detail) -> String {
+pub fn search_text(
+    catalog: &Catalog,
+    finder: &dyn Find,
+    queries: &[&str],
+    limit: usize,
+    detail: Detail,
+) -> String {
     let limit = limit.clamp(1, MOST_HITS);
     let mut answer = Answer {
         catalog,
+        finder,
         limit,
         detail,
         shown: HashSet::new(),
         text: String::new(),
         few: false,
+        misses_meaning: false,
     };
     let asked: Vec<&str> = queries
         .iter()
@@ -72,6 +80,7 @@ pub fn search_text(catalog: &Catalog, queries: &[&str], limit: usize, detail: De
 
 struct Answer<'a> {
     catalog: &'a Catalog,
+    finder: &'a dyn Find,
     limit: usize,
     detail: Detail,
     /// The exposed names that were shown.
@@ -79,6 +88,8 @@ struct Answer<'a> {
     text: String,
     /// Whether some query found less than was asked for, so that what is missing may matter.
     few: bool,
+    /// Whether some query was ranked by words alone though meaning would have been wanted.
+    misses_meaning: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -90,32 +101,34 @@ impl<'a> Answer<'a> {
             self.text.push_str(&in_full(&tool));
             return;
         }
-        let (found, of_server): (Vec<ToolView<'a>>, Option<&str>) =
-            match named_server(self.catalog, query) {
-                Some(entry) => (entry.visible_tools().collect(), Some(entry.name().as_str())),
-                None => {
-                    let hits = self.catalog.search(query, usize::MAX);
-                    (hits.into_iter().map(|hit| hit.tool).collect(), None)
-                }
-            };
+        let answer = self.finder.find(self.catalog, query, self.limit);
+        self.misses_meaning |= self.finder.misses_meaning(self.catalog, &answer);
+        let of_server = answer.server.map(|entry| entry.name().as_str());
+        let (found, total): (Vec<ToolView<'a>>, usize) = match answer.server {
+            Some(entry) => {
+                let tools: Vec<_> = entry.visible_tools().collect();
+                let total = tools.len();
+                (tools, total)
+            }
+            None => {
+                let tools = answer.hits.iter().map(|hit| hit.tool);
+                (tools.collect(), answer.total)
+            }
+        };
         if found.is_empty() {
             self.few = true;
             self.found_nothing(query, of_server);
             return;
         }
-        self.few |= found.len() < self.limit;
+        self.few |= total < self.limit;
         let shown = found.len().min(self.limit);
         let what = match of_server {
             Some(server) => format!("of server {server}"),
             None => format!("for {}", quoted(query)),
         };
-        let _ = write!(
-            self.text,
-            "{shown} of {} {what}",
-            count(found.len(), "tool")
-        );
-        if found.len() > shown {
-            let more = found.len().min(MOST_HITS).min(self.limit.saturating_mul(4));
+        let _ = write!(self.text, "{shown} of {} {what}", count(total, "tool"));
+        if total > shown {
+            let more = total.min(MOST_HITS).min(self.limit.saturating_mul(4));
             if more > shown {
                 let _ = write!(self.text, " (limit={more} shows more)");
             }
@@ -166,6 +179,11 @@ impl<'a> Answer<'a> {
     }
 
     fn ended(mut self) -> String {
+        if self.misses_meaning {
+            self.text.push_str(
+                "Ranked by words for now; a later search also knows what every tool means.\n",
+            );
+        }
         if let Some(line) = being_discovered(self.catalog) {
             let _ = writeln!(self.text, "{line}");
         }

@@ -35,6 +35,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
         policy: None,
         policies: BTreeMap::new(),
         tools: BTreeMap::new(),
+        rules: Default::default(),
         origin: Origin {
             layer: Layer::User,
             file: None,

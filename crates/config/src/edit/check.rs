@@ -48,12 +48,18 @@ pub(super) fn same_otherwise(
                     set_json(server, path, value.as_ref());
                 }
             }
+            Step::Entry {
+                value: Some(value), ..
+            } => {
+                servers.insert(place.key.clone(), value.clone());
+            }
+            Step::Entry { value: None, .. } => drop(servers.remove(&place.key)),
         }
     }
     let mut found = json(new);
     for map in [&mut expected, &mut found] {
         map.retain(|key, value| {
-            let root = matches!(key.as_str(), "servers" | "mcpServers");
+            let root = matches!(key.as_str(), "servers" | "mcpServers" | "policies");
             !(root && (value.is_null() || value.as_object().is_some_and(Map::is_empty)))
         });
     }
@@ -89,6 +95,9 @@ pub(super) fn set_json(target: &mut Value, path: &[String], value: Option<&Value
 
 /// Reads the server as loading would. Missing variables are no reason not to write.
 pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Problem> {
+    if matches!(step, Step::Entry { .. }) {
+        return Ok(());
+    }
     let Some(entry) = step.place().entry(source) else {
         return Ok(());
     };
@@ -125,7 +134,12 @@ pub(super) fn by_hand(source: &SourceText, step: &Step) -> Problem {
                 keys.join(", ")
             )
         }
-        Step::Remove { .. } => format!("remove `{}` under `{}`", place.key, place.root),
+        Step::Remove { .. } | Step::Entry { value: None, .. } => {
+            format!("remove `{}` under `{}`", place.key, place.root)
+        }
+        Step::Entry {
+            value: Some(value), ..
+        } => format!("set `{}` under `{}` to {value}", place.key, place.root),
         Step::Set {
             path,
             value: Some(_),

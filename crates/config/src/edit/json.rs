@@ -39,6 +39,12 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
                 (None, None) => {}
             }
         }
+        Step::Entry { value, .. } => match (servers.get(&place.key), value) {
+            (Some(existing), Some(value)) => existing.set_value(input(value)),
+            (None, Some(value)) => drop(servers.append(&place.key, input(value))),
+            (Some(existing), None) => existing.remove(),
+            (None, None) => {}
+        },
     }
     let mut text = root.to_string();
     if !text.ends_with('\n') {

@@ -9,13 +9,14 @@ mod yaml;
 
 use std::path::Path;
 
-use pegboard_model::{Limits, Reason, ServerName};
+use pegboard_model::{Limits, Policy, Reason, ServerName};
 use serde_json::Value;
 
 use crate::atomic::{WriteLock, create_private_folder, mode_of, write_file_atomically};
 use crate::file::{read_text, syntax_problem};
 use crate::problem::{Problem, shown_path};
 use crate::text::{Format, SourceText};
+use crate::typed::ANNOTATIONS;
 use plan::{Place, Step, find_server};
 
 /// A server to be written into a file. Values are written as they are, so `${VAR}` stays a reference.
@@ -187,6 +188,74 @@ pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Re
     })
 }
 
+/// Sets the policy of a rule, or takes the rule out: in the table of a server, or in the one for all servers. Gives
+/// whether the file says something else now.
+pub fn set_rule(
+    file: &Path,
+    server: Option<&ServerName>,
+    pattern: &str,
+    policy: Option<Policy>,
+) -> Result<bool, Problem> {
+    if pattern.is_empty() || pattern.contains(['\n', '\0']) {
+        let message = "this is no tool's name and no pattern";
+        let help = "write `server/tool`, a pattern such as `delete_*`, or `@destructive`";
+        return Err(Problem::error(Reason::ConfigInvalid, message).help(help));
+    }
+    if pattern.starts_with('@') && !ANNOTATIONS.contains(&pattern) {
+        let shown = pegboard_model::Foreign::new(pattern).shortened(60);
+        let message = format!("`{shown}` is no annotation of tools");
+        let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
+        return Err(Problem::error(Reason::ConfigInvalid, message).help(help));
+    }
+    let value = policy.map(|policy| Value::from(policy.as_str()));
+    let Some(name) = server else {
+        let place = Place {
+            root: "policies".to_owned(),
+            key: pattern.to_owned(),
+        };
+        return edit_file(file, |source| {
+            let is_there = place.entry(source).is_some();
+            let wanted = value.is_some() || is_there;
+            Ok(wanted
+                .then_some(Step::Entry { place, value })
+                .into_iter()
+                .collect())
+        });
+    };
+    let mut changed = false;
+    edit(file, name, |source, found| {
+        let place = known(file, name, found)?;
+        let server = place.node(source);
+        let has = |path: &[&str]| {
+            let first = path.split_first();
+            first.is_some_and(|(first, rest)| {
+                let start = server.and_then(|server| server.get(first));
+                rest.iter()
+                    .fold(start, |at, key| at.and_then(|at| at.node.get(key)))
+                    .is_some()
+            })
+        };
+        // A tool may have its policy in either of two tables; it stays where it is.
+        let in_tools = has(&["tools", pattern, "policy"]);
+        let in_policies = has(&["policies", pattern]);
+        let set = |path: &[&str]| Step::Set {
+            place: place.clone(),
+            path: path.iter().map(|key| (*key).to_owned()).collect(),
+            value: value.clone(),
+        };
+        let mut steps = Vec::new();
+        if in_tools {
+            steps.push(set(&["tools", pattern, "policy"]));
+        }
+        if in_policies || (value.is_some() && !in_tools) {
+            steps.push(set(&["policies", pattern]));
+        }
+        changed = !steps.is_empty();
+        Ok(steps)
+    })
+    .map(|()| changed)
+}
+
 fn known(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
     found.ok_or_else(|| {
         let message = format!("no server `{name}` stands in `{}`", shown_path(file));
@@ -194,12 +263,24 @@ fn known(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, 
     })
 }
 
-/// Reads, changes, checks and writes a file while no other program edits it.
+/// Changes what a file says of one server.
 fn edit(
     file: &Path,
     name: &ServerName,
     plan: impl FnOnce(&SourceText, Option<Place>) -> Result<Vec<Step>, Problem>,
 ) -> Result<(), Problem> {
+    edit_file(file, |source| {
+        let found = find_server(source, name)?;
+        plan(source, found).map_err(|problem| problem.of_server(name.as_str()))
+    })
+    .map(drop)
+}
+
+/// Reads, changes, checks and writes a file while no other program edits it; whether it is another now.
+fn edit_file(
+    file: &Path,
+    plan: impl FnOnce(&SourceText) -> Result<Vec<Step>, Problem>,
+) -> Result<bool, Problem> {
     // A link is followed: what it points to is replaced, the link stays.
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let failed = |error: std::io::Error| Problem::io(file, "write", &error);
@@ -216,8 +297,7 @@ fn edit(
         _ => read_text(file, &limits)?,
     };
     let mut source = parsed(file, text.clone(), &limits)?;
-    let found = find_server(&source, name)?;
-    for step in plan(&source, found).map_err(|problem| problem.of_server(name.as_str()))? {
+    for step in plan(&source)? {
         let changed = match source.format {
             Format::Toml => toml::apply(&source.text, &step),
             Format::Json => json::apply(&source.text, &step),
@@ -231,9 +311,10 @@ fn edit(
     }
     let new = with_form_of(&text, &source.text);
     if new == text {
-        return Ok(());
+        return Ok(false);
     }
-    write_file_atomically(file, new.as_bytes(), mode_of(file)).map_err(failed)
+    write_file_atomically(file, new.as_bytes(), mode_of(file)).map_err(failed)?;
+    Ok(true)
 }
 
 fn parsed(file: &Path, text: String, limits: &Limits) -> Result<SourceText, Problem> {

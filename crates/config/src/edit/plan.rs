@@ -11,7 +11,7 @@ use crate::text::SourceText;
 /// A server's place in a file, by the words that stand there.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// `servers` or `mcpServers`.
+    /// `servers` or `mcpServers`, or another table at the top.
     pub(super) root: String,
     /// The server's name as the file has it.
     pub(super) key: String,
@@ -33,12 +33,17 @@ pub(super) enum Step {
         path: Vec<String>,
         value: Option<Value>,
     },
+    /// One value of a table at the top of the file is set, or gone; the place's key is its key there.
+    Entry { place: Place, value: Option<Value> },
 }
 
 impl Step {
     pub(super) fn place(&self) -> &Place {
         match self {
-            Self::Put { place, .. } | Self::Remove { place } | Self::Set { place, .. } => place,
+            Self::Put { place, .. }
+            | Self::Remove { place }
+            | Self::Set { place, .. }
+            | Self::Entry { place, .. } => place,
         }
     }
 }

@@ -10,6 +10,17 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let is_new = document.as_table().is_empty() && text.trim().is_empty();
     let place = step.place();
+    if let Step::Entry { value, .. } = step {
+        let table = document
+            .entry(&place.root)
+            .or_insert_with(|| Item::Table(Table::new()))
+            .as_table_like_mut()?;
+        match value {
+            Some(value) => assign(table, &place.key, value)?,
+            None => drop(table.remove(&place.key)),
+        }
+        return Some(document.to_string());
+    }
     let implicit = || {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -50,6 +61,7 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
                 None => drop(table.remove(last)),
             }
         }
+        Step::Entry { .. } => return None,
     }
     Some(document.to_string())
 }

@@ -27,6 +27,33 @@ pub(super) fn apply(source: &SourceText, step: &Step) -> Option<String> {
             let server = place.entry(source)?;
             set(source, server, path, value.as_ref())
         }
+        Step::Entry { place, value } => entry(source, place, value.as_ref()),
+    }
+}
+
+/// Sets or removes a value of a table at the top of the file.
+fn entry(source: &SourceText, place: &Place, value: Option<&Value>) -> Option<String> {
+    let tree = source.tree()?;
+    let table = tree.get(&place.root);
+    match (table, value) {
+        (Some(table), _) if !table.node.entries().is_empty() => {
+            set(source, table, std::slice::from_ref(&place.key), value)
+        }
+        (_, None) => Some(source.text.clone()),
+        (Some(table), Some(value)) if table.node.value == NodeValue::Null => {
+            let at = entry_lines(source, table)?.1;
+            let line = field_line(&place.key, value, indent_of(source, table)? + 2)?;
+            Some(spliced(source, at, at, &line))
+        }
+        (Some(_), Some(_)) => None,
+        (None, Some(value)) => {
+            if !tree.is_empty() && source.place(tree.start).1 != 1 {
+                return None;
+            }
+            let end = source.text.len();
+            let block = format!("{}:\n{}", place.root, field_line(&place.key, value, 2)?);
+            Some(spliced(source, end, end, &block))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod duplicates;
 mod edits;
 mod layers;
 mod meaning;
+mod policies;
 mod profiles;
 mod robust;
 mod secrecy;

@@ -285,6 +285,8 @@ pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
         .map(|server| (server.name, server))
         .collect();
     let parts = Parts {
+        ledger: Arc::new(pegboard_store::MemoryLedger::new()),
+        encoder: None,
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(all.clone())),
         clock: Arc::new(SystemClock),

@@ -10,6 +10,7 @@
 
 mod calls;
 mod client;
+mod consent;
 mod fake;
 mod input;
 mod listening;

@@ -12,7 +12,7 @@ use pegboard_model::{
     Clock, Era, Event, EventKind, Limits, Reason, RpcError, ServerName, ServerSpec, ToolError,
     ToolResult,
 };
-use pegboard_store::{MemoryStore, Store};
+use pegboard_store::{Ledger, MemoryLedger, MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
@@ -87,7 +87,11 @@ pub(crate) struct Servers {
     pub(crate) offer_lists: Mutex<Vec<(String, OfferKind)>>,
     pub(crate) watches: Mutex<Vec<(String, String, bool)>>,
     running: Mutex<BTreeMap<String, Arc<Running>>>,
+    /// Looks at each call in the moment it arrives.
+    pub(crate) on_call: Mutex<Option<OnCall>>,
 }
+
+type OnCall = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 struct Running {
     server: String,
@@ -261,6 +265,9 @@ impl Upstream for Running {
     ) -> ToolResult<CallOutcome> {
         let call = (self.server.clone(), tool.to_owned());
         self.all.calls.lock().unwrap().push(call);
+        if let Some(look) = &*self.all.on_call.lock().unwrap() {
+            look(tool, arguments.get());
+        }
         self.all.options.lock().unwrap().push(options);
         if self.all.behaviour(&self.server).header_mismatches > 0 {
             let change = |behaviour: &mut Behaviour| behaviour.header_mismatches -= 1;
@@ -382,6 +389,7 @@ pub(crate) struct Bench {
     pub(crate) servers: Arc<Servers>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<FakeClock>,
+    pub(crate) ledger: Arc<dyn Ledger>,
 }
 
 pub(crate) fn spec(name: &str) -> ServerSpec {
@@ -430,7 +438,10 @@ impl Bench {
         (store, clock): (Arc<dyn Store>, Arc<FakeClock>),
         approver: impl Approver + 'static,
     ) -> Self {
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new());
         let parts = Parts {
+            ledger: ledger.clone(),
+            encoder: None,
             store: store.clone(),
             connector: Arc::new(FakeConnector(servers.clone())),
             clock: clock.clone() as Arc<dyn Clock>,
@@ -448,6 +459,7 @@ impl Bench {
             servers,
             store,
             clock,
+            ledger,
         }
     }
 

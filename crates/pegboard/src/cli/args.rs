@@ -115,7 +115,10 @@ pub(crate) enum Command {
     Describe(ToolArgs),
     /// Find tools by words
     #[command(
-        after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file"
+        after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file\n  \
+        pegboard search --explain turn my spreadsheet into something printable\n  \
+        pegboard search --batch --catalog tools.jsonl < queries.jsonl\n  \
+        pegboard search --forget"
     )]
     Search(SearchArgs),
     /// Print a summary of all tools for a system prompt, under 500 tokens
@@ -149,6 +152,27 @@ pub(crate) enum Command {
         pegboard trust github --yes\n  pegboard trust github --revoke"
     )]
     Trust(TrustArgs),
+    /// See and change what may be done with tools, and which rule decides
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  pegboard policy list\n  pegboard policy test github/delete_repo\n  \
+        pegboard policy set 'delete_*' ask\n  pegboard policy set @destructive ask\n  \
+        pegboard policy set --server github '*' deny\n  pegboard policy grants"
+    )]
+    Policy(PolicyCommand),
+    /// Answer calls that wait for a person
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Examples:\n  pegboard approvals\n  pegboard approvals watch\n  \
+        pegboard approvals allow 1f0c22ab\n  pegboard approvals allow 1f0c22ab --always\n  \
+        pegboard approvals deny 1f0c22ab"
+    )]
+    Approvals(ApprovalsArgs),
+    /// Show what was done: calls, discoveries, answers, changes; never contents
+    #[command(
+        after_help = "Examples:\n  pegboard activity\n  pegboard activity --limit 200 --json"
+    )]
+    Activity(ActivityArgs),
     /// Keep secret values out of config files: name them there as ${secret:NAME}
     #[command(
         subcommand,
@@ -305,12 +329,54 @@ pub(crate) struct ToolArgs {
 
 #[derive(Args)]
 pub(crate) struct SearchArgs {
-    /// What the tool should do
-    #[arg(required = true)]
+    /// What the tool should do, or its name
+    #[arg(required_unless_present_any = ["batch", "forget"])]
     pub(crate) words: Vec<String>,
-    /// How many tools at the most
-    #[arg(long, default_value_t = 10)]
-    pub(crate) limit: usize,
+    /// How many tools at the most (10)
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    /// Show which words matched and what each part adds to the score
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Rank by words alone, not by meaning
+    #[arg(long = "words", conflicts_with_all = ["batch", "forget"])]
+    pub(crate) words_only: bool,
+    /// Forget every search that was remembered (`remember_searches` of the settings)
+    #[arg(long, conflicts_with_all = ["words", "batch", "explain"])]
+    pub(crate) forget: bool,
+    /// Answer queries from standard input over the catalog of a file, one JSON line each
+    #[arg(long, requires = "catalog", conflicts_with_all = ["words", "explain"])]
+    pub(crate) batch: bool,
+    /// The file of `--batch`: one tool a line with id, name, server, description, input_schema
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    pub(crate) catalog: Option<PathBuf>,
+    /// How `--batch` ranks; the others are there to compare with
+    #[arg(long, value_enum, default_value_t = SearchMethod::Full, requires = "batch")]
+    pub(crate) method: SearchMethod,
+}
+
+/// A way to rank.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SearchMethod {
+    /// Words and meaning
+    Full,
+    /// Words alone: fields, stems, synonyms, typos
+    Words,
+    /// Plain BM25 over name and description
+    Bm25,
+    /// The query as a part of name or description
+    Substring,
+}
+
+impl From<SearchMethod> for pegboard_search::Method {
+    fn from(method: SearchMethod) -> Self {
+        match method {
+            SearchMethod::Full => Self::Full,
+            SearchMethod::Words => Self::Words,
+            SearchMethod::Bm25 => Self::Bm25,
+            SearchMethod::Substring => Self::Substring,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -358,6 +424,111 @@ pub(crate) struct TrustArgs {
     /// Take the agreement back
     #[arg(long, conflicts_with = "yes", requires = "server")]
     pub(crate) revoke: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// List the rules
+    List,
+    /// Set a rule in a config file
+    Set(PolicySetArgs),
+    /// Take a rule out of a config file
+    Unset(PolicyUnsetArgs),
+    /// Say what holds for a tool, which rule decides, and why the others lost
+    Test {
+        /// The tool: server/tool, server__tool, or its bare name when only one server has it
+        tool: String,
+    },
+    /// List the tools that were allowed for good when somebody was asked
+    Grants,
+    /// Take such a consent back
+    Revoke {
+        /// The tool, as `policy grants` shows it
+        tool: String,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct PolicySetArgs {
+    /// The tools: a name, a pattern with * and ?, @destructive or @read_only
+    pub(crate) pattern: String,
+    /// What may be done with them
+    #[arg(value_enum)]
+    pub(crate) policy: PolicyWord,
+    /// In the table of this server [default: the table for all servers]
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// In the project's file, which can only tighten [default: your own file]
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) in_project: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct PolicyUnsetArgs {
+    /// The tools, as the rule has them
+    pub(crate) pattern: String,
+    /// In the table of this server [default: the table for all servers]
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// In the project's file [default: your own file]
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) in_project: bool,
+}
+
+/// What may be done with tools.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum PolicyWord {
+    /// They are called
+    Allow,
+    /// A person is asked first
+    Ask,
+    /// They are shown, but not called
+    Deny,
+    /// They are neither shown nor called
+    Disable,
+}
+
+#[derive(Args)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ApprovalsCommand>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the calls that wait
+    List,
+    /// Let a call run
+    Allow(AllowArgs),
+    /// Refuse a call
+    Deny {
+        /// Its number
+        id: String,
+    },
+    /// Show each call as it comes; while this runs, there is somebody to ask
+    Watch,
+}
+
+#[derive(Args)]
+pub(crate) struct AllowArgs {
+    /// Its number
+    pub(crate) id: String,
+    /// And later calls of this version of the tool in the same session
+    #[arg(long, conflicts_with = "always")]
+    pub(crate) session: bool,
+    /// And all later calls of this version of the tool
+    #[arg(long)]
+    pub(crate) always: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ActivityArgs {
+    /// How many lines at the most
+    #[arg(long, short = 'n', default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Only what came before this line, by its id
+    #[arg(long, value_name = "ID")]
+    pub(crate) before: Option<u64>,
 }
 
 #[derive(Subcommand)]

@@ -56,18 +56,23 @@ pub(crate) fn can_ask() -> bool {
 /// Puts a yes-or-no question; anything but a clear yes is a no, unless `default` says otherwise.
 pub(crate) fn confirm(question: &str, default: bool) -> bool {
     let choices = if default { "[Y/n]" } else { "[y/N]" };
-    let mut stderr = std::io::stderr().lock();
-    let _ = write!(stderr, "{question} {choices} ");
-    let _ = stderr.flush();
-    let mut answer = String::new();
-    if std::io::stdin().lock().read_line(&mut answer).unwrap_or(0) == 0 {
-        return false;
-    }
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "" => default,
-        "y" | "yes" => true,
+    match answer(&format!("{question} {choices} ")).as_deref() {
+        Some("") => default,
+        Some("y" | "yes") => true,
         _ => false,
     }
+}
+
+/// Puts a question and gives the answer in small letters; `None` when nobody answers.
+pub(crate) fn answer(question: &str) -> Option<String> {
+    {
+        let mut stderr = std::io::stderr().lock();
+        let _ = write!(stderr, "{question}");
+        let _ = stderr.flush();
+    }
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer).unwrap_or(0);
+    (read > 0).then(|| answer.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use pegboard_model::{Foreign, Limits, Reason, ToolError};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use super::rows::SealedRecord;
+use super::rows::{self, SealedRecord};
 use super::schema::{self, MIGRATIONS, Version};
 use crate::{StateDir, StoreResult, failure, private};
 
@@ -29,6 +29,8 @@ const CHECKPOINT_PAGES: i64 = 128;
 /// Pages that SQLite holds: 256 KiB. A start reads every page once, and fresh memory for each would cost
 /// more than the reading.
 const CACHE_PAGES: i64 = 8;
+/// How much of the file a start maps: all of it as a rule, read without a copy.
+const MAPPED_BYTES: i64 = 256 * 1024 * 1024;
 /// How often opening starts anew because another process replaced the file in between.
 const OPEN_ATTEMPTS: usize = 20;
 
@@ -269,6 +271,18 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Does work that reads much through a map of the file. Only for so long: a file that somebody else cuts off
+/// under a map ends the program.
+pub(super) fn mapped<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
+    let outcome = work();
+    connection.pragma_update(None, "mmap_size", 0)?;
+    outcome
+}
+
 /// Moves the whole log into the database, unless somebody reads or writes at this moment: then a later
 /// start will do it.
 pub(super) fn move_log(connection: &Connection) -> rusqlite::Result<()> {
@@ -283,9 +297,7 @@ fn fill(path: &Path, records: &[SealedRecord]) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     schema::migrate(&mut connection, MIGRATIONS)?;
-    for record in records {
-        record.write(&connection)?;
-    }
+    rows::write(&connection, records)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.close().map_err(|(_, error)| error)
 }

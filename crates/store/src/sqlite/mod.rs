@@ -5,24 +5,27 @@ mod meaning;
 mod rows;
 mod scan;
 mod schema;
+mod writing;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
 use self::files::{Database, Files};
 use self::rows::SealedRecord;
 use self::scan::{Stopped, scan};
+use self::writing::{Queue, Writer};
 use crate::lead::Leads;
 use crate::seal::Sealer;
 use crate::{Lead, Loaded, StateDir, Store, StoreResult, StoreStats, failure};
 
 /// Notices that wait for the next load; more of them would say nothing new.
 const NOTICES_MAX: usize = 16;
-/// A log from this length on is moved into the database after a start, because a start that finds nobody
-/// else there has to read all of it.
+/// A log from this length on is moved into the database when the work is over or, if that was not to be, after
+/// the next start, because a start that finds nobody else there has to read all of it.
 const LONG_LOG_BYTES: u64 = 256 * 1024;
 
 /// Keeps records in `pegboard.db` of a state folder, which several processes may use at once.
@@ -34,7 +37,11 @@ pub struct SqliteStore {
 struct Inner {
     files: Files,
     sealer: Sealer,
-    database: Mutex<Database>,
+    /// Missing until it is built, at the first start.
+    database: OnceLock<Mutex<Database>>,
+    /// Held by whoever opens it.
+    opening: Mutex<()>,
+    queue: Queue,
     /// What a person should know of damage that was met between two loads.
     notices: Mutex<Vec<ToolError>>,
 }
@@ -43,20 +50,36 @@ impl SqliteStore {
     /// Opens the store of a state folder, building it at the first start. A damaged file is set aside
     /// under a name that the notices tell.
     pub fn open(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
-        let sealer = Sealer::new(&state.hash_key()?);
-        let files = Files::of(state);
-        let (database, notices) = files.open()?;
+        let store = Self::closed(state)?;
+        store.inner.opened()?;
+        let notices = std::mem::take(&mut *store.inner.waiting_notices());
+        Ok((store, notices))
+    }
+
+    /// The same, but at the first start the store is built beside the work: there is nothing to read in it, and
+    /// servers can be asked meanwhile. Whoever writes waits for it, and is told if it cannot be built.
+    pub fn open_beside(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
+        if Files::of(state).identity()?.is_some() {
+            return Self::open(state);
+        }
+        let store = Self::closed(state)?;
+        store.inner.clone().build_beside();
+        Ok((store, Vec::new()))
+    }
+
+    fn closed(state: &StateDir) -> StoreResult<Self> {
         let inner = Inner {
-            files,
-            sealer,
-            database: Mutex::new(database),
+            sealer: Sealer::new(&state.hash_key()?),
+            files: Files::of(state),
+            database: OnceLock::new(),
+            opening: Mutex::default(),
+            queue: Queue::default(),
             notices: Mutex::default(),
         };
-        let store = Self {
+        Ok(Self {
             inner: Arc::new(inner),
             leads: Leads::across_processes(state.locks()),
-        };
-        Ok((store, notices))
+        })
     }
 
     /// Every record, on the caller's own thread: for start-up, before there is a runtime.
@@ -72,16 +95,21 @@ impl SqliteStore {
     ) -> StoreResult<Loaded> {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let inner = &self.inner;
+        if inner.database.get().is_none() {
+            return Ok(Loaded::default());
+        }
         let found = inner.with("read the store", |connection| {
-            // One look for all: each of its own would lock the file anew.
-            let _look = connection.unchecked_transaction()?;
             let find = |(server, config): &(&ServerName, &ConfigHash)| {
                 rows::find(connection, &inner.sealer, server, config)
             };
-            wanted
-                .iter()
-                .filter_map(|one| find(one).transpose())
-                .collect::<rusqlite::Result<Vec<_>>>()
+            files::mapped(connection, || {
+                // One look for all: each of its own would lock the file anew.
+                let _look = connection.unchecked_transaction()?;
+                wanted
+                    .iter()
+                    .filter_map(|one| find(one).transpose())
+                    .collect::<rusqlite::Result<Vec<_>>>()
+            })
         })?;
         let mut loaded = Loaded {
             records: Vec::with_capacity(found.len()),
@@ -97,21 +125,14 @@ impl SqliteStore {
         Ok(loaded)
     }
 
-    /// Commands end without closing the store, so that its log stays; whoever comes next and finds a long
-    /// one moves it, beside the work. The runtime's end waits for that.
+    /// A program that was killed leaves its log; whoever comes next and finds a long one moves it, beside the
+    /// work.
     fn shorten_log(&self) {
-        if self.inner.files.log_bytes() < LONG_LOG_BYTES {
-            return;
-        }
-        let inner = self.inner.clone();
-        let work = move || {
-            if let Ok(database) = inner.current() {
-                // Without success a later start will do it.
-                let _ = files::move_log(&database.connection);
-            }
-        };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            drop(runtime.spawn_blocking(work));
+        if self.inner.has_long_log()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let inner = self.inner.clone();
+            drop(runtime.spawn_blocking(move || inner.move_log()));
         }
     }
 
@@ -123,15 +144,47 @@ impl SqliteStore {
         let inner = self.inner.clone();
         match tokio::task::spawn_blocking(move || work(&inner)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(ToolError::new(
-                Reason::Internal,
-                "the store's work was broken off",
-            )),
+            Err(_) => Err(broken_off()),
         }
     }
 }
 
+fn broken_off() -> ToolError {
+    ToolError::new(Reason::Internal, "the store's work was broken off")
+}
+
 impl Inner {
+    fn has_long_log(&self) -> bool {
+        self.files.log_bytes() >= LONG_LOG_BYTES
+    }
+
+    fn move_log(&self) {
+        if let Ok(database) = self.current() {
+            // Without success a later start will do it.
+            let _ = files::move_log(&database.connection);
+        }
+    }
+
+    /// Builds the database on a thread of its own. Whoever needs it waits for it, and tells a fault.
+    fn build_beside(self: Arc<Self>) {
+        let thread = std::thread::Builder::new().name("pegboard-store".to_owned());
+        // Without a thread the first who needs it builds it.
+        let _ = thread.spawn(move || self.opened().map(drop));
+    }
+
+    fn opened(&self) -> StoreResult<&Mutex<Database>> {
+        if let Some(database) = self.database.get() {
+            return Ok(database);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = self.database.get() {
+            return Ok(database);
+        }
+        let (database, notices) = self.files.open()?;
+        self.note(notices);
+        Ok(self.database.get_or_init(|| Mutex::new(database)))
+    }
+
     fn load(&self) -> StoreResult<Loaded> {
         let mut database = self.current()?;
         let mut notices = std::mem::take(&mut *self.waiting_notices());
@@ -189,7 +242,8 @@ impl Inner {
 
     /// The database that stands under the name now: another process may have replaced it.
     fn current(&self) -> StoreResult<MutexGuard<'_, Database>> {
-        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = self.opened()?;
+        let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
         if self.files.identity()? != Some(database.identity) {
             self.reopen(&mut database)?;
         }
@@ -237,12 +291,12 @@ impl Store for SqliteStore {
     }
 
     async fn save(&self, record: &ServerRecord) -> StoreResult<()> {
-        let record = record.clone();
-        self.run(move |inner| {
-            let sealed = SealedRecord::new(&record, &inner.sealer)?;
-            inner.with("write to the store", |connection| sealed.write(connection))
-        })
-        .await
+        let (waiter, written) = oneshot::channel();
+        if self.inner.queue.push(record.clone(), waiter) {
+            let writer = Writer::new(self.inner.clone());
+            drop(tokio::task::spawn_blocking(move || writer.run()));
+        }
+        written.await.unwrap_or_else(|_| Err(broken_off()))
     }
 
     async fn forget(&self, server: &ServerName) -> StoreResult<bool> {
@@ -267,5 +321,15 @@ impl Store for SqliteStore {
 
     async fn lead(&self, server: &ServerName) -> StoreResult<Lead> {
         self.leads.take(server).await
+    }
+
+    async fn rest(&self) {
+        if self.inner.has_long_log() {
+            let moved = self.run(|inner| {
+                inner.move_log();
+                Ok(())
+            });
+            let _ = moved.await;
+        }
     }
 }

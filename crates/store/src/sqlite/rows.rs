@@ -36,17 +36,15 @@ impl SealedRecord {
         })
     }
 
-    /// One transaction: the record, and the end of definitions that nobody has used for long.
-    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let transaction = connection.unchecked_transaction()?;
-        self.insert(&transaction)?;
-        let mut statement = transaction.prepare_cached(
+    /// The record, and the end of definitions that nobody has used for long.
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.insert(connection)?;
+        let mut statement = connection.prepare_cached(
             "DELETE FROM server WHERE name = ?1 AND id NOT IN (
                  SELECT id FROM server WHERE name = ?1 ORDER BY attempted_at DESC, id DESC LIMIT ?2)",
         )?;
         statement.execute(params![self.name.as_str(), DEFINITIONS_PER_SERVER])?;
-        drop(statement);
-        transaction.commit()
+        Ok(())
     }
 
     fn insert(&self, connection: &Connection) -> rusqlite::Result<()> {
@@ -70,6 +68,18 @@ impl SealedRecord {
         ])?;
         Ok(())
     }
+}
+
+/// Writes records in one transaction.
+pub(super) fn write<'a>(
+    connection: &Connection,
+    records: impl IntoIterator<Item = &'a SealedRecord>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    for record in records {
+        record.write(&transaction)?;
+    }
+    transaction.commit()
 }
 
 /// Reads the row of one server under one definition.

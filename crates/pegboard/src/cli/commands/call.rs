@@ -7,16 +7,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_catalog::Catalog;
 use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
-use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_model::{Event, EventKind, Foreign, Reason, ToolError};
+use pegboard_upstream::{adopt_orphans, watch_soon};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tokio::sync::broadcast::error::RecvError;
 
 use super::named::{catalog_with, refuse_broken};
 use super::{Done, Global, Output, configured, open, options, serving, with_servers};
 use crate::cli::args::CallArgs;
 use crate::cli::failure::Failure;
-use crate::cli::people::{can_ask, confirm};
+use crate::cli::people::{answer, can_ask};
 
 /// How long a call's end waits for the renewal of its server's list.
 const RENEWAL: Duration = Duration::from_secs(2);
@@ -24,6 +26,8 @@ const RENEWAL: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
     refuse_broken(&args.tool, &configured)?;
+    adopt_orphans();
+    watch_soon();
     let mut options = options(global);
     options.approver = Some(Arc::new(Terminal { yes: args.yes }));
     // One server and one call: a second thread would only have to be started.
@@ -35,9 +39,12 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let text = Value::Object(arguments).to_string();
             let arguments = RawValue::from_string(text).map_err(not_json)?;
             let session = SessionId("cli".to_owned());
-            let outcome = hub
-                .call(CallRequest::new(session, args.tool.clone(), arguments))
-                .await?;
+            let events = hub.subscribe();
+            let call = hub.call(CallRequest::new(session, args.tool.clone(), arguments));
+            let outcome = tokio::select! {
+                outcome = call => outcome?,
+                never = tell_waiting(events, output) => match never {},
+            };
             show(&outcome.result, output)?;
             renew_if_stale(&catalog, &args.tool, &hub).await;
             if outcome.is_error {
@@ -236,25 +243,52 @@ struct Terminal {
 
 #[async_trait]
 impl Approver for Terminal {
+    fn can_ask(&self) -> bool {
+        self.yes || can_ask()
+    }
+
     async fn ask(&self, question: Ask) -> Verdict {
         if self.yes {
             return Verdict::Allow;
         }
-        if !can_ask() {
-            return Verdict::Nobody;
+        let text = format!("{}\nCall {}?", question.words(), question.tool);
+        let (sender, answer) = tokio::sync::oneshot::channel();
+        // In a thread of its own: nobody waits for it when the time to answer is over.
+        let asking = std::thread::Builder::new().spawn(move || {
+            let _ = sender.send(consent(&text));
+        });
+        match asking {
+            Ok(_) => answer.await.unwrap_or(Verdict::Nobody),
+            Err(_) => Verdict::Nobody,
         }
-        let text = format!(
-            "{} asks for your consent ({}).\nArguments: {}\nCall {}?",
-            question.tool,
-            question.rule,
-            Foreign::new(&question.arguments),
-            question.tool
-        );
-        let answer = tokio::task::spawn_blocking(move || confirm(&text, false)).await;
-        if answer.unwrap_or(false) {
-            Verdict::Allow
-        } else {
-            Verdict::Refuse
+    }
+}
+
+/// Puts the question; anything but a clear yes is a no.
+fn consent(question: &str) -> Verdict {
+    let choices = "[y: yes, a: always for this version of it, N: no]";
+    match answer(&format!("{question} {choices} ")).as_deref() {
+        Some("y" | "yes") => Verdict::Allow,
+        Some("a" | "always") => Verdict::AllowAlways,
+        _ => Verdict::Refuse,
+    }
+}
+
+/// Tells where a call waits that nobody at this terminal can be asked about.
+async fn tell_waiting(
+    mut events: tokio::sync::broadcast::Receiver<Event>,
+    output: &Output,
+) -> std::convert::Infallible {
+    loop {
+        match events.recv().await {
+            Ok(Event {
+                kind: EventKind::ApprovalAsked { id, way, .. },
+                ..
+            }) if way == "inbox" => output.note(&format!(
+                "waiting for a person's consent: `pegboard approvals allow {id}` in another terminal"
+            )),
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => std::future::pending().await,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! One file per command.
 
+mod activity;
 mod add;
+mod approvals;
 mod call;
 mod config;
 mod context;
@@ -10,6 +12,7 @@ mod edit;
 mod list;
 mod logs;
 mod named;
+mod policy;
 mod refresh;
 mod search;
 mod secret;
@@ -58,6 +61,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),
+        Command::Policy(command) => policy::run(command, global, output),
+        Command::Approvals(args) => approvals::run(args.command, global, output),
+        Command::Activity(args) => activity::run(&args, global, output),
         Command::Secret(command) => secret::run(command, global, output),
         Command::Logs(args) => logs::run(&args, global, output),
         Command::Doctor(args) => doctor::run(&args, global, output),

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pegboard_config::Watcher;
 use pegboard_gateway::Gateway;
@@ -16,14 +15,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
-use super::serve::{follow_config, keep_house};
+use super::serve::{FIRST_ANSWERS, follow_config, keep_house};
 use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty};
 use crate::Pegboard;
 use crate::cli::args::StdioArgs;
-
-/// Looking after the catalog and the config files begins when the client has its first answers: it waits
-/// for those, and for nothing else.
-const FIRST_ANSWERS: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;

@@ -5,7 +5,7 @@ use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_hub::Which;
 use pegboard_model::ServerName;
 
-use super::serve::{listen, serve, sweep, tell_known};
+use super::serve::{listen, serve, tell_known};
 use super::{Done, Global, Output, configured, open, options, serving};
 use crate::cli::args::UpArgs;
 use crate::cli::failure::Failure;
@@ -21,7 +21,6 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
     if configured.loaded.servers.is_empty() && configured.loaded.broken.is_empty() {
         offer_example(&args, &mut configured, &mut options, output)?;
     }
-    sweep(output);
     serving(async {
         if args.once {
             let pegboard = open(configured, options, output).await?;

@@ -123,7 +123,8 @@ fn r_pol_01_policies_hold_for_calls_from_the_command_line() {
     let home = Home::new();
     let policies = "policies = { \"del_*\" = \"deny\", hidden = \"disable\", asked = \"ask\" }";
     let script = Script::new().tools(["del_all", "hidden", "asked", "plain"]);
-    home.add_script("s", &script, policies);
+    let policies = format!("{policies}\n[settings]\napproval_timeout = \"0s\"");
+    home.add_script("s", &script, &policies);
     home.run(&["refresh", "s"]).ok();
     for (tool, reason) in [
         ("s/del_all", "POLICY_DENIED"),

@@ -6,6 +6,8 @@ mod counting;
 mod editing;
 mod exit_codes;
 mod keeping_secrets;
+mod policies;
 mod reading;
 mod refreshing;
+mod searching;
 mod texts;

@@ -12,11 +12,14 @@ use tokio::sync::Notify;
 use crate::Pegboard;
 use crate::cli::output::{Output, Paint};
 
+/// What no client waits for begins when the first ones have their first answers.
+pub(crate) const FIRST_ANSWERS: Duration = Duration::from_secs(1);
 /// How often stale marks and old lists are looked after.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 
 /// Marks lists that got stale, and renews old ones.
 pub(crate) async fn keep_house(hub: &Hub) {
+    hub.keep_meaning_ready();
     let mut tick = tokio::time::interval(HOUSEKEEPING);
     loop {
         tick.tick().await;
@@ -53,6 +56,7 @@ pub(crate) async fn follow_config(
             continue;
         }
         gateway.set_profiles(crate::profiles(&loaded.profiles));
+        pegboard.hub().set_rules(loaded.rules.clone());
         let change = pegboard.hub().apply(loaded.servers.into_values()).await;
         let names = |names: &[ServerName]| {
             names

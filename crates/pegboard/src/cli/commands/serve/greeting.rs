@@ -1,6 +1,8 @@
 //! What a person needs to connect a client: the address, the token, and what to paste.
 
+use std::fs::Metadata;
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use pegboard_gateway::http::{Access, TOKEN_FILE, token};
@@ -108,14 +110,16 @@ fn pretty(entry: &Value) -> String {
 /// `pegboard` where that finds this very program, else its path.
 fn own_command() -> String {
     const NAME: &str = "pegboard";
-    let Ok(own) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
+    let Ok(own) = std::env::current_exe() else {
         return NAME.to_owned();
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
-    let found = folders.find_map(|folder| folder.join(NAME).canonicalize().ok());
-    match found {
-        Some(found) if found == own => NAME.to_owned(),
-        _ => own.display().to_string(),
+    // Files are compared rather than paths, because one look at each is enough for that.
+    let file = |about: Metadata| (about.dev(), about.ino());
+    let found = folders.find_map(|folder| folder.join(NAME).metadata().ok().map(file));
+    if found.is_some() && found == own.metadata().ok().map(file) {
+        return NAME.to_owned();
     }
+    own.display().to_string()
 }

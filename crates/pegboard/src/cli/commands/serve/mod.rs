@@ -5,6 +5,8 @@ mod follow;
 mod greeting;
 mod told;
 
+use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pegboard_config::Watcher;
@@ -20,14 +22,13 @@ use crate::cli::people::count;
 use address::Listening;
 
 pub(crate) use address::listen;
-pub(crate) use follow::{follow_config, keep_house};
+pub(crate) use follow::{FIRST_ANSWERS, follow_config, keep_house};
 pub(crate) use greeting::tell_known;
 
 pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
     tell_if_empty(&configured, output);
     let options = options(global);
-    sweep(output);
     serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
@@ -37,13 +38,27 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
-/// Ends what an earlier run that was killed left.
-pub(crate) fn sweep(output: &Output) {
-    let left = pegboard_upstream::sweep_orphans();
+/// Ends what an earlier run that was killed left, as soon as nobody waits for more important things.
+async fn sweep(output: &Output) {
+    tokio::time::sleep(FIRST_ANSWERS).await;
+    let swept = tokio::task::spawn_blocking(pegboard_upstream::sweep_orphans);
+    let left = swept.await.unwrap_or(0);
     if left > 0 {
         let processes = count(left, "process");
         output.note(&format!("ended {processes} that an earlier run left"));
     }
+}
+
+/// Watches files until it is dropped. Starting that takes as long as many answers, so it has its own thread.
+async fn watch(files: Vec<PathBuf>, changed: &Arc<Notify>, output: &Output) {
+    let signal = changed.clone();
+    let start = move || Watcher::start(files, move || signal.notify_one());
+    let watcher = tokio::task::spawn_blocking(start).await;
+    if let Ok(Err(problem)) = &watcher {
+        output.note(&output.paint(Paint::Warn, &problem.to_string()));
+    }
+    let _kept = watcher;
+    std::future::pending().await
 }
 
 /// Serves until it is told to stop.
@@ -66,8 +81,6 @@ pub(crate) async fn serve(
     // An agreement, a new secret value or a new token changes what may be done as much as a config file.
     let own = ["agreements.json", "secrets.json", TOKEN_FILE];
     files.extend(own.map(|name| state.join(name)));
-    let signal = changed.clone();
-    let _watcher = Watcher::start(files, move || signal.notify_one())?;
 
     let (stop, stopped) = oneshot::channel::<()>();
     let router = http::router(gateway.clone(), access.clone());
@@ -75,6 +88,8 @@ pub(crate) async fn serve(
     tokio::select! {
         () = told::tell_events(events, output) => {}
         () = keep_house(hub) => {}
+        () = watch(files, &changed, output) => {}
+        () = forever(sweep(output)) => {}
         () = follow_config(pegboard, &gateway, Some(&access), &changed, output) => {}
         () = interrupted() => {}
     }
@@ -83,6 +98,12 @@ pub(crate) async fn serve(
     let _ = serving.await;
     gateway.close();
     Ok(())
+}
+
+/// Work that ends before the program does.
+async fn forever(work: impl Future<Output = ()>) {
+    work.await;
+    std::future::pending().await
 }
 
 /// Who may speak to us, by flags, settings and the token.

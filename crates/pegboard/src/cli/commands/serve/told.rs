@@ -50,6 +50,13 @@ fn tell_event(event: &Event, output: &Output) {
         EventKind::ServerRemoved { server, removed } => {
             output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
         }
+        EventKind::ApprovalAsked { id, tool, way, .. } if way == "inbox" => {
+            let mark = output.paint(Paint::Warn, "?");
+            output.note(&format!(
+                "{mark} {} waits for consent: `pegboard approvals allow {id}`",
+                Foreign::new(tool)
+            ));
+        }
         EventKind::ServerStopped { server, why } if why == "crashed" => {
             output.note(&format!(
                 "{} {server} ended by itself",

@@ -145,6 +145,7 @@ fn spec(name: &ServerName) -> ServerSpec {
         policy: None,
         policies: BTreeMap::new(),
         tools: BTreeMap::new(),
+        rules: Default::default(),
         origin: Origin {
             layer: Layer::Flag,
             file: None,

@@ -1,0 +1,237 @@
+//! Finding tools in a snapshot.
+
+mod prepared;
+
+use std::sync::{Arc, OnceLock};
+
+use pegboard_model::{Fingerprint, ServerName};
+use pegboard_search::{At, Index, Kind, Meaning, Query, Remembered, Vectors};
+pub use pegboard_search::{ByMeaning, Why};
+
+pub use self::prepared::Likeness;
+pub(crate) use self::prepared::{Prepared, segment_of_host};
+use crate::entry::ServerEntry;
+use crate::snapshot::Catalog;
+use crate::view::ToolView;
+
+/// What is looked for.
+#[derive(Clone, Copy, Default)]
+pub struct SearchRequest<'q> {
+    /// The request, in words or as a name.
+    pub text: &'q str,
+    /// Tools that are wanted at the most.
+    pub limit: usize,
+    /// The vector of the request, when tools are to be found by meaning too.
+    pub vector: Option<&'q [f32]>,
+    /// Past requests close to this one that ended in a successful call.
+    pub recalled: &'q [Recalled],
+    /// Whether each hit says why it was found.
+    pub explain: bool,
+}
+
+/// A past request that ended in a successful call of a tool.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    /// The tool's server.
+    pub server: ServerName,
+    /// The server's own name for the tool.
+    pub tool: String,
+    /// The tool as it was then; a changed one starts anew.
+    pub fingerprint: Fingerprint,
+    /// The cosine between that request and this one.
+    pub likeness: f32,
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The best tools, the best first; equal ones by name.
+    pub hits: Vec<Hit<'a>>,
+    /// How many tools match at all.
+    pub total: usize,
+    /// How far meaning took part.
+    pub by_meaning: ByMeaning,
+    /// The server that the request names, when it asks for nothing else.
+    pub server: Option<&'a Arc<ServerEntry>>,
+}
+
+/// A tool that a search found.
+#[derive(Clone, Debug)]
+pub struct Hit<'a> {
+    /// The tool.
+    pub tool: ToolView<'a>,
+    /// How well it matches; comparable within one answer only.
+    pub score: f32,
+    /// Why it was found, when that was asked for.
+    pub why: Option<Box<Why>>,
+}
+
+/// Finds tools for whoever asks.
+pub trait Find {
+    /// The tools that match a request.
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a>;
+
+    /// Whether an answer would be better later, when more tools were read for their meaning.
+    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool;
+}
+
+/// Finds tools by words alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByWords;
+
+impl Find for ByWords {
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+        catalog.find_tools(&SearchRequest {
+            text,
+            limit,
+            ..SearchRequest::default()
+        })
+    }
+
+    fn misses_meaning(&self, _catalog: &Catalog, _found: &Found<'_>) -> bool {
+        false
+    }
+}
+
+/// The index over all servers, and which segment is which server's.
+#[derive(Debug)]
+struct Searchable {
+    index: Index,
+    /// The place in the catalog of each segment's server; the segment after the last is the host program's.
+    servers: Vec<usize>,
+}
+
+/// The index of a snapshot, made at the first search and handed on to snapshots with the same texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Searching(Arc<OnceLock<Searchable>>);
+
+impl Catalog {
+    /// The tools that match a request by words, the best first.
+    pub fn search(&self, text: &str, limit: usize) -> Vec<Hit<'_>> {
+        ByWords.find(self, text, limit).hits
+    }
+
+    /// The tools that match a request.
+    pub fn find_tools(&self, request: &SearchRequest<'_>) -> Found<'_> {
+        let searchable = self.searchable();
+        let vectors = KnownVectors {
+            catalog: self,
+            servers: &searchable.servers,
+        };
+        let memory = self.remembered(searchable, request.recalled);
+        let query = Query {
+            text: request.text,
+            meaning: request.vector.map(|query| Meaning {
+                query,
+                vectors: &vectors,
+            }),
+            memory: &memory,
+            explain: request.explain,
+        };
+        // A tool of the host program hides a server's of the same name, which the index does not know.
+        let hidden = self.conflicts().len();
+        let found = searchable
+            .index
+            .search(&query, request.limit.saturating_add(hidden));
+        let server = match found.kind {
+            Kind::NamedServer(segment) => self.server_of_segment(searchable, segment),
+            Kind::Ranked | Kind::ExactName => None,
+        };
+        let mut hits: Vec<Hit<'_>> = found
+            .hits
+            .into_iter()
+            .filter_map(|hit| {
+                Some(Hit {
+                    tool: self.tool_at(searchable, hit.at)?,
+                    score: hit.score,
+                    why: hit.why,
+                })
+            })
+            .collect();
+        hits.truncate(request.limit);
+        Found {
+            hits,
+            total: found.total.saturating_sub(hidden),
+            by_meaning: found.by_meaning,
+            server,
+        }
+    }
+
+    fn searchable(&self) -> &Searchable {
+        self.searching().0.get_or_init(|| {
+            let offered = self
+                .servers()
+                .enumerate()
+                .filter(|(_, entry)| entry.is_offered());
+            let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
+            let segments = entries.into_iter().map(|entry| entry.segment());
+            let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
+            Searchable {
+                index: Index::new(segments.chain([of_host])),
+                servers,
+            }
+        })
+    }
+
+    fn offered_static_tools(&self) -> impl Iterator<Item = ToolView<'_>> {
+        let tools = self.static_tools().map(ToolView::of_host);
+        tools.filter(ToolView::enabled)
+    }
+
+    fn server_of_segment(
+        &self,
+        searchable: &Searchable,
+        segment: usize,
+    ) -> Option<&Arc<ServerEntry>> {
+        self.server_at(*searchable.servers.get(segment)?)
+    }
+
+    fn tool_at(&self, searchable: &Searchable, at: At) -> Option<ToolView<'_>> {
+        match self.server_of_segment(searchable, at.segment) {
+            Some(entry) => {
+                let view = entry.tool_of_segment(at.tool)?;
+                let is_hidden = self.static_tool(view.exposed().as_str()).is_some();
+                (!is_hidden).then_some(view)
+            }
+            None => self.offered_static_tools().nth(at.tool),
+        }
+    }
+
+    fn remembered(&self, searchable: &Searchable, recalled: &[Recalled]) -> Vec<Remembered> {
+        let place = |past: &Recalled| {
+            let position = self.position(&past.server)?;
+            let segment = searchable.servers.binary_search(&position).ok()?;
+            let entry = self.server_at(position)?;
+            let tool = entry.place_in_segment(&past.tool)?;
+            let present = entry.tool_of_segment(tool)?.tool()?.fingerprint;
+            let at = At { segment, tool };
+            (present == past.fingerprint).then_some(Remembered {
+                at,
+                likeness: past.likeness,
+            })
+        };
+        recalled.iter().filter_map(place).collect()
+    }
+}
+
+struct KnownVectors<'a> {
+    catalog: &'a Catalog,
+    servers: &'a [usize],
+}
+
+impl Vectors for KnownVectors<'_> {
+    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+        let entry = self
+            .servers
+            .get(segment)
+            .and_then(|at| self.catalog.server_at(*at));
+        if let Some(vectors) = entry.and_then(|entry| entry.vectors()) {
+            vectors.likeness(query, document, short);
+        }
+    }
+
+    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+        let entry = self.catalog.server_at(*self.servers.get(segment)?)?;
+        entry.vectors()?.server_likeness(query)
+    }
+}

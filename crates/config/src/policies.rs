@@ -1,0 +1,104 @@
+//! The `[policies]` table: rules for the tools of every server.
+//!
+//! A project's file can only tighten what the user's own file says: its rules are kept apart by their layer, and
+//! whoever weighs them takes the stricter result. What the user says of a server that a project defines anew is
+//! kept for the same reason.
+
+use std::sync::Arc;
+
+use pegboard_model::{Foreign, GlobalRules, Layer, Origin, Policy, PolicyRule, ServerRules};
+
+use crate::explain::explain_entry;
+use crate::file::ConfigFile;
+use crate::load::Loaded;
+use crate::server::Definition;
+use crate::template::Values;
+
+/// Rules in all files together; more would make every listing slow.
+const MOST_RULES: usize = 1_000;
+
+/// Reads the rules of all files. A rule whose policy cannot be read asks until it is mended: leaving it out
+/// could allow what it was written against.
+pub(crate) fn read_policies(
+    files: &[ConfigFile],
+    values: &Values<'_>,
+    loaded: &mut Loaded,
+) -> Arc<GlobalRules> {
+    let mut global = GlobalRules {
+        ask_destructive: loaded.settings.ask_destructive,
+        ..GlobalRules::default()
+    };
+    for file in files {
+        let Some(root) = file.table("policies") else {
+            continue;
+        };
+        let mut typed = file.typed(None, values);
+        let example = "{ \"delete_*\" = \"ask\" }";
+        for entry in typed.table(root, example).unwrap_or_default() {
+            if global.rules.len() >= MOST_RULES {
+                let message =
+                    format!("more than {MOST_RULES} rules are given; from here on all tools ask");
+                typed.invalid(entry.key_start, message, "join rules with `*`");
+                global.rules.push(PolicyRule {
+                    pattern: "*".to_owned(),
+                    policy: Policy::Ask,
+                    origin: origin(file, typed.line_of(entry)),
+                });
+                break;
+            }
+            global.rules.push(PolicyRule {
+                pattern: entry.key.clone(),
+                policy: typed.rule(entry).unwrap_or(Policy::Ask),
+                origin: origin(file, typed.line_of(entry)),
+            });
+            let key = format!("policies.{}", Foreign::new(&entry.key).shortened(60));
+            let (source, layer) = (&file.source, file.layer);
+            explain_entry(&mut loaded.values, "policies", key, entry, source, layer);
+        }
+        loaded.problems.append(&mut typed.problems);
+    }
+    Arc::new(global)
+}
+
+fn origin(file: &ConfigFile, line: usize) -> Origin {
+    Origin {
+        layer: file.layer,
+        file: Some(file.source.path.to_path_buf()),
+        line: Some(line),
+    }
+}
+
+/// What a definition that is replaced says about policies, as rules that stay.
+pub(crate) fn kept_rules(
+    file: Option<&ConfigFile>,
+    layer: Layer,
+    definition: &Definition,
+) -> Vec<PolicyRule> {
+    let rule = |pattern: &str, key: String, policy: Policy| PolicyRule {
+        pattern: pattern.to_owned(),
+        policy,
+        origin: Origin {
+            layer,
+            file: file.map(|file| file.source.path.to_path_buf()),
+            line: definition.rule_lines.get(&key).copied(),
+        },
+    };
+    let mut rules = Vec::new();
+    rules.extend((definition.policy).map(|policy| rule("", "policy".to_owned(), policy)));
+    for (pattern, policy) in &definition.policies {
+        rules.push(rule(pattern, format!("policies.{pattern}"), *policy));
+    }
+    for (tool, words) in &definition.tools {
+        if words.enabled == Some(false) {
+            let key = format!("tools.{tool}.enabled");
+            rules.push(rule(tool, key, Policy::Disable));
+        }
+    }
+    rules
+}
+
+/// The rules of a server, with those that hold for all.
+pub(crate) fn complete(rules: &mut ServerRules, kept: Vec<PolicyRule>, global: &Arc<GlobalRules>) {
+    rules.kept = kept;
+    rules.global = global.clone();
+}

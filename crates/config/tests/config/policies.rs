@@ -1,0 +1,182 @@
+//! Rules for the tools of every server, their places, and what a project may say.
+
+use pegboard_config::edit::set_rule;
+use pegboard_model::{AskDestructive, Layer, Policy, ServerName};
+
+use crate::world::{World, server, short};
+
+#[test]
+fn r_pol_01_rules_for_all_servers_are_read_with_their_places() {
+    let text = "[policies]\n\"github/*\" = \"ask\"\n\"@destructive\" = \"deny\"\n\n\
+                [settings]\nask_destructive = \"always\"\napproval_timeout = \"5m\"\n\n\
+                [servers.a]\ncommand = \"true\"\npolicy = \"ask\"\npolicies = { \"x*\" = \"allow\" }\n\
+                [servers.a.tools.y]\npolicy = \"deny\"\n";
+    let world = World::with("config.toml", text)
+        .project(".pegboard/config.yaml", "policies:\n  \"*\": ask\n");
+    let loaded = world.load();
+    assert_eq!(short(&loaded), Vec::<String>::new());
+    let rules = loaded.rules.rules.iter();
+    let rules: Vec<_> = rules
+        .map(|rule| {
+            (
+                rule.pattern.as_str(),
+                rule.policy,
+                rule.origin.layer,
+                rule.origin.line,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            ("github/*", Policy::Ask, Layer::User, Some(2)),
+            ("@destructive", Policy::Deny, Layer::User, Some(3)),
+            ("*", Policy::Ask, Layer::Project, Some(2)),
+        ]
+    );
+    assert_eq!(loaded.rules.ask_destructive, AskDestructive::Always);
+    assert_eq!(loaded.settings.approval_timeout.as_secs(), 300);
+    let spec = server(&loaded, "a");
+    assert_eq!(spec.rules.global, loaded.rules);
+    let lines: Vec<_> = spec
+        .rules
+        .lines
+        .iter()
+        .map(|(key, line)| (key.as_str(), *line))
+        .collect();
+    assert_eq!(
+        lines,
+        [("policies.x*", 12), ("policies.y", 14), ("policy", 11)]
+    );
+}
+
+#[test]
+fn r_pol_01_a_rule_that_cannot_be_read_asks() {
+    let world = World::with(
+        "config.toml",
+        "[policies]\nx = \"denny\"\n\"@reads\" = \"allow\"\n",
+    );
+    let loaded = world.load();
+    assert_eq!(
+        short(&loaded),
+        ["error CONFIG_INVALID -:2", "error CONFIG_INVALID -:3"]
+    );
+    assert!(
+        loaded
+            .rules
+            .rules
+            .iter()
+            .all(|rule| rule.policy == Policy::Ask)
+    );
+}
+
+#[test]
+fn r_pol_01_a_project_cannot_loosen_what_the_user_says() {
+    let user = "[servers.a]\ncommand = \"true\"\npolicy = \"ask\"\npolicies = { x = \"deny\" }\n\
+                [servers.a.tools.y]\nenabled = false\n[settings]\nask_destructive = \"always\"\n";
+    let project = "[servers.a]\ncommand = \"true\"\npolicy = \"allow\"\n\
+                   [settings]\nask_destructive = \"never\"\napproval_timeout = \"1s\"\n";
+    let world = World::with("config.toml", user).project(".pegboard/config.toml", project);
+    let loaded = world.load();
+    assert_eq!(
+        short(&loaded),
+        ["warning CONFIG_INVALID -:5", "warning CONFIG_INVALID -:6"]
+    );
+    assert_eq!(loaded.rules.ask_destructive, AskDestructive::Always);
+    let spec = server(&loaded, "a");
+    assert_eq!(spec.origin.layer, Layer::Project);
+    let kept = spec.rules.kept.iter();
+    let kept: Vec<_> = kept
+        .map(|rule| (rule.pattern.as_str(), rule.policy, rule.origin.line))
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            ("", Policy::Ask, Some(3)),
+            ("x", Policy::Deny, Some(4)),
+            ("y", Policy::Disable, Some(6)),
+        ]
+    );
+}
+
+#[track_caller]
+fn check_edit(
+    name: &str,
+    before: &str,
+    server: Option<&str>,
+    rule: (&str, Option<Policy>),
+    after: &str,
+) {
+    let world = World::with(name, before);
+    let file = world.paths().config_dir.join(name);
+    let server = server.map(|server| ServerName::parse(server).unwrap());
+    set_rule(&file, server.as_ref(), rule.0, rule.1).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        after,
+        "{name} {rule:?}"
+    );
+}
+
+#[test]
+fn r_cfg_06_rules_are_set_and_taken_out_and_comments_stay() {
+    let ask = Some(Policy::Ask);
+    let toml = "# mine\n[servers.a] # this\ncommand = \"true\"\n";
+    let added =
+        "# mine\n[servers.a] # this\ncommand = \"true\"\n\n[policies]\n\"a.b/del_*\" = \"ask\"\n";
+    check_edit("config.toml", toml, None, ("a.b/del_*", ask), added);
+    check_edit(
+        "config.toml",
+        "[policies]\n# why\nx = \"ask\" # because\ny = \"deny\"\n",
+        None,
+        ("x", Some(Policy::Deny)),
+        "[policies]\n# why\nx = \"deny\" # because\ny = \"deny\"\n",
+    );
+    check_edit(
+        "config.toml",
+        "[policies]\nx = \"ask\"\n# kept\ny = \"deny\"\n",
+        None,
+        ("x", None),
+        "[policies]\n# kept\ny = \"deny\"\n",
+    );
+    check_edit(
+        "config.toml",
+        toml,
+        Some("a"),
+        ("del.*", ask),
+        "# mine\n[servers.a] # this\ncommand = \"true\"\npolicies = { \"del.*\" = \"ask\" }\n",
+    );
+    check_edit(
+        "config.toml",
+        "[servers.a]\ncommand = \"true\"\n[servers.a.tools.x]\npolicy = \"ask\" # here\n",
+        Some("a"),
+        ("x", Some(Policy::Deny)),
+        "[servers.a]\ncommand = \"true\"\n[servers.a.tools.x]\npolicy = \"deny\" # here\n",
+    );
+    let yaml = "servers: # mine\n  a:\n    command: \"true\"\n";
+    let added =
+        "servers: # mine\n  a:\n    command: \"true\"\npolicies:\n  \"@destructive\": \"ask\"\n";
+    check_edit("config.yaml", yaml, None, ("@destructive", ask), added);
+    let more = format!("{added}  x: \"deny\"\n");
+    check_edit("config.yaml", added, None, ("x", Some(Policy::Deny)), &more);
+    check_edit("config.yaml", &more, None, ("x", None), added);
+    let json = "{\n  // mine\n  \"servers\": {}\n}\n";
+    let added = "{\n  // mine\n  \"servers\": {},\n  \"policies\": {\n    \"*\": \"ask\"\n  }\n}\n";
+    check_edit("config.json", json, None, ("*", ask), added);
+}
+
+#[test]
+fn r_cfg_06_what_is_no_rule_is_not_written() {
+    let world = World::with("config.toml", "[servers.a]\ncommand = \"true\"\n");
+    let file = world.paths().config_dir.join("config.toml");
+    for pattern in ["", "@nothing", "two\nlines"] {
+        set_rule(&file, None, pattern, Some(Policy::Ask)).unwrap_err();
+    }
+    assert!(!set_rule(&file, None, "x", None).unwrap(), "there was none");
+    let a = ServerName::parse("a").unwrap();
+    assert!(!set_rule(&file, Some(&a), "x", None).unwrap());
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        "[servers.a]\ncommand = \"true\"\n"
+    );
+}

@@ -1,0 +1,241 @@
+//! Tools that need a person's consent: the person is asked in the client that calls, in both eras and on every
+//! path.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_gateway::{Gateway, Mode};
+use pegboard_model::{Policy, ServerSpec};
+use serde_json::{Value, json};
+
+use crate::client::{Client, gateway, profile};
+use crate::fake::{Server, outcome, specs, text};
+
+const ASKS: &str = "elicitation/create";
+
+async fn under(policy: Policy, server: Server) -> Gateway {
+    let ruled = |mut spec: ServerSpec| {
+        spec.policies.insert("one".to_owned(), policy);
+        spec
+    };
+    let specs: Vec<ServerSpec> = specs(std::slice::from_ref(&server))
+        .into_iter()
+        .map(ruled)
+        .collect();
+    let profiles = [("direct", profile(&[], Mode::Direct))];
+    let (gateway, _) = gateway(vec![server], &profiles).await;
+    gateway.hub().apply(specs).await;
+    gateway
+}
+
+/// The ways by which a client can call the tool.
+fn paths() -> [(&'static str, Value); 3] {
+    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let meta =
+        json!({"name": "call_tool", "arguments": {"name": "a__one", "arguments": {"text": "x"}}});
+    [("", wish.clone()), ("direct", wish), ("", meta)]
+}
+
+fn said(decision: &str) -> Value {
+    json!({"action": "accept", "content": {"decision": decision}})
+}
+
+fn check_question(params: &Value) {
+    let message = params["message"].as_str().unwrap();
+    for part in [
+        "a__one",
+        "server `a`",
+        r#"{"text":"x"}"#,
+        "policies.\"one\" of server a",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let choices = &params["requestedSchema"]["properties"]["decision"]["enum"];
+    let choices = choices.as_array().unwrap();
+    assert!(choices.contains(&json!("allow once")) && choices.contains(&json!("refuse")));
+}
+
+/// Calls as a legacy client whose person answers.
+async fn legacy(gateway: &Gateway, profile: &str, params: Value, decision: &str) -> Value {
+    let client = Client::legacy(gateway, profile, json!({"elicitation": {}})).await;
+    let answer = async {
+        let question = client.inbox.wait(ASKS).await;
+        check_question(&question["params"]);
+        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+    };
+    tokio::join!(client.result("tools/call", params), answer).0
+}
+
+/// Calls as a modern client whose person answers, in two requests that share no session.
+async fn modern(gateway: &Gateway, profile: &str, mut params: Value, decision: &str) -> Value {
+    let client = || Client::modern(gateway, profile, json!({"elicitation": {}}));
+    let asked = client().result("tools/call", params.clone()).await;
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let questions = asked["inputRequests"].as_object().unwrap();
+    let (key, question) = questions.iter().next().unwrap();
+    assert_eq!(question["method"], ASKS);
+    check_question(&question["params"]);
+    let choices = &question["params"]["requestedSchema"]["properties"]["decision"]["enum"];
+    assert!(
+        !choices
+            .as_array()
+            .unwrap()
+            .contains(&json!("allow for this session")),
+        "there is no session: {choices}"
+    );
+    params["inputResponses"] = json!({key: said(decision)});
+    params["requestState"] = asked["requestState"].clone();
+    client().result("tools/call", params).await
+}
+
+#[tokio::test]
+async fn r_pol_02_the_person_is_asked_in_the_client_in_both_eras_and_on_every_path() {
+    for server in [
+        Server::new("a", &["one"]),
+        Server::new("a", &["one"]).modern(),
+    ] {
+        let gateway = under(Policy::Ask, server).await;
+        for (profile, params) in paths() {
+            for (decision, runs) in [("allow once", true), ("refuse", false)] {
+                for is_modern in [false, true] {
+                    let result = match is_modern {
+                        true => modern(&gateway, profile, params.clone(), decision).await,
+                        false => legacy(&gateway, profile, params.clone(), decision).await,
+                    };
+                    let text = result["content"][0]["text"].as_str().unwrap();
+                    let what = format!("{params} {decision} modern {is_modern}: {result}");
+                    if runs {
+                        assert_eq!(text, r#"one {"text":"x"}"#, "{what}");
+                    } else {
+                        assert_eq!(result["isError"], true, "{what}");
+                        assert!(text.contains("APPROVAL_REFUSED"), "{what}");
+                        assert_eq!(result["structuredContent"]["code"], "TOOL_DENIED", "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_pol_01_no_path_leads_past_a_policy() {
+    for (policy, code) in [
+        (Policy::Deny, "POLICY_DENIED"),
+        (Policy::Disable, "TOOL_DISABLED"),
+    ] {
+        let called = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = called.clone();
+        let server = Server::new("a", &["one"]).on_call(move |_, _, _| {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            async { Ok(text("ran")) }
+        });
+        let gateway = under(policy, server).await;
+        for (profile, params) in paths() {
+            let client = Client::modern(&gateway, profile, json!({"elicitation": {}}));
+            let answer = client
+                .answer("tools/call", params.clone())
+                .await
+                .to_string();
+            assert!(answer.contains(code), "{params}: {answer}");
+        }
+        let direct = Client::modern(&gateway, "direct", json!({}));
+        let listed = direct.result("tools/list", json!({})).await.to_string();
+        assert_eq!(
+            listed.contains("a__one"),
+            policy != Policy::Disable,
+            "{listed}"
+        );
+        let lazy = Client::modern(&gateway, "", json!({}));
+        for meta in ["list_available_tools", "search_tools"] {
+            let arguments = json!({"query": "one"});
+            let params = json!({"name": meta, "arguments": arguments});
+            let found = lazy.answer("tools/call", params).await.to_string();
+            assert_eq!(
+                found.contains("a__one"),
+                policy != Policy::Disable,
+                "{meta}: {found}"
+            );
+        }
+        assert_eq!(called.load(std::sync::atomic::Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test]
+async fn r_pol_02_a_session_is_asked_once_when_it_said_so() {
+    let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let answer = async {
+        let question = client.inbox.wait(ASKS).await;
+        let decision = said("allow for this session");
+        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": decision}));
+    };
+    tokio::join!(client.result("tools/call", wish.clone()), answer);
+    assert_eq!(
+        client.text("a__one", json!({"text": "y"})).await,
+        r#"one {"text":"y"}"#
+    );
+    assert_eq!(client.inbox.of(ASKS).len(), 1);
+}
+
+/// A modern server that asks something itself: consent for the call covers its rounds.
+#[tokio::test]
+async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
+    let server =
+        || {
+            Server::new("a", &["one"]).modern().on_call(|_, _, options| async move {
+            Ok(match options.input {
+                None => outcome(json!({
+                    "resultType": "input_required",
+                    "inputRequests": {"name": {"method": ASKS, "params": {"message": "name?"}}},
+                    "requestState": "s1",
+                })),
+                Some(input) => text(input.responses.get()),
+            })
+        })
+        };
+    let gateway = under(Policy::Ask, server()).await;
+    let mut params = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let mut asked = modern(&gateway, "", params.clone(), "allow once").await;
+    assert_eq!(
+        asked["inputRequests"]["name"]["params"]["message"], "name?",
+        "{asked}"
+    );
+    params["inputResponses"] = json!({"name": said("Ada")});
+    params["requestState"] = asked["requestState"].clone();
+    let client = Client::modern(&gateway, "", json!({"elicitation": {}}));
+    asked = client.result("tools/call", params.clone()).await;
+    assert!(
+        asked["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Ada"),
+        "{asked}"
+    );
+    // The same round a second time is another call.
+    let again = client.result("tools/call", params).await;
+    assert_eq!(again["resultType"], "input_required", "{again}");
+
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let answers = async {
+        for (number, decision) in ["allow once", "Ada"].iter().enumerate() {
+            let inbox = client.inbox.clone();
+            pegboard_testkit::wait_until("a question", Duration::from_secs(30), || {
+                inbox.of(ASKS).len() > number
+            })
+            .await;
+            let question = client.inbox.of(ASKS).remove(number);
+            client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+        }
+    };
+    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let (result, ()) = tokio::join!(client.result("tools/call", wish), answers);
+    assert!(
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Ada"),
+        "{result}"
+    );
+    assert_eq!(client.inbox.of(ASKS).len(), 2);
+}

@@ -1,0 +1,109 @@
+//! Every rule that fits a tool, and why all but one of them lost.
+
+use pegboard_model::{Origin, Policy};
+
+use crate::policy::{
+    Closeness, Fitting, PolicyDecision, PolicySubject, Source, decide, strictness,
+};
+
+/// A rule that fits a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeighedRule {
+    /// The rule, as a person finds it in the configuration.
+    pub rule: String,
+    /// What it says.
+    pub policy: Policy,
+    /// Where it stands, when it stands somewhere.
+    pub origin: Option<Origin>,
+    /// Why it lost; `None` for the rule that decides.
+    pub lost: Option<String>,
+}
+
+/// A decision with everything that spoke for and against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weighed {
+    /// What holds.
+    pub decision: PolicyDecision,
+    /// Every rule that fits the tool, the deciding one first and then by closeness.
+    pub rules: Vec<WeighedRule>,
+}
+
+/// Decides for a tool and tells why.
+pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
+    let decision = decide(subject);
+    let mut fitting = vec![subject.fallback()];
+    subject.each_fitting(|rule| fitting.push(rule));
+    fitting.sort_by_key(|rule| std::cmp::Reverse(rule.rank()));
+    let best = |of_project: bool| {
+        let mut side = fitting
+            .iter()
+            .filter(|rule| rule.is_of_project == of_project);
+        side.next().copied()
+    };
+    let (own, projects) = (best(false), best(true));
+    let projects_decide = match (&own, &projects) {
+        (Some(own), Some(projects)) => strictness(projects) > strictness(own),
+        _ => false,
+    };
+    let mut rules: Vec<WeighedRule> = Vec::with_capacity(fitting.len());
+    for rule in &fitting {
+        let side = if rule.is_of_project { &projects } else { &own };
+        let is_best = side.as_ref().is_some_and(|best| is_same(best, rule));
+        let lost = match (is_best, rule.is_of_project == projects_decide) {
+            (true, true) => None,
+            (true, false) if rule.is_of_project => Some(
+                "a project's file can only tighten, and your own rules are at least as strict"
+                    .to_owned(),
+            ),
+            (true, false) => Some("a rule of the project's file is stricter".to_owned()),
+            (false, _) => side.as_ref().map(|best| why_lost(rule, best)),
+        };
+        let weighed = WeighedRule {
+            rule: subject.words(rule.source),
+            policy: rule.ruling.policy,
+            origin: subject.origin(rule.source),
+            lost,
+        };
+        match weighed.lost {
+            None => rules.insert(0, weighed),
+            Some(_) => rules.push(weighed),
+        }
+    }
+    Weighed { decision, rules }
+}
+
+fn is_same(one: &Fitting<'_>, other: &Fitting<'_>) -> bool {
+    match (one.source, other.source) {
+        (Source::Table(one), Source::Table(other)) => std::ptr::eq(one, other),
+        (Source::Kept(one), Source::Kept(other)) => std::ptr::eq(one, other),
+        (Source::Global(one), Source::Global(other)) => std::ptr::eq(one, other),
+        (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
+    }
+}
+
+fn why_lost(rule: &Fitting<'_>, best: &Fitting<'_>) -> String {
+    if rule.closeness != best.closeness {
+        let (this, that) = (kind(rule.closeness), kind(best.closeness));
+        return format!("{this} gives way to {that}");
+    }
+    if rule.weight != best.weight {
+        return format!(
+            "it pins down {} characters of the whole name, the other {}",
+            rule.weight, best.weight
+        );
+    }
+    "of equally close rules the stricter counts".to_owned()
+}
+
+fn kind(closeness: Closeness) -> &'static str {
+    match closeness {
+        Closeness::Default => "the default",
+        Closeness::EveryServer => "a rule for every tool",
+        Closeness::Server => "the policy of a server",
+        Closeness::Annotation => "an annotation",
+        Closeness::ServersAnnotation => "an annotation in a server's table",
+        Closeness::Pattern => "a pattern",
+        Closeness::Name => "an exact name",
+        Closeness::Switch => "the switch of the tool",
+    }
+}

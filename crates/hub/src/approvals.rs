@@ -1,0 +1,75 @@
+//! The inbox of calls that wait for a person, and the consents that last.
+
+use pegboard_model::{
+    ApprovalAnswer, ApprovalRequest, ConsentDecision, Foreign, Grant, Reason, ServerName,
+    ToolError, ToolResult,
+};
+use pegboard_store::Attendance;
+use tokio::sync::watch;
+
+use crate::hub::Hub;
+
+/// Somebody who looks at the inbox. As long as it is held, there is a person to ask.
+pub struct InboxWatch {
+    changes: watch::Receiver<u64>,
+    _attendance: Attendance,
+}
+
+impl InboxWatch {
+    /// Waits until the inbox or the lasting consents may have changed, in whatever process.
+    pub async fn changed(&mut self) {
+        // The sender lives as long as the hub; without it nothing changes any more.
+        if self.changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Hub {
+    /// The calls that wait for a person now, the oldest first, of all processes that share the store.
+    pub async fn approvals(&self) -> ToolResult<Vec<ApprovalRequest>> {
+        self.inner.ledger.waiting(self.inner.clock.now()).await
+    }
+
+    /// Answers a call that waits, and gives back what it was about. `by` says who answers, for the log.
+    pub async fn decide_approval(
+        &self,
+        id: &str,
+        decision: ConsentDecision,
+        by: &str,
+    ) -> ToolResult<ApprovalRequest> {
+        let answer = ApprovalAnswer {
+            decision,
+            by: by.to_owned(),
+            at: self.inner.clock.now(),
+        };
+        let answered = self.inner.ledger.answer(id, answer).await?;
+        answered.ok_or_else(|| {
+            let id = Foreign::new(id).shortened(40);
+            let message = format!("no call `{id}` waits for an answer");
+            ToolError::new(Reason::ApprovalUnknown, message)
+        })
+    }
+
+    /// Looks at the inbox from now on: tools that ask when possible ask as long as somebody does.
+    pub fn watch_approvals(&self) -> ToolResult<InboxWatch> {
+        Ok(InboxWatch {
+            changes: self.inner.ledger.changes(),
+            _attendance: self.inner.ledger.attend()?,
+        })
+    }
+
+    /// Every lasting consent, sorted by server and tool.
+    pub async fn grants(&self) -> ToolResult<Vec<Grant>> {
+        self.inner.ledger.grants().await
+    }
+
+    /// Takes every consent for a tool back, the lasting ones and those of sessions; `tool` is the server's own
+    /// name for it. Gives how many lasting ones there were.
+    pub async fn revoke_grant(&self, server: Option<&ServerName>, tool: &str) -> ToolResult<usize> {
+        self.inner
+            .consents
+            .revoke(|version| version.server.as_ref() == server && version.tool == tool);
+        self.inner.ledger.revoke(server, tool).await
+    }
+}

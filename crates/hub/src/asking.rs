@@ -1,0 +1,395 @@
+//! Asking a person: in the client that calls, at the terminal, or in the inbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pegboard_model::{
+    Activity, ActivityKind, ApprovalRequest, ConsentDecision, EventKind, Foreign, Reason,
+    ServerName, ToolError, ToolResult, ToolVersion, TraceId,
+};
+use tokio::time::Instant;
+
+use crate::call::{CallRequest, SessionId};
+use crate::elicitation;
+use crate::events::elapsed_ms;
+use crate::hub::Inner;
+
+/// Characters of arguments in a question to a client or a terminal; the inbox has them all.
+const ARGUMENTS_IN_MESSAGE: usize = 16_000;
+
+/// How long a person at the client or the terminal may take where no call waits in the inbox.
+const WHO_IS_THERE: Duration = Duration::from_secs(120);
+
+/// A question to a person.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Who wants to call.
+    pub session: SessionId,
+    /// The tool's exposed name.
+    pub tool: String,
+    /// The server; `None` for a tool of the host program.
+    pub server: Option<ServerName>,
+    /// The exact arguments.
+    pub arguments: String,
+    /// The rule that asks.
+    pub rule: String,
+    /// Where the tool differs from the version that was allowed before, when one was.
+    pub changed: Vec<String>,
+}
+
+impl Ask {
+    /// The question in words, with whatever could deceive a reader escaped.
+    pub fn words(&self) -> String {
+        let server = match &self.server {
+            Some(server) => format!(" of server `{server}`"),
+            None => String::new(),
+        };
+        let changed = match self.changed.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\nIt CHANGED since it was allowed; different: {}.",
+                self.changed.join(", ")
+            ),
+        };
+        format!(
+            "`{}`{server} asks for your consent ({}).{changed}\nArguments: {}",
+            Foreign::new(&self.tool),
+            Foreign::new(&self.rule),
+            Foreign::new(&self.arguments).shortened(ARGUMENTS_IN_MESSAGE),
+        )
+    }
+}
+
+/// A person's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on, this once.
+    Allow,
+    /// Go on, also with later calls of this version of the tool in this session.
+    AllowForSession,
+    /// Go on, also with all later calls of this version of the tool.
+    AllowAlways,
+    /// Do not.
+    Refuse,
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// Who is asked when a policy says `ask` and the client cannot.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    /// Whether there is somebody to ask.
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    /// Puts the question.
+    async fn ask(&self, question: Ask) -> Verdict;
+}
+
+/// An approver for places where no person is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NobodyToAsk;
+
+#[async_trait]
+impl Approver for NobodyToAsk {
+    fn can_ask(&self) -> bool {
+        false
+    }
+
+    async fn ask(&self, _question: Ask) -> Verdict {
+        Verdict::Nobody
+    }
+}
+
+/// Everything that a question is about.
+pub(crate) struct Question {
+    pub(crate) session: SessionId,
+    pub(crate) client: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) version: ToolVersion,
+    pub(crate) definition: String,
+    pub(crate) arguments: String,
+    pub(crate) rule: String,
+    pub(crate) changed: Vec<String>,
+    /// Whether consent for the session means anything.
+    pub(crate) offers_session: bool,
+    /// Whether it waits in the inbox although nobody may be looking.
+    pub(crate) in_inbox: bool,
+}
+
+impl Question {
+    fn ask(&self) -> Ask {
+        Ask {
+            session: self.session.clone(),
+            tool: self.tool.clone(),
+            server: self.version.server.clone(),
+            arguments: self.arguments.clone(),
+            rule: self.rule.clone(),
+            changed: self.changed.clone(),
+        }
+    }
+}
+
+/// What came of a question.
+pub(crate) enum Said {
+    Decided {
+        decision: ConsentDecision,
+        by: String,
+    },
+    /// Nobody answered in time.
+    TooLate,
+    /// There was nobody to ask.
+    Nobody,
+}
+
+impl Inner {
+    /// Whether there is a person to ask about this call.
+    pub(crate) fn can_ask(&self, request: &CallRequest) -> bool {
+        elicitation::can_ask(request) || self.approver.can_ask() || self.ledger.is_attended()
+    }
+
+    /// Asks until somebody answers or the time is over. A call that is taken back takes its question back.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        request: &CallRequest,
+        question: Question,
+        trace: &TraceId,
+    ) -> ToolResult<Said> {
+        let patience = self.settings.approval_timeout;
+        let started = Instant::now();
+        let id = new_id();
+        let mut asked = Asked {
+            inner: self,
+            question: &question,
+            id: &id,
+            trace,
+            started,
+            is_over: false,
+        };
+        let said = asked.by_every_way(request, patience).await;
+        asked.is_over = true;
+        match &said {
+            Ok(Said::Decided { decision, by }) => asked.tell_decided(*decision, by),
+            Ok(Said::TooLate) => asked.tell_expired(Reason::ApprovalTimeout.code()),
+            Ok(Said::Nobody) => {}
+            Err(error) => asked.tell_expired(error.reason.code()),
+        }
+        said
+    }
+}
+
+/// A question that is being put; dropping it tells that nobody waits for the answer.
+struct Asked<'a> {
+    inner: &'a Arc<Inner>,
+    question: &'a Question,
+    id: &'a str,
+    trace: &'a TraceId,
+    started: Instant,
+    is_over: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.tell_expired(Reason::Cancelled.code());
+        }
+    }
+}
+
+impl Asked<'_> {
+    async fn by_every_way(&self, request: &CallRequest, patience: Duration) -> ToolResult<Said> {
+        // A person who is there has time in any case.
+        let deadline = match patience.is_zero() {
+            true => self.started + WHO_IS_THERE,
+            false => self.started + patience,
+        };
+        let ask = self.question.ask();
+        if elicitation::can_ask(request) {
+            self.tell_asked("client");
+            let offers_session = self.question.offers_session;
+            let answer = elicitation::ask(request, &ask, offers_session);
+            match within(deadline, answer).await {
+                Some(Some(decision)) => return Ok(decided(decision, "the person at the client")),
+                None => return Ok(Said::TooLate),
+                // The client cannot ask after all.
+                Some(None) => {}
+            }
+        }
+        if self.inner.approver.can_ask() {
+            self.tell_asked("terminal");
+            let verdict = within(deadline, self.inner.approver.ask(ask)).await;
+            let decision = match verdict {
+                Some(Verdict::Allow) => ConsentDecision::Once,
+                Some(Verdict::AllowForSession) => ConsentDecision::Session,
+                Some(Verdict::AllowAlways) => ConsentDecision::Always,
+                Some(Verdict::Refuse) => ConsentDecision::Refuse,
+                Some(Verdict::Nobody) => return Ok(Said::Nobody),
+                None => return Ok(Said::TooLate),
+            };
+            return Ok(decided(decision, "the person asked"));
+        }
+        let is_watched = || self.inner.ledger.is_attended();
+        if patience.is_zero() || !(self.question.in_inbox || is_watched()) {
+            return Ok(Said::Nobody);
+        }
+        self.in_inbox(deadline, patience).await
+    }
+
+    async fn in_inbox(&self, deadline: Instant, patience: Duration) -> ToolResult<Said> {
+        let inner = self.inner;
+        let Some(_running) = inner.tasks.enter() else {
+            return Err(crate::refresh::shutting_down());
+        };
+        // Listening comes before asking, so that no answer is missed.
+        let mut changes = inner.ledger.changes();
+        let request = self.request(patience);
+        if !inner
+            .ledger
+            .ask(request, inner.limits.waiting_approvals)
+            .await?
+        {
+            let message = "too many calls wait for a person's consent";
+            let error = ToolError::new(Reason::Overloaded, message);
+            return Err(error.at_tool(self.question.tool.as_str()));
+        }
+        let mut entry = Entry {
+            inner,
+            id: self.id,
+            is_closed: false,
+        };
+        self.tell_asked("inbox");
+        let stopped = loop {
+            changes.mark_unchanged();
+            if inner.ledger.answer_to(self.id).await?.is_some() {
+                break None;
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(deadline) => break None,
+                () = inner.tasks.closing() => break Some(crate::refresh::shutting_down()),
+            }
+        };
+        // Whoever answered before this moment answered in time.
+        entry.is_closed = true;
+        let answer = inner.ledger.close(self.id).await?;
+        Ok(match (answer, stopped) {
+            (_, Some(error)) => return Err(error),
+            (Some(answer), None) => decided(answer.decision, &answer.by),
+            (None, None) => Said::TooLate,
+        })
+    }
+
+    fn request(&self, patience: Duration) -> ApprovalRequest {
+        let question = self.question;
+        let asked_at = self.inner.clock.now();
+        let mut arguments = question.arguments.clone();
+        let whole = arguments.len();
+        let mut end = self.inner.limits.shown_argument_bytes.min(whole);
+        while !arguments.is_char_boundary(end) {
+            end -= 1;
+        }
+        arguments.truncate(end);
+        ApprovalRequest {
+            id: self.id.to_owned(),
+            session: question.session.0.clone(),
+            client: question.client.clone(),
+            tool: question.tool.clone(),
+            version: question.version.clone(),
+            definition: question.definition.clone(),
+            arguments_left_out: whole - arguments.len(),
+            arguments,
+            rule: question.rule.clone(),
+            changed: question.changed.clone(),
+            asked_at,
+            expires_at: asked_at.after(patience),
+        }
+    }
+
+    fn tell_asked(&self, way: &str) {
+        let kind = EventKind::ApprovalAsked {
+            id: self.id.to_owned(),
+            tool: self.question.tool.clone(),
+            server: self.question.version.server.clone(),
+            way: way.to_owned(),
+        };
+        self.inner.events.tell(self.trace, kind);
+    }
+
+    fn tell_decided(&self, decision: ConsentDecision, by: &str) {
+        let kind = EventKind::ApprovalDecided {
+            id: self.id.to_owned(),
+            tool: self.question.tool.clone(),
+            decision: decision.as_str().to_owned(),
+            by: by.to_owned(),
+        };
+        self.inner.events.tell(self.trace, kind);
+        self.record(decision.as_str());
+    }
+
+    fn tell_expired(&self, outcome: &str) {
+        let kind = EventKind::ApprovalExpired {
+            id: self.id.to_owned(),
+            tool: self.question.tool.clone(),
+        };
+        self.inner.events.tell(self.trace, kind);
+        self.record(outcome);
+    }
+
+    fn record(&self, outcome: &str) {
+        let now = self.inner.clock.now();
+        self.inner.activity.record(Activity {
+            session: Some(self.question.session.0.clone()),
+            tool: Some(self.question.tool.clone()),
+            server: self.question.version.server.clone(),
+            duration_ms: Some(elapsed_ms(self.started)),
+            trace: Some(self.trace.clone()),
+            ..Activity::new(now, ActivityKind::Approval, outcome)
+        });
+    }
+}
+
+/// A request in the inbox; dropping it takes it out again.
+struct Entry<'a> {
+    inner: &'a Arc<Inner>,
+    id: &'a str,
+    is_closed: bool,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if self.is_closed || tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let (ledger, id) = (self.inner.ledger.clone(), self.id.to_owned());
+        self.inner.tasks.spawn_to_end(async move {
+            // What stays is out of date by itself.
+            let _ = ledger.close(&id).await;
+        });
+    }
+}
+
+fn decided(decision: ConsentDecision, by: &str) -> Said {
+    Said::Decided {
+        decision,
+        by: by.to_owned(),
+    }
+}
+
+/// What comes before a moment. Work that was not looked at meanwhile counts only if it is in time, too.
+async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
+    let done = tokio::time::timeout_at(deadline, work).await.ok()?;
+    (Instant::now() <= deadline).then_some(done)
+}
+
+/// A number that a person can type.
+fn new_id() -> String {
+    let mut bytes = [0; 4];
+    // Without randomness the time tells requests apart.
+    if getrandom::fill(&mut bytes).is_err() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        bytes = now.unwrap_or_default().subsec_nanos().to_be_bytes();
+    }
+    format!("{:08x}", u32::from_be_bytes(bytes))
+}

@@ -1,0 +1,113 @@
+//! Asking the person at the client that calls, by an elicitation of our own.
+
+use pegboard_model::ConsentDecision;
+use pegboard_upstream::declares;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::asking::Ask;
+use crate::call::CallRequest;
+
+const METHOD: &str = "elicitation/create";
+const FIELD: &str = "decision";
+
+const ONCE: &str = "allow once";
+const SESSION: &str = "allow for this session";
+const ALWAYS: &str = "always allow";
+const REFUSE: &str = "refuse";
+
+/// Whether the client that calls declared that it can ask its person.
+pub(crate) fn can_ask(request: &CallRequest) -> bool {
+    let caller = request.caller.as_ref();
+    caller.is_some_and(|caller| declares(caller.capabilities(), METHOD, None))
+}
+
+/// Asks. `None` when the client cannot ask after all.
+pub(crate) async fn ask(
+    request: &CallRequest,
+    question: &Ask,
+    offers_session: bool,
+) -> Option<ConsentDecision> {
+    let caller = request.caller.as_ref()?;
+    let params = params(question, offers_session)?;
+    let answer = caller.ask(METHOD, Some(&params)).await.ok()?;
+    Some(read(&answer))
+}
+
+fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
+    let mut choices = vec![ONCE, SESSION, ALWAYS, REFUSE];
+    choices.retain(|choice| offers_session || *choice != SESSION);
+    let params = json!({
+        "message": question.words(),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                FIELD: {
+                    "type": "string",
+                    "title": "May it run?",
+                    "description": "An answer counts for this version of the tool alone.",
+                    "enum": choices,
+                },
+            },
+            "required": [FIELD],
+        },
+    });
+    serde_json::value::to_raw_value(&params).ok()
+}
+
+/// What a client's answer means. Whatever is no clear consent is a refusal.
+fn read(answer: &RawValue) -> ConsentDecision {
+    #[derive(Deserialize)]
+    struct Answer {
+        action: String,
+        #[serde(default)]
+        content: Option<Content>,
+    }
+    #[derive(Deserialize)]
+    struct Content {
+        #[serde(default)]
+        decision: Option<String>,
+    }
+    let answer: Option<Answer> = serde_json::from_str(answer.get()).ok();
+    let accepted = answer.filter(|answer| answer.action == "accept");
+    let said = accepted.and_then(|answer| answer.content?.decision);
+    match said.as_deref() {
+        Some(ONCE) => ConsentDecision::Once,
+        Some(SESSION) => ConsentDecision::Session,
+        Some(ALWAYS) => ConsentDecision::Always,
+        _ => ConsentDecision::Refuse,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: &str, expected: ConsentDecision) {
+        let raw = RawValue::from_string(answer.to_owned()).unwrap();
+        assert_eq!(read(&raw), expected, "{answer}");
+    }
+
+    #[test]
+    fn r_pol_02_only_a_clear_consent_is_one() {
+        use ConsentDecision::{Always, Once, Refuse, Session};
+        let says =
+            |word: &str| format!(r#"{{"action":"accept","content":{{"decision":"{word}"}}}}"#);
+        check(&says(ONCE), Once);
+        check(&says(SESSION), Session);
+        check(&says(ALWAYS), Always);
+        check(&says(REFUSE), Refuse);
+        check(&says("yes"), Refuse);
+        check(r#"{"action":"accept"}"#, Refuse);
+        check(r#"{"action":"accept","content":{}}"#, Refuse);
+        check(r#"{"action":"accept","content":{"decision":7}}"#, Refuse);
+        check(
+            r#"{"action":"decline","content":{"decision":"allow once"}}"#,
+            Refuse,
+        );
+        check(r#"{"action":"cancel"}"#, Refuse);
+        check("[]", Refuse);
+    }
+}

@@ -1,0 +1,81 @@
+//! One search, by whoever asks.
+
+use pegboard_catalog::{ByMeaning, Catalog, Find, Found, SearchRequest};
+
+use crate::call::SessionId;
+use crate::hub::Hub;
+
+/// Finds tools for one session, by words, by meaning and by what worked before.
+#[derive(Clone)]
+pub struct Finder {
+    hub: Hub,
+    session: Option<SessionId>,
+    explain: bool,
+    words_only: bool,
+}
+
+impl Hub {
+    /// Finds tools; with a session, a call that follows a search may be remembered for it.
+    pub fn finder(&self, session: Option<SessionId>) -> Finder {
+        Finder {
+            hub: self.clone(),
+            session,
+            explain: false,
+            words_only: false,
+        }
+    }
+}
+
+impl Finder {
+    /// The same, saying why each tool was found.
+    #[must_use]
+    pub fn explaining(mut self) -> Self {
+        self.explain = true;
+        self
+    }
+
+    /// The same by words alone.
+    #[must_use]
+    pub fn by_words(mut self) -> Self {
+        self.words_only = true;
+        self
+    }
+}
+
+impl Find for Finder {
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+        let inner = &self.hub.inner;
+        let request = SearchRequest {
+            text,
+            limit,
+            explain: self.explain,
+            ..SearchRequest::default()
+        };
+        let has_vectors = || catalog.servers().any(|entry| entry.vectors().is_some());
+        let meaning = inner
+            .meaning
+            .as_ref()
+            .filter(|_| !self.words_only && has_vectors());
+        let Some(meaning) = meaning else {
+            return catalog.find_tools(&request);
+        };
+        let vector = meaning.vector(text);
+        let recalled = inner.recall.close_to(meaning, &vector);
+        let found = catalog.find_tools(&SearchRequest {
+            vector: Some(&vector),
+            recalled: &recalled,
+            ..request
+        });
+        if let Some(session) = &self.session {
+            inner.recall.searched(session, &vector, &found);
+        }
+        found
+    }
+
+    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool {
+        // The host program's own tools have no vectors and never will.
+        let is_unread = || catalog.servers().any(|entry| entry.awaits_vectors());
+        let wants_meaning = self.hub.knows_meaning() && !self.words_only;
+        wants_meaning && found.by_meaning != ByMeaning::All && is_unread()
+    }
+}

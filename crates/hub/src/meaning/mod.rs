@@ -1,0 +1,94 @@
+//! Search by meaning: an encoder that somebody brings, vectors that are made beside all other work, and the
+//! memory of searches that led somewhere.
+
+mod find;
+mod kept;
+mod ready;
+mod recall;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use pegboard_catalog::Likeness;
+use tokio::sync::OnceCell;
+
+pub use self::find::Finder;
+pub use self::ready::MeaningProgress;
+pub(crate) use self::recall::Recall;
+use crate::seat::lock;
+
+/// Queries whose vectors are at hand, because a model that pages or asks again sends the same words.
+const RECENT_QUERIES: usize = 32;
+
+/// Turns texts into vectors. The same text always gives the same vector.
+pub trait Encoder: Send + Sync {
+    /// What tells this encoder's vectors from those of others.
+    fn model(&self) -> &str;
+
+    /// The vector of a request.
+    fn query(&self, text: &str) -> Vec<f32>;
+
+    /// The vectors of a tool: as many bytes for every tool.
+    fn tool(&self, tool: &ToolWords) -> Vec<u8>;
+
+    /// How many bytes that is.
+    fn tool_bytes(&self) -> usize;
+
+    /// The vector of a server: as many bytes as a tool's; `None` when nothing is said about it.
+    fn server(&self, name: &str, description: &str) -> Option<Vec<u8>>;
+
+    /// Compares requests with tools, whose bytes follow each other, and with their server.
+    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn Likeness>;
+
+    /// A request's vector as it is remembered.
+    fn pack(&self, query: &[f32]) -> Vec<u8>;
+
+    /// The cosine between a request and a remembered one; `None` when that cannot be read.
+    fn cosine(&self, query: &[f32], packed: &[u8]) -> Option<f32>;
+}
+
+/// What an encoder reads of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolWords {
+    /// The name of its server.
+    pub server: String,
+    /// The server's name for it.
+    pub name: String,
+    /// What is said about it.
+    pub description: String,
+}
+
+/// Everything about meaning that a hub holds.
+pub(crate) struct Meaning {
+    encoder: Arc<dyn Encoder>,
+    recent: Mutex<VecDeque<(String, Arc<[f32]>)>>,
+    /// Set when the kept vectors were loaded once.
+    loaded: OnceCell<()>,
+}
+
+impl Meaning {
+    pub(crate) fn new(encoder: Arc<dyn Encoder>) -> Self {
+        Self {
+            encoder,
+            recent: Mutex::default(),
+            loaded: OnceCell::new(),
+        }
+    }
+
+    fn vector(&self, text: &str) -> Arc<[f32]> {
+        let held = lock(&self.recent)
+            .iter()
+            .find(|(held, _)| held == text)
+            .map(|(_, vector)| vector.clone());
+        if let Some(vector) = held {
+            return vector;
+        }
+        let vector: Arc<[f32]> = self.encoder.query(text).into();
+        let mut recent = lock(&self.recent);
+        if recent.len() >= RECENT_QUERIES {
+            recent.pop_front();
+        }
+        recent.push_back((text.to_owned(), vector.clone()));
+        vector
+    }
+}

@@ -1,0 +1,228 @@
+//! Making vectors ready: those that are kept are loaded, missing ones are computed beside all other work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_catalog::{ServerEntry, ToolView};
+use pegboard_model::EventKind;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use super::kept::{Kept, Key};
+use super::{Meaning, ToolWords};
+use crate::hub::{Hub, Inner};
+
+/// How long a start is left alone before vectors are looked at: whoever started it waits for other things.
+const AFTER_START: Duration = Duration::from_millis(500);
+/// Tools that are read at one go, so that an end of the program waits for no more than these.
+const AT_ONE_GO: usize = 4;
+/// Characters of a description that an encoder is given; it looks at fewer.
+const DESCRIPTION: usize = 2_000;
+
+/// How far the reading of tools for their meaning has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeaningProgress {
+    /// Tools that have their vectors.
+    pub ready: usize,
+    /// All tools that are searched.
+    pub total: usize,
+}
+
+impl Hub {
+    /// Whether tools are found by meaning at all.
+    pub fn knows_meaning(&self) -> bool {
+        self.inner.meaning.is_some()
+    }
+
+    /// Keeps vectors ready from now on: loads those that are kept, computes missing ones, and does so again
+    /// whenever a server was discovered. For programs that live on.
+    pub fn keep_meaning_ready(&self) {
+        if !self.knows_meaning() {
+            return;
+        }
+        let inner = self.inner.clone();
+        let mut events = self.subscribe();
+        self.inner.tasks.spawn(async move {
+            tokio::time::sleep(AFTER_START).await;
+            loop {
+                inner.make_ready(None, &|_| {}).await;
+                loop {
+                    match events.recv().await {
+                        Ok(event) if concerns_tools(&event.kind) => break,
+                        Ok(_) => {}
+                        Err(RecvError::Lagged(_)) => break,
+                        Err(RecvError::Closed) => return,
+                    }
+                }
+            }
+        });
+    }
+
+    /// Loads the kept vectors, once, so that a search of this moment can use them.
+    pub async fn load_meaning(&self) {
+        if let Some(meaning) = &self.inner.meaning {
+            let load = || async {
+                for entry in self.inner.without_vectors() {
+                    self.inner.vectors_of(meaning, &entry, None, &|| {}).await;
+                }
+            };
+            meaning.loaded.get_or_init(load).await;
+            self.inner.recall.load(&self.inner, meaning).await;
+        }
+    }
+
+    /// Computes missing vectors within a time, telling how far it is; what was computed is kept.
+    pub async fn make_meaning_ready(
+        &self,
+        within: Duration,
+        tell: &(dyn Fn(MeaningProgress) + Sync),
+    ) -> MeaningProgress {
+        let deadline = Instant::now() + within;
+        self.inner.make_ready(Some(deadline), tell).await
+    }
+}
+
+fn concerns_tools(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ServerDiscovered { .. } | EventKind::RegistryUpdated { .. }
+    )
+}
+
+impl Inner {
+    /// The servers whose tools have no vectors yet.
+    fn without_vectors(&self) -> Vec<Arc<ServerEntry>> {
+        let catalog = self.catalog.load();
+        let wanting = catalog.servers().filter(|entry| entry.awaits_vectors());
+        wanting.cloned().collect()
+    }
+
+    async fn make_ready(
+        &self,
+        deadline: Option<Instant>,
+        tell: &(dyn Fn(MeaningProgress) + Sync),
+    ) -> MeaningProgress {
+        let Some(meaning) = &self.meaning else {
+            return MeaningProgress { ready: 0, total: 0 };
+        };
+        let total: usize = self.searched();
+        let mut wanting = self.without_vectors();
+        let missing = |entries: &[Arc<ServerEntry>]| -> usize {
+            entries
+                .iter()
+                .map(|entry| entry.searched_tools().count())
+                .sum()
+        };
+        // Several programs that begin together begin at different servers, and find what the others made.
+        let begin = std::process::id() as usize % wanting.len().max(1);
+        wanting.rotate_left(begin);
+        let mut left = missing(&wanting);
+        let progress = |left: usize| MeaningProgress {
+            ready: total.saturating_sub(left),
+            total,
+        };
+        for entry in wanting {
+            let size = entry.searched_tools().count();
+            let read = std::sync::atomic::AtomicUsize::new(0);
+            let told = || {
+                let read = read.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+                tell(progress(left.saturating_sub(read)));
+            };
+            let limit = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+            if self.vectors_of(meaning, &entry, Some(limit), &told).await {
+                left = left.saturating_sub(size);
+            }
+        }
+        progress(left)
+    }
+
+    fn searched(&self) -> usize {
+        let catalog = self.catalog.load();
+        let offered = catalog.servers().filter(|entry| entry.is_offered());
+        offered.map(|entry| entry.searched_tools().count()).sum()
+    }
+
+    /// Gives an entry its vectors: kept ones, and those that can be computed until the deadline. Without a
+    /// deadline none is computed. `true` when the entry has them all.
+    async fn vectors_of(
+        &self,
+        meaning: &Meaning,
+        entry: &Arc<ServerEntry>,
+        deadline: Option<Instant>,
+        told: &(dyn Fn() + Sync),
+    ) -> bool {
+        let (server, config) = (entry.name(), &entry.spec.hash);
+        let encoder = &meaning.encoder;
+        let tools: Vec<ToolWords> = entry.searched_tools().map(|view| words_of(&view)).collect();
+        let keys: Vec<Key> = tools.iter().map(Key::of).collect();
+        let about = entry.described();
+        let server_key = Key::of(&ToolWords {
+            server: server.to_string(),
+            name: String::new(),
+            description: about.to_string(),
+        });
+        let bytes = self
+            .store
+            .load_vectors(server, config, encoder.model())
+            .await;
+        let mut kept = match bytes {
+            Ok(Some(bytes)) => Kept::read(&bytes, encoder.tool_bytes()),
+            Ok(None) | Err(_) => Kept::default(),
+        };
+        let missing: Vec<(Key, ToolWords)> = keys
+            .iter()
+            .copied()
+            .zip(tools)
+            .filter(|(key, _)| !kept.has(key))
+            .collect();
+        if let Some(deadline) = deadline
+            && !missing.is_empty()
+        {
+            let mut missing = missing.into_iter().peekable();
+            while missing.peek().is_some() && Instant::now() < deadline {
+                let some: Vec<_> = missing.by_ref().take(AT_ONE_GO).collect();
+                let encoder = encoder.clone();
+                let work = move || {
+                    let read = some.iter().map(|(key, tool)| (*key, encoder.tool(tool)));
+                    read.collect::<Vec<_>>()
+                };
+                let Ok(read) = tokio::task::spawn_blocking(work).await else {
+                    return false;
+                };
+                for (key, vectors) in read {
+                    kept.add(key, vectors);
+                    told();
+                }
+            }
+            if !kept.has(&server_key)
+                && let Some(vector) = encoder.server(server.as_str(), &about)
+            {
+                kept.add(server_key, vector);
+            }
+            let all: Vec<Key> = keys.iter().copied().chain([server_key]).collect();
+            let written = kept.written(&all);
+            let saved = self
+                .store
+                .save_vectors(server, config, encoder.model(), written)
+                .await;
+            if let Err(error) = saved {
+                tracing::warn!(target: "pegboard", server = %server, "vectors are not kept: {error}");
+            }
+        }
+        match kept.all_of(&keys) {
+            Some(all) => {
+                entry.set_vectors(encoder.likeness(all, kept.get(&server_key)));
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn words_of(view: &ToolView<'_>) -> ToolWords {
+    ToolWords {
+        server: view.server().map(ToString::to_string).unwrap_or_default(),
+        name: view.name().to_owned(),
+        description: view.description().chars().take(DESCRIPTION).collect(),
+    }
+}

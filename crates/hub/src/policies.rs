@@ -1,0 +1,52 @@
+//! The rules for all tools, and what they say of one.
+
+use std::sync::Arc;
+
+use pegboard_guard::{PolicySubject, Weighed, weigh};
+use pegboard_model::{GlobalRules, ToolResult};
+
+use crate::events::new_trace;
+use crate::hub::Hub;
+
+impl Hub {
+    /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the
+    /// servers of the same configuration.
+    pub fn set_rules(&self, rules: Arc<GlobalRules>) {
+        if **self.inner.rules.load() == *rules {
+            return;
+        }
+        self.inner.rules.store(rules.clone());
+        self.inner.rule_statics(&rules);
+        self.inner.tell_registry(&new_trace());
+    }
+
+    /// The rules for all tools.
+    pub fn rules(&self) -> Arc<GlobalRules> {
+        self.inner.rules.load_full()
+    }
+
+    /// What holds for a tool, which rule decides, and why the others lost. Disabled tools are found too.
+    pub fn explain_policy(&self, written: &str) -> ToolResult<(String, Weighed)> {
+        let catalog = self.catalog();
+        let written = written.trim();
+        let known = catalog.all_tools().find(|view| {
+            let server = view
+                .server()
+                .map(|server| format!("{server}/{}", view.name()));
+            view.exposed().as_str() == written || server.as_deref() == Some(written)
+        });
+        let view = match known {
+            Some(view) => view,
+            None => catalog.find(written)?,
+        };
+        let exposed = view.exposed().to_string();
+        let weighed = match (view.entry(), view.tool()) {
+            (Some(entry), Some(tool)) => weigh(PolicySubject::of_server(&entry.spec, tool)),
+            _ => {
+                let rules = self.inner.rules.load();
+                weigh(PolicySubject::of_host(&exposed, &rules))
+            }
+        };
+        Ok((exposed, weighed))
+    }
+}

@@ -1,0 +1,253 @@
+//! No interleaving of approving, refusing, changing, refreshing, expiring and calling lets a version run that
+//! nobody agreed to.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fake::{Bench, spec};
+use pegboard_hub::{CallRequest, HubSettings, SessionId, Which};
+use pegboard_model::{ConsentDecision, Fingerprint, Policy};
+use pegboard_testkit::{server, tool_json};
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A session calls; the call's number is its argument.
+    Call(u8),
+    /// The oldest (or newest) waiting call is answered.
+    Answer(bool, ConsentDecision),
+    /// The server has another version of its tool from now on.
+    Change(u8),
+    /// The hub learns of it.
+    Refresh,
+    /// Everything that waits has waited too long.
+    Expire,
+    Revoke,
+    EndSession(u8),
+    /// The policy is set to this and the configuration read again.
+    Rule(Policy),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    use ConsentDecision::{Always, Once, Refuse, Session};
+    let decision = prop_oneof![Just(Once), Just(Session), Just(Always), Just(Refuse)];
+    prop_oneof![
+        5 => (0..3u8).prop_map(Step::Call),
+        5 => (any::<bool>(), decision).prop_map(|(oldest, decision)| Step::Answer(oldest, decision)),
+        3 => (0..3u8).prop_map(Step::Change),
+        3 => Just(Step::Refresh),
+        1 => Just(Step::Expire),
+        1 => Just(Step::Revoke),
+        1 => (0..3u8).prop_map(Step::EndSession),
+        1 => prop_oneof![Just(Policy::Ask), Just(Policy::Deny)].prop_map(Step::Rule),
+    ]
+}
+
+/// What somebody agreed to.
+#[derive(Clone, Debug)]
+struct Consent {
+    decision: ConsentDecision,
+    session: String,
+    arguments: String,
+    version: Fingerprint,
+}
+
+/// What reached the server, and the version that the hub knew in that moment.
+#[derive(Clone, Debug)]
+struct Ran {
+    arguments: String,
+    version: Fingerprint,
+    policy: Policy,
+}
+
+async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn ruled(policy: Policy) -> pegboard_model::ServerSpec {
+    let mut spec = spec("a");
+    spec.policy = Some(policy);
+    spec
+}
+
+async fn run(steps: Vec<Step>) {
+    let settings = HubSettings {
+        approval_timeout: PATIENCE,
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![ruled(Policy::Ask)], settings).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    let ran: Arc<Mutex<Vec<Ran>>> = Arc::default();
+    {
+        let (hub, ran) = (bench.hub.clone(), ran.clone());
+        *bench.servers.on_call.lock().unwrap() = Some(Box::new(move |_, arguments| {
+            let catalog = hub.catalog();
+            let entry = catalog.server(&server("a")).unwrap();
+            ran.lock().unwrap().push(Ran {
+                arguments: arguments.to_owned(),
+                version: entry.record.tools[0].fingerprint,
+                policy: entry.spec.policy.unwrap(),
+            });
+        }));
+    }
+    let (mut consents, mut calls) = (Vec::<Consent>::new(), Vec::new());
+    let mut checked = 0;
+    for (number, step) in steps.into_iter().enumerate() {
+        match &step {
+            Step::Call(session) => {
+                let hub = bench.hub.clone();
+                let arguments = format!(r#"{{"text":"{session}-{number}"}}"#);
+                let request = CallRequest::new(
+                    SessionId(format!("s{session}")),
+                    "a__one",
+                    RawValue::from_string(arguments).unwrap(),
+                );
+                calls.push(tokio::spawn(async move { hub.call(request).await.is_ok() }));
+            }
+            Step::Answer(oldest, decision) => {
+                let waiting = bench.hub.approvals().await.unwrap();
+                let chosen = if *oldest {
+                    waiting.first()
+                } else {
+                    waiting.last()
+                };
+                if let Some(request) = chosen {
+                    let answered = bench
+                        .hub
+                        .decide_approval(&request.id, *decision, "test")
+                        .await;
+                    let answered = answered.unwrap();
+                    consents.push(Consent {
+                        decision: *decision,
+                        session: answered.session,
+                        arguments: answered.arguments,
+                        version: answered.version.fingerprint,
+                    });
+                }
+            }
+            Step::Change(version) => {
+                let mut tool = tool_json("one");
+                tool["description"] = format!("Version {version}.").into();
+                bench
+                    .servers
+                    .change("a", |behaviour| behaviour.tools = vec![tool]);
+            }
+            Step::Refresh => {
+                let _ = bench.hub.refresh(Which::One(server("a")), true).await;
+            }
+            Step::Expire => {
+                bench.clock.advance(PATIENCE * 2);
+                tokio::time::advance(PATIENCE * 2).await;
+            }
+            Step::Revoke => {
+                bench
+                    .hub
+                    .revoke_grant(Some(&server("a")), "one")
+                    .await
+                    .unwrap();
+            }
+            Step::EndSession(session) => {
+                bench.hub.session_ended(&SessionId(format!("s{session}")));
+            }
+            Step::Rule(policy) => {
+                bench.hub.apply([ruled(*policy)]).await;
+            }
+        }
+        settle().await;
+        let ran = ran.lock().unwrap().clone();
+        for ran in &ran[checked..] {
+            assert_eq!(ran.policy, Policy::Ask, "step {number} {step:?}: {ran:?}");
+            let session = &ran.arguments[9..10];
+            let is_covered = consents.iter().any(|consent| {
+                consent.version == ran.version
+                    && match consent.decision {
+                        ConsentDecision::Once => consent.arguments == ran.arguments,
+                        ConsentDecision::Session => consent.session == format!("s{session}"),
+                        ConsentDecision::Always => true,
+                        ConsentDecision::Refuse => false,
+                    }
+            });
+            assert!(
+                is_covered,
+                "step {number} {step:?}: {ran:?} of {consents:#?}"
+            );
+            let is_refused = consents.iter().any(|consent| {
+                consent.decision == ConsentDecision::Refuse && consent.arguments == ran.arguments
+            });
+            assert!(!is_refused, "step {number} {step:?}: {ran:?}");
+        }
+        checked = ran.len();
+        match step {
+            // Nothing that was agreed to before counts for calls that come later.
+            Step::Revoke => consents.retain(|consent| consent.decision == ConsentDecision::Once),
+            Step::EndSession(session) => consents.retain(|consent| {
+                consent.decision != ConsentDecision::Session
+                    || consent.session != format!("s{session}")
+            }),
+            _ => {}
+        }
+    }
+    for call in calls {
+        call.abort();
+    }
+    bench.hub.shutdown().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r_sec_02_no_interleaving_lets_an_unapproved_version_run(
+        steps in proptest::collection::vec(step(), 1..40)
+    ) {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(run(steps));
+    }
+}
+
+#[test]
+fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let settings = HubSettings {
+            approval_timeout: PATIENCE,
+            ..HubSettings::default()
+        };
+        let bench = Bench::with(vec![ruled(Policy::Ask)], settings).await;
+        bench.servers.tools("a", &["one"]);
+        bench.hub.ensure_known().await;
+        let hub = bench.hub.clone();
+        let raw = RawValue::from_string("{}".into()).unwrap();
+        let request = CallRequest::new(SessionId("s".into()), "a__one", raw);
+        let call = tokio::spawn(async move { hub.call(request).await });
+        settle().await;
+        let waiting = bench.hub.approvals().await.unwrap();
+        bench
+            .hub
+            .decide_approval(&waiting[0].id, ConsentDecision::Once, "test")
+            .await
+            .unwrap();
+        settle().await;
+        assert!(call.is_finished());
+        call.await.unwrap().unwrap();
+    });
+}

@@ -1,0 +1,315 @@
+//! Search by meaning: vectors are made once, kept, and never in the way; searches are remembered only when
+//! they led somewhere.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fake::{FakeConnector, Servers, spec};
+use pegboard_catalog::{ByMeaning, Find, Likeness};
+use pegboard_hub::{
+    CallRequest, Encoder, Hub, HubSettings, NobodyToAsk, Parts, SessionId, ToolWords,
+};
+use pegboard_model::{Clock, Limits};
+use pegboard_store::{MemoryLedger, MemoryStore, Store};
+use pegboard_testkit::{FakeClock, wait_until};
+use serde_json::value::RawValue;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Knows that `zorp` means `alpha`, `blim` means `beta` and `drum` means `gamma`; all else means nothing.
+#[derive(Default)]
+struct FakeEncoder {
+    read: AtomicUsize,
+}
+
+const MEANINGS: [[&str; 2]; 3] = [["zorp", "alpha"], ["blim", "beta"], ["drum", "gamma"]];
+
+fn direction(text: &str) -> [u8; 4] {
+    let at = MEANINGS
+        .iter()
+        .position(|words| words.iter().any(|word| text.contains(word)));
+    let mut direction = [0; 4];
+    direction[at.unwrap_or(3)] = 1;
+    direction
+}
+
+fn cosine(query: &[f32], packed: &[u8]) -> f32 {
+    query
+        .iter()
+        .zip(packed)
+        .map(|(a, b)| a * f32::from(*b))
+        .sum()
+}
+
+#[derive(Debug)]
+struct FakeVectors(Vec<u8>);
+
+impl Likeness for FakeVectors {
+    fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+        for (at, packed) in self.0.chunks_exact(4).enumerate() {
+            document[at] = cosine(query, packed);
+            short[at] = document[at];
+        }
+    }
+
+    fn server_likeness(&self, _query: &[f32]) -> Option<f32> {
+        None
+    }
+}
+
+impl Encoder for FakeEncoder {
+    fn model(&self) -> &str {
+        "fake"
+    }
+
+    fn query(&self, text: &str) -> Vec<f32> {
+        direction(text).map(f32::from).to_vec()
+    }
+
+    fn tool(&self, tool: &ToolWords) -> Vec<u8> {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        direction(&tool.name).to_vec()
+    }
+
+    fn tool_bytes(&self) -> usize {
+        4
+    }
+
+    fn server(&self, _name: &str, _description: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn likeness(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn Likeness> {
+        Arc::new(FakeVectors(tools))
+    }
+
+    fn pack(&self, query: &[f32]) -> Vec<u8> {
+        query.iter().map(|number| *number as u8).collect()
+    }
+
+    fn cosine(&self, query: &[f32], packed: &[u8]) -> Option<f32> {
+        Some(cosine(query, packed))
+    }
+}
+
+struct Meaningful {
+    hub: Hub,
+    servers: Arc<Servers>,
+    store: Arc<dyn Store>,
+    encoder: Arc<FakeEncoder>,
+}
+
+async fn opened(store: Arc<dyn Store>, servers: Arc<Servers>, remember: bool) -> Meaningful {
+    let encoder = Arc::new(FakeEncoder::default());
+    let parts = Parts {
+        store: store.clone(),
+        ledger: Arc::new(MemoryLedger::new()),
+        connector: Arc::new(FakeConnector(servers.clone())),
+        clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
+        approver: Arc::new(NobodyToAsk),
+        encoder: Some(encoder.clone()),
+        settings: HubSettings {
+            remember_searches: remember,
+            ..HubSettings::default()
+        },
+        limits: Limits::default(),
+    };
+    let (hub, _) = Hub::open(parts, vec![spec("one"), spec("two")])
+        .await
+        .unwrap();
+    Meaningful {
+        hub,
+        servers,
+        store,
+        encoder,
+    }
+}
+
+async fn known(remember: bool) -> Meaningful {
+    let servers = Servers::new();
+    servers.tools("one", &["do_alpha", "do_beta"]);
+    servers.tools("two", &["do_gamma", "do_delta"]);
+    let opened = opened(Arc::new(MemoryStore::new()), servers, remember).await;
+    opened.hub.ensure_known().await;
+    opened
+}
+
+impl Meaningful {
+    async fn again(&self, remember: bool) -> Self {
+        opened(self.store.clone(), self.servers.clone(), remember).await
+    }
+
+    async fn ready(&self) {
+        let progress = self.hub.make_meaning_ready(LONG, &|_| {}).await;
+        assert_eq!(progress.ready, progress.total);
+    }
+
+    fn find(&self, session: Option<&str>, text: &str) -> (Vec<String>, ByMeaning) {
+        let session = session.map(|session| SessionId(session.to_owned()));
+        let catalog = self.hub.catalog();
+        let found = self.hub.finder(session).find(&catalog, text, 5);
+        let names = found.hits.iter().map(|hit| hit.tool.exposed().to_string());
+        (names.collect(), found.by_meaning)
+    }
+
+    async fn call(&self, session: &str, tool: &str) {
+        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let request = CallRequest::new(SessionId(session.to_owned()), tool, arguments);
+        // Whether it succeeds is the server's matter.
+        let _ = self.hub.call(request).await;
+    }
+
+    async fn remembered(&self) -> usize {
+        self.store.load_memory("fake").await.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn r_find_02_words_alone_until_the_vectors_are_there() {
+    let bench = known(false).await;
+    let (_, by_meaning) = bench.find(None, "zorp");
+    assert_eq!(by_meaning, ByMeaning::None);
+    bench.ready().await;
+    let (names, by_meaning) = bench.find(None, "zorp");
+    assert_eq!(by_meaning, ByMeaning::All);
+    assert_eq!(names[0], "one__do_alpha");
+    assert_eq!(bench.find(None, "drum").0[0], "two__do_gamma");
+    let catalog = bench.hub.catalog();
+    let finder = bench.hub.finder(None).by_words();
+    assert_eq!(finder.find(&catalog, "zorp", 5).by_meaning, ByMeaning::None);
+}
+
+#[tokio::test]
+async fn r_find_02_vectors_are_read_once_and_only_for_what_is_new() {
+    let bench = known(false).await;
+    bench.ready().await;
+    assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
+
+    let after = bench.again(false).await;
+    after.hub.load_meaning().await;
+    assert_eq!(after.find(None, "zorp").0[0], "one__do_alpha");
+    assert_eq!(
+        after.encoder.read.load(Ordering::Relaxed),
+        0,
+        "they were kept"
+    );
+
+    after
+        .servers
+        .tools("one", &["do_alpha", "do_beta", "do_more"]);
+    let one = spec("one").name;
+    after
+        .hub
+        .refresh(pegboard_hub::Which::One(one), true)
+        .await
+        .unwrap();
+    after.ready().await;
+    assert_eq!(
+        after.encoder.read.load(Ordering::Relaxed),
+        1,
+        "only the new tool"
+    );
+}
+
+#[tokio::test]
+async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_background() {
+    let servers = Servers::new();
+    servers.tools("one", &["do_alpha"]);
+    servers.tools("two", &["do_gamma"]);
+    let bench = opened(Arc::new(MemoryStore::new()), servers, false).await;
+    bench.hub.keep_meaning_ready();
+    bench.hub.ensure_known().await;
+    wait_until("the vectors are there", LONG, || {
+        bench.find(None, "zorp").1 == ByMeaning::All
+    })
+    .await;
+    bench.hub.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_refresh_that_changes_nothing_keeps_index_and_vectors() {
+    let bench = known(false).await;
+    bench.ready().await;
+    bench
+        .hub
+        .refresh(pegboard_hub::Which::All, true)
+        .await
+        .unwrap();
+    assert_eq!(bench.find(None, "zorp").1, ByMeaning::All);
+}
+
+#[tokio::test]
+async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
+    let bench = known(true).await;
+    bench.ready().await;
+    bench.hub.load_meaning().await;
+    // The word means nothing to the encoder, so the tools come by name.
+    let query = "do";
+    let (before, _) = bench.find(Some("a"), query);
+    assert_ne!(before[0], "two__do_gamma");
+    bench.call("a", "two__do_gamma").await;
+    assert_eq!(bench.find(None, query).0[0], "two__do_gamma");
+
+    bench.hub.shutdown().await;
+    let after = bench.again(true).await;
+    after.hub.load_meaning().await;
+    assert_eq!(
+        after.find(None, query).0[0],
+        "two__do_gamma",
+        "after a restart"
+    );
+    assert_eq!(after.hub.forget_searches().await.unwrap(), 1);
+    assert_eq!(after.find(None, query).0, before);
+}
+
+#[tokio::test]
+async fn what_led_nowhere_is_not_remembered() {
+    let bench = known(true).await;
+    bench.ready().await;
+    bench.find(Some("a"), "do");
+    bench.call("b", "two__do_gamma").await;
+    bench.call("a", "two__unknown").await;
+    bench
+        .servers
+        .change("two", |server| server.crash_on_call = true);
+    bench.call("a", "two__do_delta").await;
+    bench.hub.shutdown().await;
+    assert_eq!(bench.remembered().await, 0);
+}
+
+#[tokio::test]
+async fn one_search_counts_once_for_a_tool_however_often_it_is_called() {
+    let bench = known(true).await;
+    bench.ready().await;
+    bench.find(Some("a"), "do");
+    for _ in 0..5 {
+        bench.call("a", "two__do_gamma").await;
+    }
+    // The same words again say nothing new.
+    bench.find(Some("a"), "do");
+    bench.call("a", "two__do_gamma").await;
+    bench.hub.shutdown().await;
+    assert_eq!(bench.remembered().await, 1);
+}
+
+#[tokio::test]
+async fn nothing_is_remembered_unless_the_user_wants_it() {
+    let bench = known(false).await;
+    bench.ready().await;
+    bench.find(Some("a"), "do");
+    bench.call("a", "two__do_gamma").await;
+    bench.hub.shutdown().await;
+    assert_eq!(bench.remembered().await, 0);
+}

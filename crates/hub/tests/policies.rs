@@ -1,0 +1,604 @@
+//! What may be called, and whom a call waits for.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fake::{Behaviour, Bench, spec, wait_for};
+use pegboard_catalog::StaticTool;
+use pegboard_hub::{CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, Which};
+use pegboard_model::{
+    Activity, ActivityKind, ApprovalRequest, AskDestructive, ConsentDecision, ErrorClass,
+    EventKind, GlobalRules, Layer, Origin, Policy, PolicyRule, Reason, RpcError, ServerSpec,
+    ToolResult,
+};
+use pegboard_testkit::{server, tool_json, wait_until};
+use pegboard_upstream::CallOutcome;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn request(session: &str, tool: &str, arguments: &str) -> CallRequest {
+    let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+    CallRequest::new(SessionId(session.into()), tool, arguments)
+}
+
+fn start(hub: &Hub, session: &str, arguments: &str) -> JoinHandle<ToolResult<CallOutcome>> {
+    let (hub, request) = (hub.clone(), request(session, "a__one", arguments));
+    tokio::spawn(async move { hub.call(request).await })
+}
+
+fn asking() -> ServerSpec {
+    let mut spec = spec("a");
+    spec.policies.insert("one".into(), Policy::Ask);
+    spec
+}
+
+async fn bench(spec: ServerSpec, patience: Duration) -> Bench {
+    let settings = HubSettings {
+        approval_timeout: patience,
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(vec![spec], settings).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench
+}
+
+/// The one call that waits.
+async fn waiting(hub: &Hub) -> ApprovalRequest {
+    for _ in 0..3000 {
+        if let Some(request) = hub.approvals().await.unwrap().into_iter().next() {
+            return request;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no call came to wait");
+}
+
+async fn decide(hub: &Hub, decision: ConsentDecision) -> ApprovalRequest {
+    let request = waiting(hub).await;
+    hub.decide_approval(&request.id, decision, "test")
+        .await
+        .unwrap()
+}
+
+/// The server gives its tool another description, and the hub learns of it.
+async fn change(bench: &Bench, description: &str) {
+    let mut tool = tool_json("one");
+    tool["description"] = description.into();
+    bench
+        .servers
+        .change("a", |behaviour| behaviour.tools = vec![tool]);
+    let which = Which::One(server("a"));
+    bench.hub.refresh(which, true).await.unwrap();
+}
+
+fn ran(bench: &Bench) -> usize {
+    bench.servers.calls.lock().unwrap().len()
+}
+
+#[tokio::test]
+async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
+    let bench = bench(asking(), LONG).await;
+    let mut events = bench.hub.subscribe();
+    let call = start(&bench.hub, "s", r#"{ "text":"exactly  this" }"#);
+    let request = waiting(&bench.hub).await;
+    assert_eq!(request.arguments, r#"{ "text":"exactly  this" }"#);
+    assert_eq!(
+        (request.session.as_str(), request.tool.as_str()),
+        ("s", "a__one")
+    );
+    assert_eq!(request.version.server, Some(server("a")));
+    assert_eq!(request.rule, "policies.\"one\" of server a");
+    assert_eq!(ran(&bench), 0, "nothing runs before the answer");
+    let id = request.id.clone();
+    wait_for(&mut events, |kind| {
+        matches!(kind, EventKind::ApprovalAsked { id: asked, way, .. } if *asked == id && way == "inbox")
+    })
+    .await;
+    decide(&bench.hub, ConsentDecision::Once).await;
+    call.await.unwrap().unwrap();
+    wait_for(&mut events, |kind| {
+        matches!(kind, EventKind::ApprovalDecided { decision, by, .. } if decision == "once" && by == "test")
+    })
+    .await;
+    assert_eq!(ran(&bench), 1);
+    assert!(bench.hub.approvals().await.unwrap().is_empty());
+    let late = bench
+        .hub
+        .decide_approval(&id, ConsentDecision::Always, "test")
+        .await;
+    assert_eq!(late.unwrap_err().reason, Reason::ApprovalUnknown);
+    assert!(bench.hub.grants().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
+    let bench = bench(asking(), LONG).await;
+    let call = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    let refused = call.await.unwrap().unwrap_err();
+    assert_eq!(
+        (refused.reason, refused.code),
+        (Reason::ApprovalRefused, ErrorClass::Denied)
+    );
+    assert!(
+        refused.message.contains("policies.\"one\" of server a"),
+        "{refused}"
+    );
+
+    let hasty = self::bench(asking(), Duration::from_millis(50)).await;
+    let mut events = hasty.hub.subscribe();
+    let late = start(&hasty.hub, "s", "{}").await.unwrap().unwrap_err();
+    assert_eq!(
+        (late.reason, late.code),
+        (Reason::ApprovalTimeout, ErrorClass::Denied)
+    );
+    assert!(late.message.contains("nobody answered in time"), "{late}");
+    wait_for(&mut events, |kind| {
+        matches!(kind, EventKind::ApprovalExpired { .. })
+    })
+    .await;
+    assert!(hasty.hub.approvals().await.unwrap().is_empty());
+    assert_eq!(ran(&bench) + ran(&hasty), 0);
+}
+
+#[tokio::test]
+async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
+    let bench = bench(asking(), LONG).await;
+    let call = start(&bench.hub, "s", "{}");
+    let request = waiting(&bench.hub).await;
+    call.abort();
+    let ledger = bench.ledger.clone();
+    let clock = bench.clock.clone();
+    for _ in 0..3000 {
+        let now = pegboard_model::Clock::now(&*clock);
+        if ledger.waiting(now).await.unwrap().is_empty() {
+            let late = bench
+                .hub
+                .decide_approval(&request.id, ConsentDecision::Once, "x")
+                .await;
+            assert_eq!(late.unwrap_err().reason, Reason::ApprovalUnknown);
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it still waits");
+}
+
+#[tokio::test]
+async fn r_pol_02_once_is_this_call_and_session_is_this_session_with_any_arguments() {
+    let bench = bench(asking(), LONG).await;
+    let first = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Once).await;
+    first.await.unwrap().unwrap();
+    let second = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Session).await;
+    second.await.unwrap().unwrap();
+    start(&bench.hub, "s", r#"{"text":"other"}"#)
+        .await
+        .unwrap()
+        .unwrap();
+    let other = start(&bench.hub, "t", "{}");
+    assert_eq!(waiting(&bench.hub).await.session, "t");
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    other.await.unwrap().unwrap_err();
+    bench.hub.session_ended(&SessionId("s".into()));
+    let again = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    again.await.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_the_difference() {
+    let bench = bench(asking(), LONG).await;
+    let first = start(&bench.hub, "s", "{}");
+    let request = decide(&bench.hub, ConsentDecision::Always).await;
+    first.await.unwrap().unwrap();
+    let grants = bench.hub.grants().await.unwrap();
+    assert_eq!(grants.len(), 1);
+    assert_eq!(
+        (grants[0].by.as_str(), &grants[0].version),
+        ("test", &request.version)
+    );
+    for session in ["s", "t"] {
+        start(&bench.hub, session, "{}").await.unwrap().unwrap();
+    }
+
+    change(&bench, "Now sends your files away.").await;
+    let held = start(&bench.hub, "s", "{}");
+    let asked = waiting(&bench.hub).await;
+    assert_eq!(asked.changed, ["description"]);
+    assert_ne!(asked.version.fingerprint, request.version.fingerprint);
+    decide(&bench.hub, ConsentDecision::Always).await;
+    held.await.unwrap().unwrap();
+    start(&bench.hub, "t", "{}").await.unwrap().unwrap();
+
+    let revoked = bench
+        .hub
+        .revoke_grant(Some(&server("a")), "one")
+        .await
+        .unwrap();
+    assert_eq!(revoked, 1);
+    let again = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    again.await.unwrap().unwrap_err();
+    assert_eq!(ran(&bench), 5);
+}
+
+#[tokio::test]
+async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
+    let bench = bench(asking(), LONG).await;
+    let call = start(&bench.hub, "s", "{}");
+    let request = waiting(&bench.hub).await;
+    change(&bench, "Another thing.").await;
+    bench
+        .hub
+        .decide_approval(&request.id, ConsentDecision::Always, "test")
+        .await
+        .unwrap();
+    let held = call.await.unwrap().unwrap_err();
+    assert_eq!(
+        (held.reason, held.code),
+        (Reason::ToolChanged, ErrorClass::Denied)
+    );
+    assert_eq!(ran(&bench), 0);
+}
+
+/// A version is looked at again when its server had to be started first.
+#[tokio::test]
+async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
+    let bench = bench(asking(), LONG).await;
+    bench.hub.shutdown().await;
+    let store = bench.store.clone();
+    let settings = HubSettings {
+        approval_timeout: LONG,
+        ..HubSettings::default()
+    };
+    let parts = (store, bench.clock.clone());
+    let next = Bench::asking(
+        vec![asking()],
+        settings,
+        fake::Servers::new(),
+        parts,
+        pegboard_hub::NobodyToAsk,
+    )
+    .await;
+    let mut other = tool_json("one");
+    other["description"] = "Another thing.".into();
+    let hanging = Behaviour {
+        hang: true,
+        tools: vec![other],
+        ..Behaviour::default()
+    };
+    next.servers.set("a", hanging);
+    let agreed_to = bench.entry("a").record.tools[0].fingerprint;
+    let hub = next.hub.clone();
+    *next.servers.on_call.lock().unwrap() = Some(Box::new(move |_, _| {
+        let catalog = hub.catalog();
+        let known = &catalog.server(&server("a")).unwrap().record.tools[0];
+        assert_eq!(known.fingerprint, agreed_to, "it ran as another version");
+    }));
+    let call = start(&next.hub, "s", "{}");
+    decide(&next.hub, ConsentDecision::Once).await;
+    let servers = next.servers.clone();
+    wait_until("the server starts", LONG, || servers.started("a") == 1).await;
+    let hub = next.hub.clone();
+    let refresh = tokio::spawn(async move { hub.refresh(Which::One(server("a")), true).await });
+    next.servers.change("a", |behaviour| behaviour.hang = false);
+    refresh.await.unwrap().unwrap();
+    // Either it was sent before the new version was known, or not at all.
+    if let Err(error) = call.await.unwrap() {
+        assert_eq!(error.reason, Reason::ToolChanged);
+        assert_eq!(ran(&next), 0);
+    }
+    assert_ne!(next.entry("a").record.tools[0].fingerprint, agreed_to);
+}
+
+struct Echo;
+
+#[async_trait]
+impl ToolHandler for Echo {
+    async fn call(&self, arguments: Value) -> ToolResult<Value> {
+        Ok(arguments)
+    }
+}
+
+fn global(rules: &[(&str, Policy)]) -> Arc<GlobalRules> {
+    let rule = |(pattern, policy): &(&str, Policy)| PolicyRule {
+        pattern: (*pattern).to_owned(),
+        policy: *policy,
+        origin: Origin {
+            layer: Layer::User,
+            file: Some("config.toml".into()),
+            line: Some(7),
+        },
+    };
+    Arc::new(GlobalRules {
+        rules: rules.iter().map(rule).collect(),
+        ..GlobalRules::default()
+    })
+}
+
+#[tokio::test]
+async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
+    let settings = HubSettings {
+        approval_timeout: LONG,
+        rules: global(&[("host_deny", Policy::Deny), ("host_a*", Policy::Ask)]),
+        ..HubSettings::default()
+    };
+    let bench = Bench::with(Vec::new(), settings).await;
+    for name in ["host_deny", "host_ask", "host_free", "host_off"] {
+        let tool = StaticTool::new(name, "A tool.", json!({"type": "object"})).unwrap();
+        bench.hub.register(tool, Arc::new(Echo)).unwrap();
+    }
+    let call = |tool: &'static str| bench.hub.call(request("s", tool, "{}"));
+    call("host_free").await.unwrap();
+    let denied = call("host_deny").await.unwrap_err();
+    assert_eq!(denied.reason, Reason::PolicyDenied);
+    assert!(denied.remedy.contains("config.toml:7"), "{}", denied.remedy);
+    let hub = bench.hub.clone();
+    let asked = tokio::spawn(async move { hub.call(request("s", "host_ask", "{}")).await });
+    assert_eq!(waiting(&bench.hub).await.version.server, None);
+    decide(&bench.hub, ConsentDecision::Always).await;
+    asked.await.unwrap().unwrap();
+    call("host_ask").await.unwrap();
+
+    bench.hub.set_rules(global(&[
+        ("host_off", Policy::Disable),
+        ("host_free", Policy::Deny),
+    ]));
+    assert!(!bench.tools().contains(&"host_off".to_owned()));
+    assert_eq!(
+        call("host_off").await.unwrap_err().reason,
+        Reason::ToolDisabled
+    );
+    assert_eq!(
+        call("host_free").await.unwrap_err().reason,
+        Reason::PolicyDenied
+    );
+    call("host_deny").await.unwrap();
+}
+
+#[tokio::test]
+async fn r_pol_01_changed_policies_count_at_once() {
+    let bench = bench(spec("a"), Duration::ZERO).await;
+    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+    for (policy, reason) in [
+        (Policy::Deny, Reason::PolicyDenied),
+        (Policy::Disable, Reason::ToolDisabled),
+        (Policy::Ask, Reason::PolicyDenied),
+    ] {
+        let mut ruled = spec("a");
+        ruled.rules.global = global(&[("a/one", policy)]);
+        bench.hub.apply([ruled]).await;
+        let error = start(&bench.hub, "s", "{}").await.unwrap().unwrap_err();
+        assert_eq!(error.reason, reason, "{policy:?}");
+        assert_eq!(bench.tools().is_empty(), policy == Policy::Disable);
+    }
+    bench.hub.apply([spec("a")]).await;
+    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+}
+
+/// A client whose person always gives the same answer.
+struct Client {
+    capabilities: &'static str,
+    says: Option<&'static str>,
+}
+
+#[async_trait]
+impl Caller for Client {
+    fn session(&self) -> &str {
+        "s"
+    }
+    fn capabilities(&self) -> &str {
+        self.capabilities
+    }
+    fn wants_progress(&self) -> bool {
+        false
+    }
+    fn progress(&self, _: &RawValue) {}
+    fn message(&self, _: &RawValue) {}
+    async fn ask(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        assert_eq!(method, "elicitation/create");
+        let params: Value = serde_json::from_str(params.unwrap().get()).unwrap();
+        let message = params["message"].as_str().unwrap();
+        for part in ["a__one", "server `a`", r#"{"text":"x"}"#] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        let Some(says) = self.says else {
+            return std::future::pending().await;
+        };
+        let answer = json!({"action": "accept", "content": {"decision": says}});
+        Ok(RawValue::from_string(answer.to_string()).unwrap())
+    }
+}
+
+async fn through(bench: &Bench, client: Client) -> ToolResult<CallOutcome> {
+    let mut request = request("s", "a__one", r#"{"text":"x"}"#);
+    request.caller = Some(Arc::new(client));
+    bench.hub.call(request).await
+}
+
+const CAN_ASK: &str = r#"{"elicitation":{}}"#;
+
+#[tokio::test]
+async fn r_pol_02_the_client_that_calls_is_asked_first() {
+    for (says, allowed) in [("allow once", true), ("refuse", false), ("nonsense", false)] {
+        let bench = bench(asking(), LONG).await;
+        let client = Client {
+            capabilities: CAN_ASK,
+            says: Some(says),
+        };
+        let called = through(&bench, client).await;
+        assert_eq!(called.is_ok(), allowed, "{says}");
+        if let Err(error) = called {
+            assert_eq!(error.reason, Reason::ApprovalRefused);
+        }
+        assert!(bench.hub.approvals().await.unwrap().is_empty());
+    }
+    let silent = Client {
+        capabilities: CAN_ASK,
+        says: None,
+    };
+    let bench = bench(asking(), Duration::from_millis(50)).await;
+    let late = through(&bench, silent).await.unwrap_err();
+    assert_eq!(late.reason, Reason::ApprovalTimeout);
+}
+
+#[tokio::test]
+async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
+    let bench = bench(spec("a"), LONG).await;
+    let mut tool = tool_json("one");
+    tool["annotations"] = json!({"destructiveHint": true});
+    bench
+        .servers
+        .change("a", |behaviour| behaviour.tools = vec![tool.clone()]);
+    bench
+        .hub
+        .refresh(Which::One(server("a")), true)
+        .await
+        .unwrap();
+    let can = |says| Client {
+        capabilities: CAN_ASK,
+        says: Some(says),
+    };
+    let cannot = || Client {
+        capabilities: "{}",
+        says: None,
+    };
+    through(&bench, cannot()).await.unwrap();
+    assert_eq!(
+        through(&bench, can("refuse")).await.unwrap_err().reason,
+        Reason::ApprovalRefused
+    );
+    through(&bench, can("allow once")).await.unwrap();
+
+    let watching = bench.hub.watch_approvals().unwrap();
+    let call = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    assert_eq!(
+        call.await.unwrap().unwrap_err().reason,
+        Reason::ApprovalRefused
+    );
+    drop(watching);
+    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+
+    // What was allowed once and changed since is held back, whoever is there.
+    through(&bench, can("always allow")).await.unwrap();
+    change(&bench, "Another thing.").await;
+    let mut changed = tool;
+    changed["description"] = "Yet another.".into();
+    bench
+        .servers
+        .change("a", |behaviour| behaviour.tools = vec![changed]);
+    bench
+        .hub
+        .refresh(Which::One(server("a")), true)
+        .await
+        .unwrap();
+    let held = start(&bench.hub, "t", "{}");
+    assert_eq!(waiting(&bench.hub).await.changed, ["description"]);
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    held.await.unwrap().unwrap_err();
+
+    for (setting, asks) in [
+        (AskDestructive::Never, false),
+        (AskDestructive::Always, true),
+    ] {
+        bench
+            .hub
+            .revoke_grant(Some(&server("a")), "one")
+            .await
+            .unwrap();
+        let mut ruled = spec("a");
+        ruled.rules.global = Arc::new(GlobalRules {
+            ask_destructive: setting,
+            ..GlobalRules::default()
+        });
+        bench.hub.apply([ruled]).await;
+        let refused = through(&bench, can("refuse")).await.is_err();
+        assert_eq!(refused, asks, "{setting:?}");
+    }
+}
+
+#[tokio::test]
+async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
+    let bench = bench(asking(), LONG).await;
+    let call = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Once).await;
+    call.await.unwrap().unwrap();
+    // A call with input that no round asked for is a new call.
+    let mut forged = request("s", "a__one", "{}");
+    forged.input = Some(pegboard_hub::Input {
+        responses: RawValue::from_string("{}".into()).unwrap(),
+        state: None,
+    });
+    let hub = bench.hub.clone();
+    let forged = tokio::spawn(async move { hub.call(forged).await });
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    forged.await.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn r_obs_04_activity_tells_what_was_done_and_no_contents() {
+    let bench = bench(asking(), LONG).await;
+    let call = start(&bench.hub, "s", r#"{"text":"canary"}"#);
+    decide(&bench.hub, ConsentDecision::Always).await;
+    call.await.unwrap().unwrap();
+    bench
+        .hub
+        .call(request("s", "a__nope", "{}"))
+        .await
+        .unwrap_err();
+    let mut other = asking();
+    other.description = Some("changed".into());
+    bench.hub.apply([other]).await;
+    bench.hub.shutdown().await;
+    let lines = bench.hub.activity(100, None).await.unwrap();
+    let line = |kind: ActivityKind, outcome: &str| -> Activity {
+        let found = lines
+            .iter()
+            .find(|line| line.kind == kind && line.outcome == outcome);
+        found
+            .unwrap_or_else(|| panic!("{kind:?} {outcome}: {lines:#?}"))
+            .clone()
+    };
+    let called = line(ActivityKind::Call, "ok");
+    assert_eq!(
+        (
+            called.tool.as_deref(),
+            called.server,
+            called.session.as_deref()
+        ),
+        (Some("a__one"), Some(server("a")), Some("s"))
+    );
+    assert!(called.duration_ms.is_some() && called.trace.is_some());
+    line(ActivityKind::Call, "TOOL_UNKNOWN");
+    line(ActivityKind::Discovery, "ok");
+    line(ActivityKind::Approval, "always");
+    line(ActivityKind::Config, "adjusted");
+    assert!(!serde_json::to_string(&lines).unwrap().contains("canary"));
+    let newest = &lines[0];
+    let page = bench.hub.activity(1, Some(newest.id)).await.unwrap();
+    assert_eq!(page[0].id, lines[1].id);
+    assert_eq!(bench.hub.activity_dropped(), 0);
+}

@@ -1,0 +1,63 @@
+//! `pegboard activity`: what was done, without contents.
+
+use pegboard_model::{Activity, Clock, Foreign};
+use serde::Serialize;
+
+use super::{Done, Global, Output, configured, open, options, reading};
+use crate::cli::args::ActivityArgs;
+use crate::cli::output::Paint;
+use crate::cli::people::ago;
+
+#[derive(Serialize)]
+struct Lines<'a> {
+    activity: &'a [Activity],
+}
+
+pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let lines = pegboard.hub().activity(args.limit, args.before).await?;
+        pegboard.hub().shutdown().await;
+        if output.json {
+            return output.document(&Lines { activity: &lines });
+        }
+        if lines.is_empty() {
+            output.note("Nothing was done yet.");
+            return Ok(());
+        }
+        let now = pegboard_hub::SystemClock.now();
+        let rows = lines.iter().map(|line| row(line, now, output)).collect();
+        let header = ["WHEN", "WHAT", "SERVER", "TOOL", "OUTCOME", "MS", "SESSION"];
+        output.line(&output.table(&header, rows, 3))
+    })
+}
+
+fn row(line: &Activity, now: pegboard_model::Timestamp, output: &Output) -> Vec<String> {
+    let text = |text: &Option<String>| {
+        let text = text.as_deref().unwrap_or_default();
+        Foreign::new(text).to_string()
+    };
+    let is_good = matches!(
+        line.outcome.as_str(),
+        "ok" | "once" | "session" | "always" | "added" | "adjusted" | "redefined" | "removed"
+    );
+    let outcome = Foreign::new(&line.outcome).to_string();
+    vec![
+        ago(now, Some(line.at)),
+        line.kind.as_str().to_owned(),
+        line.server
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        text(&line.tool),
+        match is_good {
+            true => outcome,
+            false => output.paint(Paint::Warn, &outcome),
+        },
+        line.duration_ms
+            .map(|ms| ms.to_string())
+            .unwrap_or_default(),
+        text(&line.session),
+    ]
+}

@@ -1,0 +1,140 @@
+//! `pegboard approvals`: the calls that wait for a person, in whatever process.
+
+use std::collections::BTreeSet;
+
+use pegboard_hub::Hub;
+use pegboard_model::{ApprovalRequest, Clock, ConsentDecision, Foreign};
+use serde::Serialize;
+
+use super::{Done, Global, Output, configured, interrupted, open, options, reading};
+use crate::cli::args::{AllowArgs, ApprovalsCommand};
+use crate::cli::output::Paint;
+use crate::cli::people::duration;
+
+/// Who answers, for the log.
+const BY: &str = "the command line";
+
+#[derive(Serialize)]
+struct Waiting<'a> {
+    approvals: &'a [ApprovalRequest],
+}
+
+pub(crate) fn run(command: Option<ApprovalsCommand>, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let hub = pegboard.hub();
+        let done = match command.unwrap_or(ApprovalsCommand::List) {
+            ApprovalsCommand::List => list(hub, output).await,
+            ApprovalsCommand::Allow(args) => decide(hub, &args.id, scope(&args), output).await,
+            ApprovalsCommand::Deny { id } => {
+                decide(hub, &id, ConsentDecision::Refuse, output).await
+            }
+            ApprovalsCommand::Watch => watch(hub, output).await,
+        };
+        hub.shutdown().await;
+        done
+    })
+}
+
+fn scope(args: &AllowArgs) -> ConsentDecision {
+    match (args.session, args.always) {
+        (true, _) => ConsentDecision::Session,
+        (_, true) => ConsentDecision::Always,
+        _ => ConsentDecision::Once,
+    }
+}
+
+async fn list(hub: &Hub, output: &Output) -> Done {
+    let approvals = hub.approvals().await?;
+    if output.json {
+        return output.document(&Waiting {
+            approvals: &approvals,
+        });
+    }
+    if approvals.is_empty() {
+        output.note("No call waits for an answer.");
+    }
+    for request in &approvals {
+        show(request, output)?;
+    }
+    Ok(())
+}
+
+async fn decide(hub: &Hub, id: &str, decision: ConsentDecision, output: &Output) -> Done {
+    let request = hub.decide_approval(id, decision, BY).await?;
+    if output.json {
+        return output.document(&request);
+    }
+    let tool = Foreign::new(&request.tool);
+    let words = match decision {
+        ConsentDecision::Once => format!("`{tool}` may run this once"),
+        ConsentDecision::Session => format!("`{tool}` may run in session `{}`", request.session),
+        ConsentDecision::Always => {
+            format!("this version of `{tool}` may run from now on; see `pegboard policy grants`")
+        }
+        ConsentDecision::Refuse => format!("`{tool}` may not run"),
+    };
+    output.note(&words);
+    Ok(())
+}
+
+/// Shows each call as it comes, until interrupted. While it runs, there is somebody to ask.
+async fn watch(hub: &Hub, output: &Output) -> Done {
+    let mut inbox = hub.watch_approvals()?;
+    let stop = interrupted();
+    tokio::pin!(stop);
+    output.note(
+        "Watching; answer with `pegboard approvals allow ID` or `deny ID` in another terminal.",
+    );
+    let mut shown: BTreeSet<String> = BTreeSet::new();
+    loop {
+        let approvals = hub.approvals().await?;
+        for request in &approvals {
+            if shown.contains(&request.id) {
+                continue;
+            }
+            match output.json {
+                true => output.line(&serde_json::to_string(request).unwrap_or_default())?,
+                false => show(request, output)?,
+            }
+        }
+        shown = approvals.into_iter().map(|request| request.id).collect();
+        tokio::select! {
+            () = inbox.changed() => {}
+            () = &mut stop => return Ok(()),
+        }
+    }
+}
+
+fn show(request: &ApprovalRequest, output: &Output) -> Done {
+    let now = pegboard_hub::SystemClock.now();
+    let left = duration(request.expires_at.since(now));
+    let id = output.paint(Paint::Strong, &request.id);
+    let client = match &request.client {
+        Some(client) => format!("{} ({})", Foreign::new(client), request.session),
+        None => request.session.clone(),
+    };
+    output.line(&format!(
+        "{id}  {}  for {client}, {left} left",
+        Foreign::new(&request.tool)
+    ))?;
+    output.line(&format!("  rule       {}", Foreign::new(&request.rule)))?;
+    output.line(&format!(
+        "  arguments  {}",
+        Foreign::new(&request.arguments)
+    ))?;
+    if request.arguments_left_out > 0 {
+        let more = format!("({} bytes more are not shown)", request.arguments_left_out);
+        output.line(&format!(
+            "             {}",
+            output.paint(Paint::Warn, &more)
+        ))?;
+    }
+    if !request.changed.is_empty() {
+        let fields = request.changed.join(", ");
+        let text = format!("changed since it was allowed: {fields}");
+        output.line(&format!("  {}", output.paint(Paint::Warn, &text)))?;
+    }
+    Ok(())
+}

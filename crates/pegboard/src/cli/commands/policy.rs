@@ -1,0 +1,404 @@
+//! `pegboard policy`: which rule holds for a tool, and changing the rules.
+
+use std::path::PathBuf;
+
+use pegboard_config::edit::set_rule;
+use pegboard_guard::{Weighed, WeighedRule};
+use pegboard_hub::SystemClock;
+use pegboard_model::{
+    Clock, Foreign, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec, ToolError,
+};
+use serde::Serialize;
+
+use super::named::{catalog_with, refuse_broken};
+use super::{Done, Global, Output, configured, open, options, reading, server_name, with_servers};
+use crate::Configured;
+use crate::cli::args::{PolicyCommand, PolicySetArgs, PolicyUnsetArgs, PolicyWord};
+use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::cli::people::ago;
+
+pub(crate) fn run(command: PolicyCommand, global: &Global, output: &Output) -> Done {
+    match command {
+        PolicyCommand::List => list(global, output),
+        PolicyCommand::Set(args) => set(&args, global, output),
+        PolicyCommand::Unset(args) => unset(&args, global, output),
+        PolicyCommand::Test { tool } => test(&tool, global, output),
+        PolicyCommand::Grants => grants(global, output),
+        PolicyCommand::Revoke { tool } => revoke(&tool, global, output),
+    }
+}
+
+impl From<PolicyWord> for Policy {
+    fn from(word: PolicyWord) -> Self {
+        match word {
+            PolicyWord::Allow => Self::Allow,
+            PolicyWord::Ask => Self::Ask,
+            PolicyWord::Deny => Self::Deny,
+            PolicyWord::Disable => Self::Disable,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Rules {
+    rules: Vec<RuleRow>,
+    ask_destructive: &'static str,
+}
+
+#[derive(Serialize)]
+struct RuleRow {
+    pattern: String,
+    policy: Policy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<ServerName>,
+    layer: Layer,
+    file: Option<PathBuf>,
+    line: Option<usize>,
+}
+
+fn list(global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    let loaded = &configured.loaded;
+    let row = |pattern: &str, policy, server: Option<&ServerSpec>, origin: Origin| RuleRow {
+        pattern: pattern.to_owned(),
+        policy,
+        server: server.map(|spec| spec.name.clone()),
+        layer: origin.layer,
+        file: origin.file,
+        line: origin.line,
+    };
+    let mut rules: Vec<RuleRow> = Vec::new();
+    for rule in &loaded.rules.rules {
+        rules.push(row(&rule.pattern, rule.policy, None, rule.origin.clone()));
+    }
+    for spec in loaded.servers.values() {
+        let at = |key: String| Origin {
+            line: spec.rules.lines.get(&key).copied().or(spec.origin.line),
+            ..spec.origin.clone()
+        };
+        let whole = spec
+            .policy
+            .map(|policy| ("*".to_owned(), policy, at("policy".to_owned())));
+        let single = spec.policies.iter();
+        let single = single
+            .map(|(pattern, policy)| (pattern.clone(), *policy, at(format!("policies.{pattern}"))));
+        let off = spec
+            .tools
+            .iter()
+            .filter(|(_, tool)| tool.enabled == Some(false));
+        let off = off.map(|(tool, _)| {
+            (
+                tool.clone(),
+                Policy::Disable,
+                at(format!("tools.{tool}.enabled")),
+            )
+        });
+        for (pattern, policy, origin) in whole.into_iter().chain(single).chain(off) {
+            rules.push(row(&pattern, policy, Some(spec), origin));
+        }
+        for rule in &spec.rules.kept {
+            rules.push(row(
+                &rule.pattern,
+                rule.policy,
+                Some(spec),
+                rule.origin.clone(),
+            ));
+        }
+    }
+    let ask_destructive = loaded.settings.ask_destructive.as_str();
+    if output.json {
+        return output.document(&Rules {
+            rules,
+            ask_destructive,
+        });
+    }
+    if rules.is_empty() {
+        output.note("No policy is set: every tool may be called.");
+    } else {
+        let rows = rules.iter().map(|rule| {
+            vec![
+                Foreign::new(&rule.pattern).to_string(),
+                painted(rule.policy, output),
+                rule.server
+                    .as_ref()
+                    .map_or("every".to_owned(), ToString::to_string),
+                place(rule.file.as_ref(), rule.line),
+            ]
+        });
+        output.line(&output.table(&["TOOLS", "POLICY", "SERVER", "FROM"], rows.collect(), None))?;
+    }
+    output.note(&format!(
+        "Tools that are annotated as destructive ask without a rule: {ask_destructive}."
+    ));
+    Ok(())
+}
+
+fn painted(policy: Policy, output: &Output) -> String {
+    let paint = match policy {
+        Policy::Allow => Paint::Good,
+        Policy::Ask => Paint::Warn,
+        Policy::Deny | Policy::Disable => Paint::Bad,
+    };
+    output.paint(paint, policy.as_str())
+}
+
+fn place(file: Option<&PathBuf>, line: Option<usize>) -> String {
+    let file = file.map(|file| file.display().to_string());
+    let file = file.map(|file| Foreign::new(&file).to_string());
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file,
+        _ => String::new(),
+    }
+}
+
+fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> Done {
+    let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
+    let policy = Policy::from(args.policy);
+    set_rule(&file, server.as_ref(), &args.pattern, Some(policy))?;
+    let of = server.map_or(String::new(), |server| format!(" of server `{server}`"));
+    output.note(&format!(
+        "`{}`{of} is `{}` now, in {}",
+        Foreign::new(&args.pattern),
+        policy.as_str(),
+        file.display()
+    ));
+    Ok(())
+}
+
+fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> Done {
+    let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
+    if !set_rule(&file, server.as_ref(), &args.pattern, None)? {
+        let pattern = Foreign::new(&args.pattern);
+        let message = format!("no rule for `{pattern}` stands in `{}`", file.display());
+        return Err(ToolError::new(Reason::ToolUnknown, message)
+            .with_remedy("See the rules with `pegboard policy list`.")
+            .into());
+    }
+    output.note(&format!(
+        "took the rule for `{}` out of {}",
+        Foreign::new(&args.pattern),
+        file.display()
+    ));
+    Ok(())
+}
+
+/// The file that a rule is written into: the server's own, the project's, or the user's.
+fn target(
+    server: Option<&str>,
+    in_project: bool,
+    global: &Global,
+    output: &Output,
+) -> Result<(Option<ServerName>, PathBuf), Failure> {
+    let configured = configured(global, output)?;
+    let loaded = &configured.loaded;
+    let Some(server) = server else {
+        return Ok((None, file_for_all(in_project, &configured)?));
+    };
+    let name = server_name(server, &configured)?;
+    let file = loaded
+        .servers
+        .get(&name)
+        .and_then(|spec| spec.origin.file.clone());
+    match file {
+        Some(file) => Ok((Some(name), file)),
+        None => {
+            let message = format!("server `{name}` stands in no file");
+            let remedy =
+                format!("Write a rule for all servers: `pegboard policy set '{name}/TOOL' ask`.");
+            Err(Failure::usage(message, remedy))
+        }
+    }
+}
+
+fn file_for_all(in_project: bool, configured: &Configured) -> Result<PathBuf, Failure> {
+    if !in_project {
+        return Ok(configured.loaded.edit_target.clone());
+    }
+    let Some(project) = &configured.loaded.project else {
+        let remedy = "Go to a folder with `.pegboard` or `.mcp.json`, or name it with `--project`.";
+        return Err(Failure::usage("there is no project here", remedy));
+    };
+    let files = configured.loaded.files.iter();
+    let own = files.filter(|file| file.layer == Layer::Project);
+    let own = own
+        .map(|file| &file.path)
+        .find(|path| path.file_name().is_some_and(|name| name != ".mcp.json"));
+    Ok(own
+        .cloned()
+        .unwrap_or_else(|| project.join(".pegboard/config.toml")))
+}
+
+#[derive(Serialize)]
+struct Tested<'a> {
+    tool: &'a str,
+    policy: Policy,
+    asks_if_possible: bool,
+    rule: &'a str,
+    file: Option<&'a PathBuf>,
+    line: Option<usize>,
+    rules: Vec<TestedRule<'a>>,
+}
+
+#[derive(Serialize)]
+struct TestedRule<'a> {
+    rule: &'a str,
+    policy: Policy,
+    decides: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_because: Option<&'a str>,
+    file: Option<&'a PathBuf>,
+    line: Option<usize>,
+}
+
+fn test(tool: &str, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    refuse_broken(tool, &configured)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let (exposed, weighed) = match hub.explain_policy(tool) {
+                Ok(explained) => explained,
+                Err(_) => {
+                    catalog_with(tool, &hub).await?;
+                    hub.explain_policy(tool)?
+                }
+            };
+            show_tested(&exposed, &weighed, output)
+        })
+        .await
+    })
+}
+
+fn show_tested(exposed: &str, weighed: &Weighed, output: &Output) -> Done {
+    let decision = &weighed.decision;
+    let origin = decision.origin.as_ref();
+    if output.json {
+        let rules = weighed.rules.iter().map(tested_rule).collect();
+        return output.document(&Tested {
+            tool: exposed,
+            policy: decision.policy,
+            asks_if_possible: decision.asks_if_possible,
+            rule: &decision.rule,
+            file: origin.and_then(|origin| origin.file.as_ref()),
+            line: origin.and_then(|origin| origin.line),
+            rules,
+        });
+    }
+    let when = match decision.asks_if_possible {
+        true => ", but a person is asked when there is one",
+        false => "",
+    };
+    output.line(&format!(
+        "{}: {}{when}",
+        output.paint(Paint::Strong, exposed),
+        painted(decision.policy, output)
+    ))?;
+    for rule in &weighed.rules {
+        let place = rule.origin.as_ref();
+        let place = place.map_or(String::new(), place_of);
+        let text = Foreign::new(&rule.rule);
+        let why = match &rule.lost {
+            None => output.paint(Paint::Good, "decides"),
+            Some(why) => output.paint(Paint::Dim, &format!("lost: {why}")),
+        };
+        output.line(&format!("  {text} = {}{place}", rule.policy.as_str()))?;
+        output.line(&format!("    {why}"))?;
+    }
+    Ok(())
+}
+
+fn tested_rule(rule: &WeighedRule) -> TestedRule<'_> {
+    let origin = rule.origin.as_ref();
+    TestedRule {
+        rule: &rule.rule,
+        policy: rule.policy,
+        decides: rule.lost.is_none(),
+        lost_because: rule.lost.as_deref(),
+        file: origin.and_then(|origin| origin.file.as_ref()),
+        line: origin.and_then(|origin| origin.line),
+    }
+}
+
+fn place_of(origin: &Origin) -> String {
+    match place(origin.file.as_ref(), origin.line) {
+        text if text.is_empty() => text,
+        text => format!("  ({text})"),
+    }
+}
+
+#[derive(Serialize)]
+struct Grants<'a> {
+    grants: &'a [Grant],
+}
+
+fn grants(global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let hub = pegboard.hub();
+        let grants = hub.grants().await?;
+        if output.json {
+            return output.document(&Grants { grants: &grants });
+        }
+        if grants.is_empty() {
+            output.note("No tool was allowed for good.");
+            return Ok(());
+        }
+        let now = SystemClock.now();
+        let catalog = hub.catalog();
+        let rows = grants.iter().map(|grant| {
+            let present = catalog.all_tools().find(|view| {
+                view.server() == grant.version.server.as_ref() && view.name() == grant.version.tool
+            });
+            let is_same = present
+                .and_then(|view| view.tool().map(|tool| tool.fingerprint))
+                .is_none_or(|fingerprint| fingerprint == grant.version.fingerprint);
+            vec![
+                Foreign::new(&grant.exposed).to_string(),
+                ago(now, Some(grant.at)),
+                Foreign::new(&grant.by).to_string(),
+                match is_same {
+                    true => String::new(),
+                    false => output.paint(Paint::Warn, "changed since; it asks again"),
+                },
+            ]
+        });
+        output.line(&output.table(&["TOOL", "ALLOWED", "BY", ""], rows.collect(), None))
+    })
+}
+
+fn revoke(tool: &str, global: &Global, output: &Output) -> Done {
+    let configured = configured(global, output)?;
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        let hub = pegboard.hub();
+        let grants = hub.grants().await?;
+        let is_meant = |grant: &&Grant| {
+            let version = &grant.version;
+            let written = version
+                .server
+                .as_ref()
+                .map(|server| format!("{server}/{}", version.tool));
+            grant.exposed == tool || written.as_deref() == Some(tool)
+        };
+        let Some(grant) = grants.iter().find(is_meant) else {
+            let message = format!("`{}` was not allowed for good", Foreign::new(tool));
+            let names = grants
+                .iter()
+                .map(|grant| grant.exposed.clone())
+                .take(3)
+                .collect();
+            return Err(ToolError::new(Reason::ToolUnknown, message)
+                .with_remedy("See what was with `pegboard policy grants`.")
+                .with_nearest(names)
+                .into());
+        };
+        let version = &grant.version;
+        hub.revoke_grant(version.server.as_ref(), &version.tool)
+            .await?;
+        output.note(&format!("`{}` asks again", Foreign::new(&grant.exposed)));
+        Ok(())
+    })
+}

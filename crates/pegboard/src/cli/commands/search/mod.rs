@@ -1,0 +1,169 @@
+//! `pegboard search`: tools by words and by meaning.
+
+mod batch;
+mod corpus;
+mod explained;
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pegboard_catalog::{ByMeaning, Catalog, Find, Found};
+use pegboard_hub::{Finder, Hub, MeaningProgress};
+use pegboard_model::Foreign;
+use serde::Serialize;
+
+use super::tools::{tell_failed, tell_pending};
+use super::{
+    Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
+};
+use crate::cli::args::SearchArgs;
+use crate::cli::people::thousands;
+
+/// Tools that are shown when no number is given.
+const HITS: usize = 10;
+/// How long a search waits for tools that were never read for their meaning.
+const READING: Duration = Duration::from_secs(10);
+
+#[derive(Serialize)]
+struct Document<'a> {
+    query: &'a str,
+    /// How many tools match at all.
+    total: usize,
+    /// Whether every tool was compared by meaning: `all`, `some` or `none`.
+    by_meaning: &'static str,
+    hits: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    server: Option<&'a str>,
+    summary: &'a str,
+    category: &'a str,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<explained::Reasons>,
+}
+
+pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Done {
+    if args.batch {
+        return batch::run(args, output);
+    }
+    let configured = configured(global, output)?;
+    if !args.forget && !output.json && tell_if_empty(&configured, output) {
+        return Ok(());
+    }
+    reading(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            match args.forget {
+                true => forget(&hub, output).await,
+                false => search(args, &hub, output).await,
+            }
+        })
+        .await
+    })
+}
+
+async fn forget(hub: &Hub, output: &Output) -> Done {
+    #[derive(Serialize)]
+    struct Forgotten {
+        forgotten: usize,
+    }
+    let forgotten = hub.forget_searches().await?;
+    if output.json {
+        return output.document(&Forgotten { forgotten });
+    }
+    let noun = if forgotten == 1 { "search" } else { "searches" };
+    output.line(&format!("{} past {noun} forgotten.", thousands(forgotten)))
+}
+
+async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
+    let pending = hub.ensure_known().await;
+    if !args.words_only {
+        hub.load_meaning().await;
+        make_ready(hub, output).await;
+    }
+    let mut finder = hub.finder(None);
+    if args.words_only {
+        finder = finder.by_words();
+    }
+    if args.explain {
+        finder = finder.explaining();
+    }
+    let catalog = hub.catalog();
+    answer(args, &finder, &catalog, output)?;
+    tell_pending(&pending, output);
+    tell_failed(&catalog, output);
+    Ok(())
+}
+
+/// Reads tools for their meaning that were never read, where a person sees how far it is.
+async fn make_ready(hub: &Hub, output: &Output) {
+    let bar = output.is_watched().then(ProgressBar::no_length);
+    let style =
+        ProgressStyle::with_template("{spinner} {pos}/{len} tools read for search by meaning");
+    if let (Some(bar), Ok(style)) = (&bar, style) {
+        bar.set_style(style);
+    }
+    let tell = |progress: MeaningProgress| {
+        if let Some(bar) = &bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.ready as u64);
+        }
+    };
+    hub.make_meaning_ready(READING, &tell).await;
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output) -> Done {
+    let query = args.words.join(" ");
+    let found = finder.find(catalog, &query, args.limit.unwrap_or(HITS));
+    if output.json {
+        return output.document(&document(&query, &found));
+    }
+    if found.hits.is_empty() {
+        output.note("No tool matches. `pegboard tools` lists all.");
+        return Ok(());
+    }
+    if args.explain {
+        explained::show(&found, output)?;
+    } else {
+        let row = |hit: &pegboard_catalog::Hit<'_>| {
+            let summary = Foreign::new(hit.tool.summary()).to_string();
+            vec![hit.tool.exposed().to_string(), summary]
+        };
+        let rows = found.hits.iter().map(row).collect();
+        output.line(&output.table(&["TOOL", "SUMMARY"], rows, 1))?;
+    }
+    if finder.misses_meaning(catalog, &found) {
+        output.note(match found.by_meaning {
+            ByMeaning::Some => "Some tools were ranked by words alone; search again to have them all read for meaning.",
+            _ => "Ranked by words alone; search again when more tools are read for meaning.",
+        });
+    }
+    Ok(())
+}
+
+fn document<'a>(query: &'a str, found: &'a Found<'a>) -> Document<'a> {
+    let rows = found.hits.iter().map(|hit| Row {
+        name: hit.tool.exposed().as_str(),
+        server: hit.tool.server().map(|server| server.as_str()),
+        summary: hit.tool.summary(),
+        category: hit.tool.category(),
+        score: hit.score,
+        why: hit.why.as_deref().map(explained::Reasons::of),
+    });
+    Document {
+        query,
+        total: found.total,
+        by_meaning: match found.by_meaning {
+            ByMeaning::All => "all",
+            ByMeaning::Some => "some",
+            ByMeaning::None => "none",
+        },
+        hits: rows.collect(),
+    }
+}

@@ -1,0 +1,151 @@
+//! The encoder that lies in the program, as the hub and the batch search use it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use pegboard_catalog::Likeness;
+use pegboard_encoder::{
+    PackedVector, Text, Vector, document_text, scores, server_text, short_text,
+};
+use pegboard_hub::{Encoder, ToolWords};
+
+/// The encoder; nothing of it is read before its first use.
+pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
+    Some(Arc::new(Embedded(OnceLock::new())))
+}
+
+struct Embedded(OnceLock<Option<pegboard_encoder::Encoder>>);
+
+impl Embedded {
+    /// The vector of a text. The weights are part of the program, so they can be read; a build that damaged them
+    /// gives every text the same vector, which leaves the ranking to the words.
+    fn vector(&self, text: &str, kind: Text) -> Option<Vector> {
+        let encoder = self.0.get_or_init(|| {
+            pegboard_encoder::Encoder::embedded()
+                .inspect_err(
+                    |error| tracing::error!(target: "pegboard", "no search by meaning: {error}"),
+                )
+                .ok()
+        });
+        Some(encoder.as_ref()?.encode(text, kind))
+    }
+
+    fn packed(&self, text: &str, kind: Text) -> [u8; PackedVector::BYTES] {
+        match self.vector(text, kind) {
+            Some(vector) => PackedVector::from(&vector).to_bytes(),
+            None => [0; PackedVector::BYTES],
+        }
+    }
+}
+
+impl Encoder for Embedded {
+    fn model(&self) -> &str {
+        pegboard_encoder::Encoder::fingerprint()
+    }
+
+    fn query(&self, text: &str) -> Vec<f32> {
+        let vector = self.vector(text, Text::Query);
+        vector.map_or_else(Vec::new, |vector| vector.as_slice().to_vec())
+    }
+
+    fn tool(&self, tool: &ToolWords) -> Vec<u8> {
+        let server = Some(tool.server.as_str()).filter(|server| !server.is_empty());
+        let document = document_text(&tool.name, &tool.description);
+        let short = short_text(server, &tool.name);
+        let document = self.packed(&document, Text::Document);
+        [document, self.packed(&short, Text::Short)].concat()
+    }
+
+    fn tool_bytes(&self) -> usize {
+        2 * PackedVector::BYTES
+    }
+
+    fn server(&self, name: &str, description: &str) -> Option<Vec<u8>> {
+        let description = Some(description.trim()).filter(|text| !text.is_empty())?;
+        let text = server_text(name, description);
+        let vector = self.packed(&text, Text::Document);
+        Some([vector, [0; PackedVector::BYTES]].concat())
+    }
+
+    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn Likeness> {
+        let mut vectors = Vectors::default();
+        for tool in tools.chunks_exact(self.tool_bytes()) {
+            let (document, short) = tool.split_at(PackedVector::BYTES);
+            let packed = (
+                PackedVector::from_bytes(document),
+                PackedVector::from_bytes(short),
+            );
+            // What was kept is sealed, so it can be read; were it not, no other tool may get its place.
+            let (Some(document), Some(short)) = packed else {
+                return Arc::new(Vectors::default());
+            };
+            vectors.documents.push(document);
+            vectors.shorts.push(short);
+        }
+        let of_server = server.and_then(|bytes| bytes.first_chunk::<{ PackedVector::BYTES }>());
+        vectors.server = match of_server {
+            Some(bytes) => PackedVector::from_bytes(bytes),
+            // A server that says nothing is what its tools are.
+            None => mean(&vectors.documents),
+        };
+        Arc::new(vectors)
+    }
+
+    fn pack(&self, query: &[f32]) -> Vec<u8> {
+        let vector = Vector::from_slice(query);
+        vector.map_or_else(Vec::new, |vector| {
+            PackedVector::from(&vector).to_bytes().into()
+        })
+    }
+
+    fn cosine(&self, query: &[f32], packed: &[u8]) -> Option<f32> {
+        Some(PackedVector::from_bytes(packed)?.dot(&Vector::from_slice(query)?))
+    }
+}
+
+#[derive(Default)]
+struct Vectors {
+    documents: Vec<PackedVector>,
+    shorts: Vec<PackedVector>,
+    server: Option<PackedVector>,
+}
+
+/// The direction of all vectors together.
+fn mean(vectors: &[PackedVector]) -> Option<PackedVector> {
+    let mut sum = vec![0.0; pegboard_encoder::DIMENSIONS];
+    for vector in vectors {
+        sum.iter_mut()
+            .zip(vector.numbers())
+            .for_each(|(sum, number)| *sum += number);
+    }
+    let is_some = !vectors.is_empty();
+    is_some
+        .then(|| Vector::from_slice(&sum))
+        .flatten()
+        .map(|sum| PackedVector::from(&sum))
+}
+
+impl Likeness for Vectors {
+    fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+        let Some(query) = Vector::from_slice(query) else {
+            return;
+        };
+        for (vectors, places) in [(&self.documents, document), (&self.shorts, short)] {
+            let cosines = scores(vectors, &query);
+            places
+                .iter_mut()
+                .zip(cosines)
+                .for_each(|(place, cosine)| *place = cosine);
+        }
+    }
+
+    fn server_likeness(&self, query: &[f32]) -> Option<f32> {
+        Some(self.server.as_ref()?.dot(&Vector::from_slice(query)?))
+    }
+}
+
+impl fmt::Debug for Vectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Vectors({} tools)", self.documents.len())
+    }
+}

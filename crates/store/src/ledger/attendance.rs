@@ -1,0 +1,103 @@
+//! Whether somebody looks at the inbox.
+//!
+//! Whoever looks holds a shared lock on a file; the system releases it when the process dies, so that nobody is
+//! believed to look who is gone.
+
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{StoreResult, failure, private};
+
+/// How often a look is repeated that may have met another process's look and not a person.
+const LOOKS: usize = 4;
+
+/// A person looks at the inbox until this is dropped.
+#[derive(Debug)]
+pub struct Attendance {
+    count: Arc<AtomicUsize>,
+    _held: Option<File>,
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Who looks, in this process and, by the file, in others.
+#[derive(Debug, Default)]
+pub(super) struct Attended {
+    here: Arc<AtomicUsize>,
+    file: Option<PathBuf>,
+}
+
+impl Attended {
+    pub(super) fn across_processes(file: PathBuf) -> Self {
+        Self {
+            file: Some(file),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn attend(&self) -> StoreResult<Attendance> {
+        let held = match &self.file {
+            None => None,
+            Some(path) => {
+                let fault = |error: std::io::Error| failure::io("lock", path, &error);
+                let file = private::lock_file(path).map_err(fault)?;
+                file.lock_shared().map_err(fault)?;
+                Some(file)
+            }
+        };
+        self.here.fetch_add(1, Ordering::SeqCst);
+        Ok(Attendance {
+            count: self.here.clone(),
+            _held: held,
+        })
+    }
+
+    pub(super) fn is_attended(&self) -> bool {
+        if self.here.load(Ordering::SeqCst) > 0 {
+            return true;
+        }
+        let Some(path) = &self.file else {
+            return false;
+        };
+        // A file that nobody made yet, nobody holds.
+        let Ok(file) = File::open(path) else {
+            return false;
+        };
+        for _ in 0..LOOKS {
+            match file.try_lock() {
+                Ok(()) => {
+                    let _ = file.unlock();
+                    return false;
+                }
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+                Err(TryLockError::Error(_)) => return false,
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_pol_02_somebody_looks_until_the_look_ends_also_in_another_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inbox.lock");
+        // Two sides over one file see each other only by the lock, as two processes do.
+        let [one, other] = [(), ()].map(|()| Attended::across_processes(path.clone()));
+        assert!(!one.is_attended() && !other.is_attended());
+        let (first, second) = (one.attend().unwrap(), other.attend().unwrap());
+        drop(second);
+        assert!(other.is_attended(), "the first still looks");
+        drop(first);
+        assert!(!one.is_attended() && !other.is_attended());
+    }
+}

@@ -1,0 +1,125 @@
+//! Telling other processes that the inbox changed.
+//!
+//! Whoever changes it writes a small file, and whoever waits watches that file's folder. The database itself is
+//! not watched: every line of activity would wake everybody.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher as _};
+use tokio::sync::watch;
+
+use crate::private;
+
+/// How often waiting processes look where the system cannot watch folders.
+const WITHOUT_WATCHING: Duration = Duration::from_secs(1);
+const FILE: &str = "inbox";
+
+pub(super) struct Bell {
+    changes: Arc<watch::Sender<u64>>,
+    folder: Option<PathBuf>,
+    rung: AtomicU64,
+    ears: Mutex<Ears>,
+}
+
+#[derive(Default)]
+enum Ears {
+    #[default]
+    None,
+    Watching {
+        _watcher: notify::RecommendedWatcher,
+    },
+    /// The system watches no folder for us.
+    Looking,
+}
+
+impl Bell {
+    /// A bell that is heard in this process alone.
+    pub(super) fn here() -> Self {
+        Self {
+            changes: Arc::new(watch::Sender::new(0)),
+            folder: None,
+            rung: AtomicU64::new(0),
+            ears: Mutex::default(),
+        }
+    }
+
+    /// A bell that is heard by all processes that use the same folder.
+    pub(super) fn across_processes(folder: PathBuf) -> Self {
+        Self {
+            folder: Some(folder),
+            ..Self::here()
+        }
+    }
+
+    /// Tells everybody.
+    pub(super) fn ring(&self) {
+        self.changes.send_modify(|count| *count += 1);
+        let Some(folder) = &self.folder else { return };
+        let count = self.rung.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{} {count}\n", std::process::id());
+        // Without the file the others learn of it when their own time is over.
+        let written = private::ensure_folder(folder).and_then(|()| {
+            let mut options = private::options();
+            let options = options.write(true).create(true).truncate(true);
+            std::io::Write::write_all(&mut options.open(folder.join(FILE))?, text.as_bytes())
+        });
+        if let Err(error) = written {
+            tracing::debug!(target: "pegboard", %error, "the inbox's bell could not be rung");
+        }
+    }
+
+    /// Hears what is rung from now on.
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        let heard = self.changes.subscribe();
+        if let Some(folder) = &self.folder {
+            let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(*ears, Ears::None) {
+                *ears = self.hear(folder);
+            }
+        }
+        heard
+    }
+
+    fn hear(&self, folder: &Path) -> Ears {
+        let changes = self.changes.clone();
+        let watching = private::ensure_folder(folder)
+            .map_err(notify::Error::io)
+            .and_then(|()| {
+                let mut watcher =
+                    notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                        if !event.is_ok_and(|event| event.kind.is_access()) {
+                            changes.send_modify(|count| *count += 1);
+                        }
+                    })?;
+                watcher.watch(folder, RecursiveMode::NonRecursive)?;
+                Ok(watcher)
+            });
+        match watching {
+            Ok(watcher) => Ears::Watching { _watcher: watcher },
+            Err(_) => {
+                self.look_now_and_then();
+                Ears::Looking
+            }
+        }
+    }
+
+    /// Wakes whoever waits now and then, as long as somebody does.
+    fn look_now_and_then(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let changes = Arc::downgrade(&self.changes);
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(WITHOUT_WATCHING).await;
+                match changes.upgrade() {
+                    Some(changes) => changes.send_modify(|count| *count += 1),
+                    None => return,
+                }
+            }
+        });
+    }
+}

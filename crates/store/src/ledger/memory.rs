@@ -1,0 +1,183 @@
+//! A ledger that lasts as long as its process.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use pegboard_model::{
+    Activity, ApprovalAnswer, ApprovalRequest, ConfigHash, Grant, ServerName, Timestamp,
+};
+use tokio::sync::watch;
+
+use super::attendance::Attended;
+use super::bell::Bell;
+use super::rows::grant_of;
+use super::{Attendance, Ledger};
+use crate::StoreResult;
+
+type Key = (Option<ServerName>, String, ConfigHash);
+
+/// Keeps decisions and activity in memory.
+pub struct MemoryLedger {
+    held: Mutex<Held>,
+    bell: Bell,
+    attended: Attended,
+}
+
+#[derive(Default)]
+struct Held {
+    grants: BTreeMap<Key, Grant>,
+    inbox: Vec<(ApprovalRequest, Option<ApprovalAnswer>)>,
+    activity: VecDeque<Activity>,
+    last_line: u64,
+}
+
+impl Default for MemoryLedger {
+    fn default() -> Self {
+        Self {
+            held: Mutex::default(),
+            bell: Bell::here(),
+            attended: Attended::default(),
+        }
+    }
+}
+
+impl MemoryLedger {
+    /// An empty ledger.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(grant: &Grant) -> Key {
+    let version = &grant.version;
+    (version.server.clone(), version.tool.clone(), version.config)
+}
+
+#[async_trait]
+impl Ledger for MemoryLedger {
+    async fn grants(&self) -> StoreResult<Vec<Grant>> {
+        Ok(self.held().grants.values().cloned().collect())
+    }
+
+    async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<Vec<Grant>> {
+        let held = self.held();
+        let of =
+            |grant: &&Grant| grant.version.server.as_ref() == server && grant.version.tool == tool;
+        Ok(held.grants.values().filter(of).cloned().collect())
+    }
+
+    async fn keep_grant(&self, grant: Grant) -> StoreResult<()> {
+        self.held().grants.insert(key(&grant), grant);
+        self.bell.ring();
+        Ok(())
+    }
+
+    async fn revoke(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<usize> {
+        let revoked = {
+            let grants = &mut self.held().grants;
+            let before = grants.len();
+            grants.retain(|(of, name, _), _| of.as_ref() != server || name != tool);
+            before - grants.len()
+        };
+        self.bell.ring();
+        Ok(revoked)
+    }
+
+    async fn ask(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
+        {
+            let inbox = &mut self.held().inbox;
+            let now = request.asked_at;
+            inbox.retain(|(held, _)| held.expires_at > now);
+            if inbox.len() >= most {
+                return Ok(false);
+            }
+            inbox.push((request, None));
+        }
+        self.bell.ring();
+        Ok(true)
+    }
+
+    async fn waiting(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
+        let held = self.held();
+        let waiting = held
+            .inbox
+            .iter()
+            .filter(|(request, answer)| answer.is_none() && request.expires_at > now);
+        Ok(waiting.map(|(request, _)| request.clone()).collect())
+    }
+
+    async fn answer(
+        &self,
+        id: &str,
+        answer: ApprovalAnswer,
+    ) -> StoreResult<Option<ApprovalRequest>> {
+        let answered = {
+            let held = &mut *self.held();
+            let mut waiting = held.inbox.iter_mut();
+            let found = waiting.find(|(request, before)| {
+                request.id == id && before.is_none() && request.expires_at > answer.at
+            });
+            found.map(|(request, given)| {
+                if let Some(grant) = grant_of(request, &answer) {
+                    held.grants.insert(key(&grant), grant);
+                }
+                *given = Some(answer);
+                request.clone()
+            })
+        };
+        self.bell.ring();
+        Ok(answered)
+    }
+
+    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+        let held = self.held();
+        let found = held.inbox.iter().find(|(request, _)| request.id == id);
+        Ok(found.and_then(|(_, answer)| answer.clone()))
+    }
+
+    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+        let closed = {
+            let inbox = &mut self.held().inbox;
+            let at = inbox.iter().position(|(request, _)| request.id == id);
+            at.map(|at| inbox.remove(at))
+        };
+        self.bell.ring();
+        Ok(closed.and_then(|(_, answer)| answer))
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.bell.listen()
+    }
+
+    fn attend(&self) -> StoreResult<Attendance> {
+        self.attended.attend()
+    }
+
+    fn is_attended(&self) -> bool {
+        self.attended.is_attended()
+    }
+
+    async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
+        let held = &mut *self.held();
+        for mut line in lines {
+            held.last_line += 1;
+            line.id = held.last_line;
+            held.activity.push_back(line);
+        }
+        let over = held.activity.len().saturating_sub(most);
+        held.activity.drain(..over);
+        Ok(())
+    }
+
+    async fn activity(&self, limit: usize, before: Option<u64>) -> StoreResult<Vec<Activity>> {
+        let held = self.held();
+        let newest = held.activity.iter().rev();
+        let wanted = newest.filter(|line| before.is_none_or(|before| line.id < before));
+        Ok(wanted.take(limit).cloned().collect())
+    }
+}

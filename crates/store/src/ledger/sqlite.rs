@@ -1,0 +1,295 @@
+//! The ledger in one SQLite file, which several processes may use at once. It is opened when it is first
+//! needed: most commands never are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use pegboard_model::{
+    Activity, ApprovalAnswer, ApprovalRequest, Grant, Reason, ServerName, Timestamp, ToolError,
+};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use tokio::sync::watch;
+
+use super::attendance::Attended;
+use super::bell::Bell;
+use super::rows::{self, MIGRATIONS, Seals};
+use super::{Attendance, Ledger};
+use crate::{StateDir, StoreResult, failure, private};
+
+const DATABASE: &str = "ledger.db";
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+const BELL_FOLDER: &str = "bell";
+const ATTENDANCE: &str = "inbox.lock";
+/// How long a writer waits for the writers of other processes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Keeps decisions and activity in `ledger.db` of a state folder.
+pub struct SqliteLedger {
+    inner: Arc<Inner>,
+    bell: Bell,
+    attended: Attended,
+}
+
+struct Inner {
+    state: StateDir,
+    path: PathBuf,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    connection: Connection,
+    seals: Seals,
+    identity: Option<Identity>,
+}
+
+/// Which file stands under the name; one that was set aside or deleted is written no more.
+type Identity = (u64, u64);
+
+impl SqliteLedger {
+    /// The ledger of a state folder. Nothing is opened yet.
+    pub fn new(state: &StateDir) -> Self {
+        let folder = state.path();
+        Self {
+            bell: Bell::across_processes(folder.join(BELL_FOLDER)),
+            attended: Attended::across_processes(folder.join(ATTENDANCE)),
+            inner: Arc::new(Inner {
+                state: state.clone(),
+                path: folder.join(DATABASE),
+                open: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Runs work that waits for the disk on a thread that may wait.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let inner = self.inner.clone();
+        match tokio::task::spawn_blocking(move || inner.with(work)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ToolError::new(
+                Reason::Internal,
+                "the ledger's work was broken off",
+            )),
+        }
+    }
+
+    /// The same for work that changes the inbox.
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let outcome = self.run(work).await;
+        self.bell.ring();
+        outcome
+    }
+}
+
+impl Inner {
+    /// Does something with the database. A damaged one is set aside, which takes consents away and gives none.
+    fn with<T>(&self, work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T>) -> StoreResult<T> {
+        let mut held = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = |error: rusqlite::Error| failure::sqlite("use", &self.path, &error);
+        if held
+            .as_ref()
+            .is_none_or(|open| open.identity != identity(&self.path))
+        {
+            *held = None;
+        }
+        let attempt = |held: &mut Option<Open>| -> StoreResult<rusqlite::Result<T>> {
+            if held.is_none() {
+                match self.open()? {
+                    Ok(open) => *held = Some(open),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            Ok(match held {
+                Some(open) => work(&open.connection, &open.seals),
+                None => Err(rusqlite::Error::InvalidQuery),
+            })
+        };
+        match attempt(&mut held)? {
+            Err(error) if failure::is_damage(&error) => {
+                *held = None;
+                self.set_aside(&error.to_string())?;
+                attempt(&mut held)?.map_err(fault)
+            }
+            outcome => outcome.map_err(fault),
+        }
+    }
+
+    fn open(&self) -> StoreResult<rusqlite::Result<Open>> {
+        let seals = Seals::new(&self.state.hash_key()?);
+        let fault = |error: std::io::Error| failure::io("open", &self.path, &error);
+        private::lock_file(&self.path).map_err(fault)?;
+        private::restrict_file(&self.path).map_err(fault)?;
+        let connection = match self.connect() {
+            Ok(connection) => connection,
+            Err(error) => return Ok(Err(error)),
+        };
+        if let Some(number) = newer(&connection) {
+            let message = format!(
+                "the ledger {} has version {number}; this Pegboard knows versions up to {}",
+                failure::shown(&self.path),
+                MIGRATIONS.len()
+            );
+            return Err(ToolError::new(Reason::StoreTooNew, message));
+        }
+        Ok(Ok(Open {
+            identity: identity(&self.path),
+            connection,
+            seals,
+        }))
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        // Arguments of calls lie here while a person is asked, and should not stay behind.
+        connection.pragma_update(None, "secure_delete", "ON")?;
+        let current = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+        if version(&connection)? < current {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = usize::try_from(version(&transaction)?).unwrap_or(0);
+            for step in MIGRATIONS.iter().skip(done) {
+                transaction.execute_batch(step)?;
+            }
+            transaction.pragma_update(None, "user_version", current)?;
+            transaction.commit()?;
+        }
+        Ok(connection)
+    }
+
+    fn set_aside(&self, why: &str) -> StoreResult<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let number = now.unwrap_or_default().as_millis();
+        for suffix in ["", COMPANIONS[0], COMPANIONS[1]] {
+            let from = with_suffix(&self.path, suffix);
+            let to = with_suffix(&self.path, &format!(".damaged-{number}{suffix}"));
+            match fs::rename(&from, to) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failure::io("set aside", &from, &error));
+                }
+                _ => {}
+            }
+        }
+        tracing::warn!(target: "pegboard", why, "the ledger was damaged and set aside; consents are asked for again");
+        Ok(())
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn newer(connection: &Connection) -> Option<i64> {
+    let number = version(connection).ok()?;
+    (number > i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)).then_some(number)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Elsewhere an open file cannot be renamed, so the file under the name is the one that is open.
+#[cfg(not(unix))]
+fn identity(_path: &Path) -> Option<Identity> {
+    Some((0, 0))
+}
+
+#[async_trait]
+impl Ledger for SqliteLedger {
+    async fn grants(&self) -> StoreResult<Vec<Grant>> {
+        self.run(rows::grants).await
+    }
+
+    async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<Vec<Grant>> {
+        let (server, tool) = (server.cloned(), tool.to_owned());
+        self.run(move |connection, seals| {
+            rows::grants_of(connection, seals, server.as_ref(), &tool)
+        })
+        .await
+    }
+
+    async fn keep_grant(&self, grant: Grant) -> StoreResult<()> {
+        self.change(move |connection, seals| rows::keep_grant(connection, seals, &grant))
+            .await
+    }
+
+    async fn revoke(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<usize> {
+        let (server, tool) = (server.cloned(), tool.to_owned());
+        self.change(move |connection, _| rows::revoke(connection, server.as_ref(), &tool))
+            .await
+    }
+
+    async fn ask(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
+        self.change(move |connection, seals| rows::ask(connection, seals, &request, most))
+            .await
+    }
+
+    async fn waiting(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
+        self.run(move |connection, seals| rows::waiting(connection, seals, now))
+            .await
+    }
+
+    async fn answer(
+        &self,
+        id: &str,
+        answer: ApprovalAnswer,
+    ) -> StoreResult<Option<ApprovalRequest>> {
+        let id = id.to_owned();
+        self.change(move |connection, seals| rows::answer(connection, seals, &id, &answer))
+            .await
+    }
+
+    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+        let id = id.to_owned();
+        self.run(move |connection, seals| rows::answer_to(connection, seals, &id))
+            .await
+    }
+
+    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+        let id = id.to_owned();
+        self.change(move |connection, seals| rows::close(connection, seals, &id))
+            .await
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.bell.listen()
+    }
+
+    fn attend(&self) -> StoreResult<Attendance> {
+        self.attended.attend()
+    }
+
+    fn is_attended(&self) -> bool {
+        self.attended.is_attended()
+    }
+
+    async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
+        self.run(move |connection, _| rows::note(connection, &lines, most))
+            .await
+    }
+
+    async fn activity(&self, limit: usize, before: Option<u64>) -> StoreResult<Vec<Activity>> {
+        self.run(move |connection, _| rows::activity(connection, limit, before))
+            .await
+    }
+}

@@ -17,6 +17,8 @@ pub(crate) struct Fusion<'i> {
     /// What a covered name adds.
     name: f32,
     meaning: Option<Span>,
+    /// The highest cosine of a tool.
+    pub(crate) nearest: f32,
 }
 
 /// The lowest of some values, and what brings the highest to one.
@@ -66,6 +68,7 @@ impl<'i> Fusion<'i> {
             words,
             name,
             meaning: None,
+            nearest: f32::NEG_INFINITY,
         };
         if by_meaning {
             let tools = (0..index.segments.len())
@@ -75,6 +78,8 @@ impl<'i> Fusion<'i> {
                 own + server
             });
             fusion.meaning = Some(Span::of(cosines));
+            let own = (0..index.len()).map(|tool| own_cosine(scratch, tool));
+            fusion.nearest = own.fold(f32::NEG_INFINITY, f32::max);
         }
         fusion
     }
@@ -154,7 +159,7 @@ fn cosines(scratch: &Scratch, tool: usize, segment: usize) -> (f32, f32) {
 }
 
 /// The cosine of a tool by itself; not a number while it was not compared.
-pub(crate) fn own_cosine(scratch: &Scratch, tool: usize) -> f32 {
+fn own_cosine(scratch: &Scratch, tool: usize) -> f32 {
     let of = |values: &[f32]| values.get(tool).copied().unwrap_or(f32::NAN);
     DOCUMENT_SHARE * of(&scratch.document) + (1.0 - DOCUMENT_SHARE) * of(&scratch.short)
 }

@@ -1,7 +1,7 @@
 //! One search, from the request to the hits.
 
 use crate::explain::{MatchedWord, NameKind, NameMatch, Why};
-use crate::fuse::{Fusion, Parts, own_cosine};
+use crate::fuse::{Fusion, Parts};
 use crate::index::Index;
 use crate::named_server::{NamedServer, named_server};
 use crate::parsed::{Parsed, Wanted};
@@ -60,6 +60,7 @@ impl Index {
         top: &mut Top<'_>,
     ) -> usize {
         let by_words = by_meaning == ByMeaning::None;
+        let means_something = !by_words && fusion.nearest >= RELATED;
         let mut total = 0;
         for segment in 0..self.segments.len() {
             let named = server.is_some_and(|server| server.segment == segment);
@@ -70,8 +71,7 @@ impl Index {
                 let of = |values: &[f32]| values.get(tool).copied().unwrap_or(0.0);
                 let (name, memory) = (of(&scratch.names), of(&scratch.memory));
                 let matches = named || evidence.worth > 0.0 || name > 0.0 || memory > 0.0;
-                let is_near = matches || !by_words && own_cosine(scratch, tool) >= RELATED;
-                if only_other && name <= 0.0 || !is_near {
+                if only_other && name <= 0.0 || !matches && !means_something {
                     continue;
                 }
                 total += usize::from(matches);

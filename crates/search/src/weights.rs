@@ -50,8 +50,9 @@ pub(crate) const JOINED: f32 = 0.7;
 /// What a word that differs by one typo is worth.
 pub(crate) const WORD_TYPO: f32 = 0.7;
 
-/// Below this cosine a tool that shares no word with a request has nothing to do with it: letters without meaning
-/// stay below it in a small catalog, and every real request that was measured has a tool above it.
+/// Where every tool stays below this cosine, the request means nothing here, and only tools that share a word with it
+/// are found. Letters without meaning stay below it in a small catalog; every real request that was measured has a
+/// tool above it.
 pub(crate) const RELATED: f32 = 0.25;
 
 /// What it adds that a tool's name is covered by the request, beside meaning and without it. It speaks for terse

@@ -125,6 +125,13 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  pegboard context\n  \
         agent --system-prompt \"You are helpful. $(pegboard context --quiet)\"")]
     Context,
+    /// Print all definitions as a model provider accepts them
+    #[command(
+        after_help = "Examples:\n  pegboard export --format anthropic > tools.json\n  \
+        pegboard export --format openai-responses github\n  \
+        pegboard export --format gemini --losses"
+    )]
+    Export(ExportArgs),
     /// Count what the tools cost a model: all definitions against Pegboard's few
     #[command(
         after_help = "Examples:\n  pegboard tokens\n  pegboard tokens --json | jq .total\n  \
@@ -377,6 +384,19 @@ impl From<SearchMethod> for pegboard_search::Method {
             SearchMethod::Substring => Self::Substring,
         }
     }
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// anthropic, anthropic-deferred, openai-responses, openai-deferred, openai-chat, gemini or bedrock
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: pegboard_formats::Format,
+    /// Only the tools of these servers
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// Show what the format cannot say, in place of the definitions
+    #[arg(long)]
+    pub(crate) losses: bool,
 }
 
 #[derive(Args)]

@@ -9,6 +9,7 @@ mod context;
 mod describe;
 mod doctor;
 mod edit;
+mod export;
 mod list;
 mod logs;
 mod named;
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Describe(args) => describe::run(&args.tool, global, output),
         Command::Search(args) => search::run(&args, global, output),
         Command::Context => context::run(global, output),
+        Command::Export(args) => export::run(&args, global, output),
         Command::Tokens(args) => tokens::run(&args, global, output),
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),

@@ -5,6 +5,7 @@ mod calling;
 mod counting;
 mod editing;
 mod exit_codes;
+mod exporting;
 mod keeping_secrets;
 mod policies;
 mod reading;

@@ -13,6 +13,8 @@ const READS: &[&[&str]] = &[
     &["describe", "example/add_numbers"],
     &["search", "add", "numbers"],
     &["context"],
+    &["export", "--format", "anthropic"],
+    &["export", "--format", "gemini", "--losses"],
     &["tokens"],
     &["refresh", "example"],
     &["refresh", "--all"],

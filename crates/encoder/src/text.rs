@@ -1,4 +1,5 @@
-//! The texts that stand for a tool. The model was tuned with exactly these forms.
+//! The texts that stand for a tool: the forms the model was tuned with, but that words which stand in every server's
+//! name are left out of it.
 
 /// Words of servers' names that tell none from another.
 const COMMON: [&str; 3] = ["mcp", "server", "servers"];

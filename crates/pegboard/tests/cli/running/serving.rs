@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Home, PATIENCE, Running, http, mcp};
 
 /// The address that it printed.
-fn endpoint(running: &Running) -> String {
+pub(super) fn endpoint(running: &Running) -> String {
     running.wait_for("/mcp\"");
     let told = running.told();
     let line = told
@@ -17,7 +17,7 @@ fn endpoint(running: &Running) -> String {
     line.expect("the address is printed").to_owned()
 }
 
-fn token(home: &Home) -> String {
+pub(super) fn token(home: &Home) -> String {
     home.run(&["token"]).ok().stdout.trim().to_owned()
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::Home;
 
-fn conversation(requests: &[Value]) -> String {
+pub(super) fn conversation(requests: &[Value]) -> String {
     let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
     }});
@@ -15,7 +15,7 @@ fn conversation(requests: &[Value]) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-fn call(id: u32, tool: &str, arguments: Value) -> Value {
+pub(super) fn call(id: u32, tool: &str, arguments: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }

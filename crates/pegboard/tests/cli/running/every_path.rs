@@ -1,0 +1,131 @@
+//! Every way to call a tool, and the one gate before them all.
+
+use pegboard::{CallRequest, SessionId};
+use pegboard_testkit::{Script, methods_in};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::serving::{endpoint, token};
+use super::stdio::{call, conversation};
+use crate::support::{Home, mcp};
+
+const TOOL: &str = "s__drop";
+
+/// A way to a tool: what it is called, and how the tool is called by it. The text is all that came back.
+type Path = (&'static str, fn(&Home) -> String);
+
+/// A new face that calls tools belongs into this list.
+const PATHS: [Path; 7] = [
+    ("the command line", |home| {
+        let run = home.run(&["call", "s/drop", "--json"]);
+        run.stdout + &run.stderr
+    }),
+    ("the library", library),
+    ("stdio, meta tool", |home| over_stdio(home, "call_tool")),
+    ("stdio, by name", |home| over_stdio(home, TOOL)),
+    ("HTTP, meta tool", |home| {
+        over_http(home, "/mcp", "call_tool")
+    }),
+    ("HTTP, by name", |home| over_http(home, "/mcp", TOOL)),
+    ("HTTP, a profile that lists it", |home| {
+        over_http(home, "/mcp/plain", TOOL)
+    }),
+];
+
+fn library(home: &Home) -> String {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let pegboard = home.open().await;
+        let nothing = RawValue::from_string("{}".to_owned()).expect("JSON");
+        let request = CallRequest::new(SessionId("test".to_owned()), TOOL, nothing);
+        let text = match pegboard.hub().call(request).await {
+            Ok(outcome) => outcome.result.get().to_owned(),
+            Err(error) => format!("{} {error}", error.reason.code()),
+        };
+        pegboard.close().await;
+        text
+    })
+}
+
+fn wish(tool: &str) -> (&str, Value) {
+    match tool {
+        "call_tool" => (tool, json!({"tool_name": TOOL, "arguments": {}})),
+        direct => (direct, json!({})),
+    }
+}
+
+fn over_stdio(home: &Home, tool: &str) -> String {
+    let (tool, arguments) = wish(tool);
+    let input = conversation(&[call(1, tool, arguments)]);
+    home.run_with_input(&["stdio"], &input).ok().stdout
+}
+
+fn over_http(home: &Home, path: &str, tool: &str) -> String {
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    let url = endpoint(&serve).replace("/mcp", path);
+    let (tool, arguments) = wish(tool);
+    let params = json!({"name": tool, "arguments": arguments});
+    let (_, answer) = mcp(&url, &token(home), "tools/call", params);
+    serve.signal("-TERM");
+    serve.wait();
+    answer.to_string()
+}
+
+/// Calls the tool by every path under one policy and gives what came back, and how often the server was called.
+fn by_every_path(policy: &str) -> Vec<(&'static str, String, usize)> {
+    let home = Home::new();
+    let count = home.path("count");
+    let script = Script::new().tools(["drop"]).count_in(&count);
+    // Nobody is there to be asked, and nobody is waited for.
+    home.write(
+        "config/config.toml",
+        "[settings]\napproval_timeout = '0s'\n[profiles.plain]\nmode = 'direct'\n",
+    );
+    home.add_script("s", &script, &format!("policy = '{policy}'"));
+    home.run(&["refresh", "s"]).ok();
+    let calls = || {
+        let methods = methods_in(&count);
+        methods
+            .iter()
+            .filter(|method| *method == "tools/call")
+            .count()
+    };
+    let result = PATHS.map(|(name, path)| {
+        let before = calls();
+        let text = path(&home);
+        (name, text, calls() - before)
+    });
+    home.assert_nothing_runs();
+    result.into()
+}
+
+#[test]
+fn r_pol_01_what_is_denied_runs_by_no_path() {
+    for (path, text, calls) in by_every_path("deny") {
+        assert_eq!(calls, 0, "{path}: {text}");
+        assert!(text.contains("POLICY_DENIED"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn r_pol_01_what_is_disabled_is_not_there_by_any_path() {
+    for (path, text, calls) in by_every_path("disable") {
+        assert_eq!(calls, 0, "{path}: {text}");
+        assert!(text.contains("TOOL_"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn r_pol_02_what_has_to_be_asked_for_runs_by_no_path_while_nobody_answers() {
+    for (path, text, calls) in by_every_path("ask") {
+        assert_eq!(calls, 0, "{path}: {text}");
+        assert!(text.contains("POLICY_DENIED"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn r_pol_01_what_is_allowed_runs_once_by_every_path() {
+    for (path, text, calls) in by_every_path("allow") {
+        assert_eq!(calls, 1, "{path}: {text}");
+    }
+}

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{ServerSpec, TraceId, Transport};
+use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::announcing::Owed;
 use crate::discover::Insistence;
-use crate::events::new_trace;
 use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::{Running, Seat, lock};
+use crate::trail::Trail;
 use crate::{RefreshOnStart, StaleRefresh};
 
 impl Hub {
     /// A session begins: asks, in the background, the servers that the settings name.
     pub fn session_started(&self) {
-        let trace = new_trace();
+        let trace = Trail::new();
         let setting = self.inner.settings.refresh_on_start;
         for entry in self.catalog().servers() {
             let wanted = match self.inner.freshness(entry) {
@@ -36,7 +36,7 @@ impl Hub {
     /// Never blocks, never starts a known server that is not yet older than `max_age`.
     pub fn touch(&self) {
         self.mark_stale();
-        let trace = new_trace();
+        let trace = Trail::new();
         for entry in self.catalog().servers() {
             let by_http = matches!(entry.spec.transport, Transport::Http { .. });
             let running = || {
@@ -74,7 +74,7 @@ impl Hub {
 
 impl Inner {
     /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
-    pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &TraceId) {
+    pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &Trail) {
         if may_start(&spec).is_err() || self.is_paused(&spec) {
             return;
         }
@@ -175,7 +175,7 @@ impl Inner {
             let held = seat.hold(&spec.hash);
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
             if held.is_some() {
-                inner.fly(spec, &new_trace(), Insistence::Patient).await;
+                inner.fly(spec, &Trail::new(), Insistence::Patient).await;
                 inner.announce_owed(&seat);
             }
         });

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_model::{
-    Activity, ActivityKind, Era, EventKind, Reason, Tool, ToolError, ToolResult, TraceId, Transport,
+    Activity, ActivityKind, CallFacts, Channel, Era, EventKind, Outcome, Reason, SpanContext, Tool,
+    ToolError, ToolResult, Transport,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind, mirrored_headers};
 use serde_json::value::RawValue;
@@ -12,13 +13,14 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::checks::Checked;
-use crate::discover::Insistence;
-use crate::events::{elapsed_ms, new_trace, outcome_of};
+use crate::discover::{Insistence, channel_of};
+use crate::events::{millis, outcome_of};
 use crate::gate::Pass;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::{Hold, Seat};
 use crate::static_tools::as_result;
+use crate::trail::Trail;
 
 /// A modern server's word that a header does not repeat what the body says.
 const HEADER_MISMATCH: i64 = -32020;
@@ -40,8 +42,11 @@ pub struct CallRequest {
     pub arguments: Box<RawValue>,
     /// The client behind the call, as far as the server may reach it.
     pub caller: Option<Arc<dyn Caller>>,
-    /// Members for the request's `_meta`, for example `traceparent`.
+    /// Members for the request's `_meta`, for example `traceparent`. Where spans are made, the call's own span
+    /// takes that one's place.
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The span that the call is a part of: ours, or the one that a client named.
+    pub span: Option<SpanContext>,
     /// Answers to what the server asked for in an earlier round.
     pub input: Option<Input>,
     /// What the client calls itself, for a person who is asked; foreign text.
@@ -59,6 +64,7 @@ impl CallRequest {
             arguments,
             caller: None,
             meta: None,
+            span: None,
             input: None,
             client: None,
             is_lasting: true,
@@ -70,8 +76,11 @@ impl Hub {
     /// Calls a tool: finds it, checks the arguments, asks the policy gate, starts or reuses exactly its
     /// server. A tool's own failure is an `Ok` with `is_error`.
     pub async fn call(&self, request: CallRequest) -> ToolResult<CallOutcome> {
-        let trace = new_trace();
         let started = Instant::now();
+        let trace = Trail::below(request.span.as_ref());
+        let span = self.inner.recorder.begin(trace.above(), &trace);
+        let span = span.map(|span| span.about(&request.tool, &request.session.0));
+        let trace = trace.under(span.as_ref());
         let catalog = self.inner.catalog.load_full();
         let later;
         let found = match catalog.find(&request.tool) {
@@ -82,8 +91,12 @@ impl Hub {
             }
             found => found,
         };
+        let is_started = span.is_some() && !self.inner.is_running(found.as_ref().ok());
         let result = match &found {
-            Ok(view) => self.inner.route(view, &request, &trace).await,
+            Ok(view) => {
+                let wish = self.inner.route(view, &request, span.as_ref(), &trace);
+                wish.await
+            }
             Err(error) => Err(error.clone()),
         };
         if let (Ok(view), Ok(outcome)) = (&found, &result)
@@ -96,7 +109,26 @@ impl Hub {
             Ok(view) => view.exposed().as_str(),
             Err(_) => "unknown",
         };
-        let (outcome, duration_ms) = (outcome_of(&result), elapsed_ms(started));
+        let took = started.elapsed();
+        let (outcome, duration_ms) = (outcome_of(&result), millis(took));
+        let view = found.as_ref().ok();
+        let entry = view.and_then(ToolView::entry);
+        let facts = CallFacts {
+            server: view.and_then(ToolView::server),
+            tool: view.map_or(tool, ToolView::name),
+            exposed: tool,
+            channel: entry.map_or(Channel::Inside, |entry| channel_of(&entry.spec)),
+            protocol: entry.and_then(|entry| entry.record.protocol_version.as_deref()),
+            started: is_started,
+            arguments: Some(request.arguments.get()),
+            result: result.as_ref().ok().map(|outcome| outcome.result.get()),
+            outcome: match &result {
+                Ok(outcome) if outcome.is_error => Outcome::ToolFailed,
+                result => Outcome::of(result),
+            },
+            took,
+        };
+        self.inner.recorder.call(span.as_ref(), &facts);
         self.inner
             .events
             .tell_call(&trace, || EventKind::CallFinished {
@@ -109,7 +141,7 @@ impl Hub {
             tool: Some(tool.to_owned()),
             server: found.as_ref().ok().and_then(|view| view.server().cloned()),
             duration_ms: Some(duration_ms),
-            trace: Some(trace),
+            trace: Some(trace.into_id()),
             ..Activity::new(self.inner.clock.now(), ActivityKind::Call, outcome)
         });
         result
@@ -121,7 +153,8 @@ impl Hub {
 struct Wish<'a> {
     request: &'a CallRequest,
     pass: &'a Pass,
-    trace: &'a TraceId,
+    span: Option<&'a SpanContext>,
+    trace: &'a Trail,
 }
 
 impl Inner {
@@ -129,7 +162,8 @@ impl Inner {
         self: &Arc<Self>,
         view: &ToolView<'_>,
         request: &CallRequest,
-        trace: &TraceId,
+        span: Option<&SpanContext>,
+        trace: &Trail,
     ) -> ToolResult<CallOutcome> {
         let exposed = view.exposed().as_str();
         let arguments: Value = serde_json::from_str(request.arguments.get()).map_err(|error| {
@@ -145,6 +179,7 @@ impl Inner {
                 let wish = Wish {
                     request,
                     pass: &pass,
+                    span,
                     trace,
                 };
                 let result = self.call_server(entry, tool, checked, wish).await;
@@ -161,6 +196,15 @@ impl Inner {
                 self.call_static(exposed, arguments).await
             }
         }
+    }
+
+    /// Whether what answers a call is there already.
+    fn is_running(&self, view: Option<&ToolView<'_>>) -> bool {
+        let Some(entry) = view.and_then(ToolView::entry) else {
+            return true;
+        };
+        let seat = self.existing_seat(&entry.spec.name);
+        seat.is_some_and(|seat| seat.running().is_some())
     }
 
     async fn call_static(
@@ -224,7 +268,7 @@ impl Inner {
     }
 
     /// The server runs now, so its list costs one message.
-    pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &TraceId) {
+    pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &Trail) {
         let catalog = self.catalog.load();
         if let Some(present) = catalog.server(&entry.spec.name)
             && self.freshness(present).is_stale()
@@ -246,7 +290,10 @@ impl Inner {
         // The server may have had to be started first, and its tools may be others since.
         self.still_agreed(wish.pass)?;
         let request = wish.request;
-        let (meta, caller) = (request.meta.clone(), request.caller.clone());
+        let (mut meta, caller) = (request.meta.clone(), request.caller.clone());
+        if let Some(span) = wish.span {
+            span.hand_on(meta.get_or_insert_default());
+        }
         let mut options = options(entry, meta, caller, request.input.clone());
         if mirrors && hold.upstream().handshake().era == Era::Modern && is_remote(entry) {
             options.headers = headers_of(tool, &request.arguments)?;

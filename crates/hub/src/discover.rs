@@ -6,8 +6,9 @@ use std::time::Duration;
 use pegboard_catalog::ServerEntry;
 use pegboard_guard::admit_again;
 use pegboard_model::{
-    DiscoveryStatus, Era, ErrorNote, EventKind, Reason, ServerRecord, ServerSpec, Timeouts,
-    Timestamp, ToolError, ToolResult, TraceId, Transport,
+    CacheUse, Channel, DiscoveryFacts, DiscoveryStatus, Era, ErrorNote, EventKind, Outcome, Reason,
+    ServerRecord, ServerSpec, SpanContext, Timeouts, Timestamp, ToolError, ToolResult, TraceId,
+    Transport,
 };
 use pegboard_upstream::{Handshake, ToolListing};
 use tokio::sync::Semaphore;
@@ -16,6 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
+use crate::trail::Trail;
 
 /// How long a package runner may take for its first start.
 const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
@@ -45,7 +47,7 @@ struct Answer {
 pub(crate) async fn discover(
     inner: Arc<Inner>,
     spec: Arc<ServerSpec>,
-    trace: TraceId,
+    trace: Trail,
     insistence: Insistence,
 ) -> Arc<RefreshOutcome> {
     if insistence == Insistence::Patient
@@ -55,6 +57,7 @@ pub(crate) async fn discover(
     }
     let asked_at = inner.clock.now();
     let started = Instant::now();
+    let span = inner.begin(&trace, "discovery");
     let known = inner.known_record(&spec);
     let _shown = Shown::new(&inner, &spec);
 
@@ -95,6 +98,7 @@ pub(crate) async fn discover(
     // Readers need not wait for the disk; whoever waits for the lead does, and so does who asked.
     let took = started.elapsed();
     let outcome = inner.settle(&spec, record.clone(), error, source, took, &trace);
+    inner.tell_discovery(span.as_ref(), &spec, &record, &outcome, took);
     if source == Source::Asked
         && let Err(error) = inner.store.save(&record).await
     {
@@ -190,6 +194,14 @@ fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
         FIRST_DOWNLOAD
     } else {
         own
+    }
+}
+
+/// How a server is spoken to.
+pub(crate) fn channel_of(spec: &ServerSpec) -> Channel {
+    match spec.transport {
+        Transport::Stdio { .. } => Channel::Pipe,
+        Transport::Http { .. } => Channel::Http,
     }
 }
 
@@ -335,6 +347,31 @@ impl Inner {
             era: known.era.filter(|_| !may_be_of_another_era(error.reason)),
             ..ServerRecord::clone(known)
         }
+    }
+
+    /// Tells how a discovery went, whoever did it.
+    pub(crate) fn tell_discovery(
+        &self,
+        span: Option<&SpanContext>,
+        spec: &ServerSpec,
+        record: &ServerRecord,
+        outcome: &RefreshOutcome,
+        took: Duration,
+    ) {
+        let facts = DiscoveryFacts {
+            server: &spec.name,
+            channel: channel_of(spec),
+            protocol: record.protocol_version.as_deref(),
+            tools: &record.tools,
+            cache: match outcome.source {
+                Source::Asked => CacheUse::Miss,
+                Source::Shared => CacheUse::Shared,
+                Source::Fresh => CacheUse::Hit,
+            },
+            outcome: Outcome::of(&outcome.result),
+            took,
+        };
+        self.recorder.discovery(span, &facts);
     }
 
     fn settle(

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use pegboard_model::{Clock, Event, EventKind, Reason, ToolResult, TraceId};
+use pegboard_model::{Clock, Event, EventKind, Reason, Recorder, ToolResult, TraceId};
 use pegboard_upstream::CallOutcome;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -19,15 +20,21 @@ pub(crate) struct Events {
     clock: Arc<dyn Clock>,
     servers: broadcast::Sender<Event>,
     activity: Arc<ActivityLog>,
+    recorder: Arc<dyn Recorder>,
     /// Made when somebody first listens.
     calls: OnceLock<broadcast::Sender<Event>>,
 }
 
 impl Events {
-    pub(crate) fn new(clock: Arc<dyn Clock>, activity: Arc<ActivityLog>) -> Self {
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        activity: Arc<ActivityLog>,
+        recorder: Arc<dyn Recorder>,
+    ) -> Self {
         Self {
             clock,
             activity,
+            recorder,
             servers: broadcast::Sender::new(LISTENER_BACKLOG),
             calls: OnceLock::new(),
         }
@@ -54,7 +61,7 @@ impl Events {
             trace: trace.clone(),
             kind,
         };
-        tracing::debug!(target: "pegboard", trace = %event.trace, event = ?event.kind);
+        self.recorder.event(&event);
         // Nobody listening is no fault.
         let _ = to.map(|to| to.send(event));
     }
@@ -98,7 +105,11 @@ pub(crate) fn outcome_of(result: &ToolResult<CallOutcome>) -> &'static str {
 }
 
 pub(crate) fn elapsed_ms(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    millis(since.elapsed())
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -112,7 +123,8 @@ mod tests {
         let ledger = Arc::new(pegboard_store::MemoryLedger::new());
         let limits = pegboard_model::Limits::default();
         let activity = ActivityLog::new(ledger, crate::tasks::Tasks::new(), &limits);
-        let events = Events::new(Arc::new(SystemClock), Arc::new(activity));
+        let silent = Arc::new(pegboard_model::Silent);
+        let events = Events::new(Arc::new(SystemClock), Arc::new(activity), silent);
         let mut made = 0;
         let mut tell = || {
             events.tell_call(&new_trace(), || {

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_model::{Activity, ActivityKind, EventKind, Reason, ServerName, ToolResult};
+use pegboard_model::{
+    Activity, ActivityKind, EventKind, Reason, ServerName, SpanContext, ToolResult,
+};
 use pegboard_upstream::{CallOutcome, Caller, Forward, Input};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::call::{SessionId, options};
-use crate::events::{elapsed_ms, new_trace, outcome_of};
+use crate::events::{elapsed_ms, outcome_of};
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::Seat;
+use crate::trail::Trail;
 
 /// Requests that change nothing, so that they may be sent again to a server that died over them.
 const REPEATABLE: &[&str] = &["completion/complete", "prompts/get", "resources/read"];
@@ -34,6 +37,8 @@ pub struct ForwardRequest {
     pub caller: Option<Arc<dyn Caller>>,
     /// Members for the request's `_meta`, for example `traceparent`.
     pub meta: Option<Map<String, Value>>,
+    /// The span that the request is a part of: ours, or the one that a client named.
+    pub span: Option<SpanContext>,
     /// Answers to what the server asked for in an earlier round.
     pub input: Option<Input>,
 }
@@ -54,6 +59,7 @@ impl ForwardRequest {
             name: None,
             caller: None,
             meta: None,
+            span: None,
             input: None,
         }
     }
@@ -63,7 +69,7 @@ impl Hub {
     /// Passes a request on to its server, which is started when it must be, under the same rules as a call.
     /// The result is the server's, untouched.
     pub async fn forward(&self, request: ForwardRequest) -> ToolResult<CallOutcome> {
-        let trace = new_trace();
+        let trace = Trail::below(request.span.as_ref());
         let started = Instant::now();
         let result = match self.inner.usable(&request.server) {
             Ok(entry) => {
@@ -87,7 +93,7 @@ impl Hub {
             tool: Some(request.method),
             server: Some(request.server),
             duration_ms: Some(duration_ms),
-            trace: Some(trace),
+            trace: Some(trace.into_id()),
             ..Activity::new(self.inner.clock.now(), ActivityKind::Request, outcome)
         });
         result

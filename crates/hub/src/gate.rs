@@ -9,14 +9,16 @@ use std::sync::Arc;
 use pegboard_catalog::{Catalog, ToolView, changed_fields};
 use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint, policy_of};
 use pegboard_model::{
-    ConfigHash, ConsentDecision, Fingerprint, Grant, Policy, Reason, ToolError, ToolResult,
-    ToolVersion, TraceId,
+    ConfigHash, ConsentDecision, Fingerprint, Grant, Outcome, Policy, PolicyFacts, Reason,
+    ToolError, ToolResult, ToolVersion, TraceId,
 };
+use tokio::time::Instant;
 
 use crate::asking::{Question, Said};
 use crate::call::CallRequest;
 use crate::hub::Inner;
 use crate::refresh::may_start;
+use crate::trail::Trail;
 
 /// A call that may go on.
 pub(crate) struct Pass(Option<Agreed>);
@@ -44,23 +46,44 @@ impl Inner {
         self: &Arc<Self>,
         request: &CallRequest,
         view: &ToolView<'_>,
-        trace: &TraceId,
+        trace: &Trail,
     ) -> ToolResult<Pass> {
-        if view.policy() == Policy::Allow && !view.asks_if_possible() {
+        let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
+        if is_free && !self.recorder.is_tracing() {
             return Ok(Pass::FREE);
         }
         // What few calls need should not make the others larger.
-        Box::pin(self.gate_closely(request, view, trace)).await
+        Box::pin(self.gate_and_tell(request, view, trace)).await
+    }
+
+    async fn gate_and_tell(
+        self: &Arc<Self>,
+        request: &CallRequest,
+        view: &ToolView<'_>,
+        trace: &Trail,
+    ) -> ToolResult<Pass> {
+        let (span, started) = (self.begin(trace, "policy"), Instant::now());
+        let decision = self.decision(view);
+        let result = self.gate_closely(request, view, &decision, trace).await;
+        let facts = PolicyFacts {
+            tool: view.exposed().as_str(),
+            decision: decision.policy.as_str(),
+            rule: &decision.rule,
+            outcome: Outcome::of(&result),
+            took: started.elapsed(),
+        };
+        self.recorder.policy(span.as_ref(), &facts);
+        result
     }
 
     async fn gate_closely(
         self: &Arc<Self>,
         request: &CallRequest,
         view: &ToolView<'_>,
+        decision: &PolicyDecision,
         trace: &TraceId,
     ) -> ToolResult<Pass> {
-        let decision = self.decision(view);
-        let refuse = |reason: Reason, why: &str| Err(refusal(view, &decision, reason, why));
+        let refuse = |reason: Reason, why: &str| Err(refusal(view, decision, reason, why));
         match decision.policy {
             Policy::Deny => return refuse(Reason::PolicyDenied, "may not be called"),
             Policy::Disable => return refuse(Reason::ToolDisabled, "is disabled"),
@@ -97,7 +120,7 @@ impl Inner {
         if may_go_on_unasked && !self.can_ask(request) {
             return Ok(Pass::FREE);
         }
-        let question = self.question(request, view, &decision, &version, former.as_ref());
+        let question = self.question(request, view, decision, &version, former.as_ref());
         let is_lasting = request.is_lasting;
         let (decided, by) = match self.ask(request, question, trace).await? {
             Said::Decided { decision, by } => (decision, by),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
 use pegboard_model::{
-    Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, ServerName,
+    Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, Recorder, ServerName,
     ServerRecord, ServerSpec, ToolError, ToolResult, TraceId,
 };
 use pegboard_store::{Ledger, Store};
@@ -47,6 +47,8 @@ pub struct Parts {
     pub approver: Arc<dyn Approver>,
     /// What knows the meaning of words; without one tools are found by words alone.
     pub encoder: Option<Arc<dyn Encoder>>,
+    /// Who is told of events, spans and counts; [`pegboard_model::Silent`] for nobody.
+    pub recorder: Arc<dyn Recorder>,
     /// What the user set.
     pub settings: HubSettings,
     /// The limits in force.
@@ -72,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
+    pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) events: Events,
     pub(crate) flights: Flights<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
     pub(crate) discoveries: Arc<Semaphore>,
@@ -121,7 +124,12 @@ impl Hub {
             store: parts.store,
             ledger: parts.ledger,
             connector: parts.connector,
-            events: Events::new(parts.clock.clone(), activity.clone()),
+            events: Events::new(
+                parts.clock.clone(),
+                activity.clone(),
+                parts.recorder.clone(),
+            ),
+            recorder: parts.recorder,
             activity,
             consents: Consents::new(parts.limits.session_grants),
             rules: ArcSwap::new(parts.settings.rules.clone()),
@@ -151,6 +159,11 @@ impl Hub {
     /// The present snapshot; it never changes.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.load_full()
+    }
+
+    /// Who is told of events, spans and counts, for whoever has more to tell.
+    pub fn recorder(&self) -> &Arc<dyn Recorder> {
+        &self.inner.recorder
     }
 
     /// What happens to servers and their tools from now on.

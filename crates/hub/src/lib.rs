@@ -36,6 +36,7 @@ mod start;
 mod static_tools;
 mod stats;
 mod tasks;
+mod trail;
 mod watching;
 
 pub use approvals::InboxWatch;

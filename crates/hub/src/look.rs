@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use pegboard_catalog::Catalog;
-use pegboard_model::{EventKind, Reason, ToolError, ToolRef, ToolResult, TraceId};
+use pegboard_model::{EventKind, Reason, ToolError, ToolRef, ToolResult};
 use tokio::time::timeout;
 
 use crate::discover::{Insistence, from_note};
 use crate::hub::{Hub, Inner};
 use crate::refresh::shutting_down;
+use crate::trail::Trail;
 
 impl Inner {
     /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
@@ -17,7 +18,7 @@ impl Inner {
         self: &Arc<Self>,
         tool: &str,
         catalog: &Catalog,
-        trace: &TraceId,
+        trace: &Trail,
     ) -> ToolResult<()> {
         let server = match ToolRef::parse(tool.trim()) {
             Some(ToolRef::Qualified { server, .. }) => catalog.server(&server),
@@ -25,7 +26,8 @@ impl Inner {
         };
         let Some(entry) = server else {
             let inner = self.clone();
-            let pending = Hub { inner }.ensure_known().await.discovering;
+            let pending = Hub { inner }.ensure_known_below(trace.above()).await;
+            let pending = pending.discovering;
             if pending.is_empty() || self.catalog.load().find(tool).is_ok() {
                 return Ok(());
             }

@@ -1,21 +1,22 @@
 //! Asking servers for their tools: on demand, on first need, all side by side.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_model::{
-    Approval, Era, EventKind, Reason, Rejection, ServerName, ServerSpec, ToolError, ToolResult,
-    TraceId,
+    Approval, Era, EventKind, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext,
+    ToolError, ToolResult,
 };
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::StaleRefresh;
 use crate::discover::{Insistence, discover};
-use crate::events::new_trace;
 use crate::freshness::{Freshness, freshness, is_recent};
 use crate::hub::{Hub, Inner};
+use crate::trail::Trail;
 
 /// Which servers a refresh is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Hub {
                 .collect(),
             Which::One(name) => vec![self.inner.configured(name)?],
         };
-        let trace = new_trace();
+        let trace = Trail::new();
         let asked = entries
             .iter()
             .filter(|entry| force || !self.inner.is_fresh(entry))
@@ -135,18 +136,38 @@ impl Hub {
     /// the answer's deadline. What is still under way then goes on by itself, and no later need waits for it
     /// again.
     pub async fn ensure_known(&self) -> Pending {
+        self.ensure_known_below(None).await
+    }
+
+    /// The same as a part of whatever the span above is about.
+    pub async fn ensure_known_below(&self, above: Option<&SpanContext>) -> Pending {
         self.mark_stale();
+        let started = Instant::now();
         let wanted = self.inner.needed_now();
         let known = self
             .catalog()
             .servers()
             .count()
             .saturating_sub(wanted.len());
-        self.inner.counters.count(known, wanted.len());
+        let misses = wanted.len();
+        self.inner.counters.count(known, misses);
+        let facts = || LookupFacts {
+            hits: known,
+            misses,
+            took: started.elapsed(),
+        };
+        let recorder = &self.inner.recorder;
         if wanted.is_empty() {
+            let span = match recorder.is_tracing() {
+                true => self.inner.begin(&Trail::below(above), "catalog"),
+                false => None,
+            };
+            recorder.lookup(span.as_ref(), &facts());
             return Pending::default();
         }
-        let trace = new_trace();
+        let trace = Trail::below(above);
+        let span = self.inner.begin(&trace, "catalog");
+        let trace = trace.under(span.as_ref());
         self.inner.events.tell(
             &trace,
             EventKind::DiscoveryStarted {
@@ -167,6 +188,7 @@ impl Hub {
                 async move { inner.fly(spec, &trace, Insistence::Patient).await }
             });
         let _ = timeout(deadline, join_all(work)).await;
+        recorder.lookup(span.as_ref(), &facts());
         let catalog = self.catalog();
         let discovering = |name: &ServerName| catalog.server(name).is_some_and(|e| e.discovering);
         Pending {
@@ -198,7 +220,7 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         force: bool,
-        trace: &TraceId,
+        trace: &Trail,
     ) -> RefreshOutcome {
         let spec = &entry.spec;
         if let Err(error) = may_start(spec) {
@@ -214,13 +236,15 @@ impl Inner {
                 era: entry.record.era,
                 rejected: entry.record.rejections.to_vec(),
             };
-            let server = spec.name.clone();
-            return RefreshOutcome {
-                server,
+            let outcome = RefreshOutcome {
+                server: spec.name.clone(),
                 result: Ok(refreshed),
                 source: Source::Fresh,
                 duration_ms: 0,
             };
+            let span = self.begin(trace, "refresh");
+            self.tell_discovery(span.as_ref(), spec, &entry.record, &outcome, Duration::ZERO);
+            return outcome;
         }
         let mut flown = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
         let is_left_alone = |outcome: &Arc<RefreshOutcome>| {
@@ -241,7 +265,7 @@ impl Inner {
     pub(crate) async fn fly(
         self: &Arc<Self>,
         spec: Arc<ServerSpec>,
-        trace: &TraceId,
+        trace: &Trail,
         insistence: Insistence,
     ) -> Option<Arc<RefreshOutcome>> {
         let key = (spec.name.clone(), spec.hash);

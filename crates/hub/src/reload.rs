@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::events::new_trace;
 use crate::hub::{Hub, Inner};
+use crate::trail::Trail;
 
 /// What a new configuration changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,7 +35,7 @@ impl Hub {
     /// Takes over a new configuration. Servers that are gone or redefined are stopped; new and redefined
     /// ones are discovered in the background; what is known of the others stays.
     pub async fn apply(&self, servers: impl IntoIterator<Item = ServerSpec>) -> ConfigChange {
-        let trace = new_trace();
+        let trace = Trail::new();
         let wanted: BTreeMap<ServerName, ServerSpec> = servers
             .into_iter()
             .map(|spec| (spec.name.clone(), spec))
@@ -134,7 +135,7 @@ impl Inner {
         self: &'a Arc<Self>,
         server: &ServerName,
         why: &'static str,
-        next: Option<(Arc<ServerSpec>, &'a TraceId)>,
+        next: Option<(Arc<ServerSpec>, &'a Trail)>,
     ) -> impl Future<Output = ()> + use<'a> {
         let seat = self.existing_seat(server);
         let running = seat.as_ref().and_then(|seat| seat.take());

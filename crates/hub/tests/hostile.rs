@@ -48,6 +48,7 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
     let parts = Parts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
+        recorder: Arc::new(pegboard_model::Silent),
         store,
         connector: Arc::new(connector),
         clock: Arc::new(SystemClock),

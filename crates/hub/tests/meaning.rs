@@ -120,6 +120,7 @@ async fn opened(store: Arc<dyn Store>, servers: Arc<Servers>, remember: bool) ->
         clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
         approver: Arc::new(NobodyToAsk),
         encoder: Some(encoder.clone()),
+        recorder: Arc::new(pegboard_model::Silent),
         settings: HubSettings {
             remember_searches: remember,
             ..HubSettings::default()

@@ -13,6 +13,11 @@ use crate::{Event, ServerName, SpanContext, Tool, ToolError, TraceId};
 /// A span is opened with [`Recorder::begin`] before the work and told with its facts after it; one that is
 /// never told is never exported. What comes from `begin` is the parent of everything done meanwhile.
 pub trait Recorder: Send + Sync + fmt::Debug {
+    /// Whether spans are made at all, so that nobody prepares for one in vain.
+    fn is_tracing(&self) -> bool {
+        false
+    }
+
     /// Opens a span below `parent`, or as the first of `trace`. `None` when nothing is traced, or when the
     /// caller asked not to be: then `parent` itself is what is handed on.
     fn begin(&self, parent: Option<&SpanContext>, trace: &TraceId) -> Option<SpanContext> {

@@ -152,6 +152,7 @@ impl Pegboard {
                 true => crate::meaning::encoder(),
                 false => None,
             },
+            recorder: Arc::new(pegboard_model::Silent),
             approver: options.approver.unwrap_or_else(|| Arc::new(NobodyToAsk)),
             settings: hub_settings(&configured.loaded),
             limits: configured.limits.clone(),

@@ -143,6 +143,10 @@ impl Tracer {
 }
 
 impl Recorder for Tracer {
+    fn is_tracing(&self) -> bool {
+        Self::is_tracing(self)
+    }
+
     fn begin(&self, parent: Option<&SpanContext>, trace: &TraceId) -> Option<SpanContext> {
         if !self.is_tracing() {
             return None;

@@ -287,6 +287,7 @@ pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
     let parts = Parts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
+        recorder: Arc::new(pegboard_model::Silent),
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(all.clone())),
         clock: Arc::new(SystemClock),

@@ -1,9 +1,12 @@
 //! One search, by whoever asks.
 
 use pegboard_catalog::{ByMeaning, Catalog, Find, Found, SearchRequest};
+use pegboard_model::{SearchFacts, SpanContext};
+use tokio::time::Instant;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
+use crate::trail::Trail;
 
 /// Finds tools for one session, by words, by meaning and by what worked before.
 #[derive(Clone)]
@@ -12,6 +15,7 @@ pub struct Finder {
     session: Option<SessionId>,
     explain: bool,
     words_only: bool,
+    above: Option<SpanContext>,
 }
 
 impl Hub {
@@ -22,6 +26,7 @@ impl Hub {
             session,
             explain: false,
             words_only: false,
+            above: None,
         }
     }
 }
@@ -31,6 +36,13 @@ impl Finder {
     #[must_use]
     pub fn explaining(mut self) -> Self {
         self.explain = true;
+        self
+    }
+
+    /// The same as a part of whatever this span is about.
+    #[must_use]
+    pub fn below(mut self, span: Option<SpanContext>) -> Self {
+        self.above = span;
         self
     }
 
@@ -44,6 +56,40 @@ impl Finder {
 
 impl Find for Finder {
     fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+        let started = Instant::now();
+        let recorder = &self.hub.inner.recorder;
+        let span = match recorder.is_tracing() {
+            true => {
+                let trace = Trail::below(self.above.as_ref());
+                self.hub.inner.begin(&trace, "search")
+            }
+            false => None,
+        };
+        let found = self.found(catalog, text, limit);
+        let names = || {
+            let hits = found.hits.iter();
+            hits.map(|hit| hit.tool.exposed().to_string()).collect()
+        };
+        let facts = SearchFacts {
+            query: text,
+            found: found.total,
+            names: &names,
+            took: started.elapsed(),
+        };
+        recorder.search(span.as_ref(), &facts);
+        found
+    }
+
+    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool {
+        // The host program's own tools have no vectors and never will.
+        let is_unread = || catalog.servers().any(|entry| entry.awaits_vectors());
+        let wants_meaning = self.hub.knows_meaning() && !self.words_only;
+        wants_meaning && found.by_meaning != ByMeaning::All && is_unread()
+    }
+}
+
+impl Finder {
+    fn found<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
         let inner = &self.hub.inner;
         let request = SearchRequest {
             text,
@@ -70,12 +116,5 @@ impl Find for Finder {
             inner.recall.searched(session, &vector, &found);
         }
         found
-    }
-
-    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool {
-        // The host program's own tools have no vectors and never will.
-        let is_unread = || catalog.servers().any(|entry| entry.awaits_vectors());
-        let wants_meaning = self.hub.knows_meaning() && !self.words_only;
-        wants_meaning && found.by_meaning != ByMeaning::All && is_unread()
     }
 }

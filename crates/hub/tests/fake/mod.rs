@@ -442,6 +442,7 @@ impl Bench {
         let parts = Parts {
             ledger: ledger.clone(),
             encoder: None,
+            recorder: Arc::new(pegboard_model::Silent),
             store: store.clone(),
             connector: Arc::new(FakeConnector(servers.clone())),
             clock: clock.clone() as Arc<dyn Clock>,

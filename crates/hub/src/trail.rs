@@ -1,0 +1,69 @@
+//! What everything that one request sets in motion has in common.
+
+use std::ops::Deref;
+
+use pegboard_model::{SpanContext, TraceId};
+
+use crate::events::new_trace;
+use crate::hub::Inner;
+
+/// Whose trace the spans belong to that nobody waits for.
+const BACKGROUND: &str = "background";
+
+/// The id of a trace and, where the caller or we make spans, the span that the next one lies below.
+#[derive(Clone)]
+pub(crate) struct Trail {
+    id: TraceId,
+    above: Option<SpanContext>,
+}
+
+impl Trail {
+    /// A trace of its own.
+    pub(crate) fn new() -> Self {
+        Self::below(None)
+    }
+
+    /// The trace of whoever asks, or one of its own.
+    pub(crate) fn below(above: Option<&SpanContext>) -> Self {
+        Self {
+            id: above.map_or_else(new_trace, SpanContext::trace_id),
+            above: above.cloned(),
+        }
+    }
+
+    /// The same trace below a span of ours; without one it stays where it is.
+    pub(crate) fn under(self, span: Option<&SpanContext>) -> Self {
+        match span {
+            Some(span) => Self {
+                above: Some(span.clone()),
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    pub(crate) fn above(&self) -> Option<&SpanContext> {
+        self.above.as_ref()
+    }
+
+    /// The id alone.
+    pub(crate) fn into_id(self) -> TraceId {
+        self.id
+    }
+}
+
+impl Deref for Trail {
+    type Target = TraceId;
+
+    fn deref(&self) -> &TraceId {
+        &self.id
+    }
+}
+
+impl Inner {
+    /// Opens a span on a trail, where spans are made. A trace that begins with it is called `name`.
+    pub(crate) fn begin(&self, trail: &Trail, name: &str) -> Option<SpanContext> {
+        let span = self.recorder.begin(trail.above(), trail)?;
+        Some(span.about(name, BACKGROUND))
+    }
+}

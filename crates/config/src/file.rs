@@ -12,7 +12,14 @@ use crate::text::SourceText;
 use crate::typed::{Typed, duplicates};
 
 /// The keys at the top of a file.
-const ROOT_KEYS: &[&str] = &["mcpServers", "policies", "profiles", "servers", "settings"];
+const ROOT_KEYS: &[&str] = &[
+    "mcpServers",
+    "policies",
+    "profiles",
+    "servers",
+    "settings",
+    "trace",
+];
 
 /// A config file that was read.
 #[derive(Debug)]

@@ -19,6 +19,7 @@ use crate::profile::{Profile, read_profiles};
 use crate::settings::Settings;
 use crate::specs::finish;
 use crate::template::Values;
+use crate::trace::{TraceSettings, read_trace};
 use crate::typed::nearest;
 
 /// What the command line says about configuration.
@@ -53,6 +54,8 @@ pub struct Loaded {
     pub broken: BTreeMap<String, Vec<usize>>,
     /// What holds for all servers.
     pub settings: Settings,
+    /// Where spans are sent.
+    pub trace: TraceSettings,
     /// The policies that hold for the tools of every server; each server carries them too.
     pub rules: Arc<GlobalRules>,
     /// What clients get to see, by the profile's name.
@@ -138,6 +141,7 @@ pub fn load(
         file.check_root(&values, &mut loaded.problems);
     }
     read_settings(&files, &values, &mut loaded);
+    read_trace(&files, &values, &mut loaded);
     loaded.rules = read_policies(&files, &values, &mut loaded);
     let mut merged = merge_servers(&files, &values, &mut loaded);
     apply_environment(&mut merged, env, &mut loaded);

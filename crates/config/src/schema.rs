@@ -16,6 +16,7 @@ pub fn schema() -> Value {
                 "description": "The same under the name that other clients use; names may have other forms here."
             },
             "settings": { "$ref": "#/$defs/settings" },
+            "trace": { "$ref": "#/$defs/trace" },
             "policies": {
                 "type": "object",
                 "description": "Policies for the tools of every server, by name, pattern or annotation (`@destructive`, `@read_only`).",
@@ -39,6 +40,7 @@ pub fn schema() -> Value {
             "foreign_servers": { "type": "object", "additionalProperties": { "$ref": "#/$defs/server" } },
             "server": server(),
             "settings": settings(),
+            "trace": trace(),
             "profile": profile(),
             "tool": tool(),
             "duration": {
@@ -134,10 +136,37 @@ fn settings() -> Value {
             "remember_searches": { "type": "boolean", "description": "Whether queries that led to a call are kept on this machine and speak for that tool; false when not given." },
             "approval_timeout": duration("How long a call waits for a person who has to agree to it; 2m when not given, 0 to wait for nobody."),
             "ask_destructive": { "enum": ["never", "when_possible", "always"], "description": "Whether a tool that is annotated as destructive asks when no policy speaks of it; when_possible when not given." },
+            "log_level": { "type": "string", "description": "What is logged: off, error, warn, info, debug or trace, or targets with levels; off when not given." },
             "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "The port of the HTTP face; 7340, or a free one, when not given." },
             "listen": { "type": "string", "description": "The address of the HTTP face; 127.0.0.1 when not given." },
             "allow_hosts": { "type": "array", "items": { "type": "string" }, "description": "More names by which clients may reach the HTTP face." },
             "allow_origins": { "type": "array", "items": { "type": "string" }, "description": "Origins whose pages may speak to the HTTP face." }
+        },
+        "additionalProperties": false
+    })
+}
+
+fn trace() -> Value {
+    json!({
+        "type": "object",
+        "description": "Where spans are sent; without a place nothing is traced. Not in a project's file.",
+        "properties": {
+            "endpoint": { "$ref": "#/$defs/value", "description": "A collector's base address, such as http://localhost:4318; /v1/traces is added." },
+            "headers": { "$ref": "#/$defs/values", "description": "Headers for that collector." },
+            "langfuse": {
+                "type": "object",
+                "description": "A Langfuse project.",
+                "properties": {
+                    "public_key": { "$ref": "#/$defs/value", "description": "The public key, pk-lf-…" },
+                    "secret_key": { "$ref": "#/$defs/value", "description": "The secret key, sk-lf-…" },
+                    "base_url": { "$ref": "#/$defs/value", "description": "The server; Langfuse's own cloud when not given." }
+                },
+                "required": ["public_key", "secret_key"],
+                "additionalProperties": false
+            },
+            "capture_content": { "type": "boolean", "description": "Whether arguments, results and queries are recorded, redacted; false when not given." },
+            "service_name": { "type": "string", "description": "What this program is called; pegboard when not given." },
+            "environment": { "type": "string", "description": "Where it runs, for example production." }
         },
         "additionalProperties": false
     })
@@ -179,6 +208,7 @@ mod tests {
     use crate::profile::PROFILE_KEYS;
     use crate::server::SERVER_KEYS;
     use crate::settings::SETTING_KEYS;
+    use crate::trace::{LANGFUSE_KEYS, TRACE_KEYS};
 
     #[test]
     fn r_cfg_02_the_schema_has_every_key_that_is_read() {
@@ -187,6 +217,7 @@ mod tests {
             ("server", SERVER_KEYS),
             ("settings", SETTING_KEYS),
             ("profile", PROFILE_KEYS),
+            ("trace", TRACE_KEYS),
         ] {
             for key in keys {
                 assert!(
@@ -194,6 +225,10 @@ mod tests {
                     "{table}.{key}"
                 );
             }
+        }
+        for key in LANGFUSE_KEYS {
+            let langfuse = &schema["$defs"]["trace"]["properties"]["langfuse"];
+            assert!(langfuse["properties"].get(key).is_some(), "{key}");
         }
     }
 }

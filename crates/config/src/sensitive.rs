@@ -28,6 +28,8 @@ pub(crate) fn showing(root: &str, key: &str) -> Showing {
         ("settings", key) if SETTING_KEYS.contains(&key) => Showing::Open,
         ("policies", _) => Showing::Open,
         ("profiles", key) if PROFILE_KEYS.contains(&key) => Showing::Open,
+        ("trace", "capture_content" | "environment" | "service_name") => Showing::Open,
+        ("trace", "endpoint") => Showing::Address,
         ("servers" | "mcpServers", key) => match key {
             "command" | "args" => Showing::Arguments,
             "url" | "serverUrl" | "httpUrl" => Showing::Address,
@@ -52,7 +54,7 @@ impl VisibleSpans {
         let mut spans = Self::default();
         for root in tree.entries() {
             spans.key(root);
-            if matches!(root.key.as_str(), "settings" | "policies") {
+            if matches!(root.key.as_str(), "settings" | "policies" | "trace") {
                 spans.table(&root.key, &root.node);
             } else {
                 for server in root.node.entries() {

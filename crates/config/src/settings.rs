@@ -34,6 +34,7 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "essential",
     "idle_timeout",
     "listen",
+    "log_level",
     "max_age",
     "port",
     "refresh_on_start",
@@ -105,6 +106,8 @@ pub struct Settings {
     pub approval_timeout: Duration,
     /// Whether destructive tools ask when no policy speaks of them.
     pub ask_destructive: AskDestructive,
+    /// What is logged, when something was said: a level, or targets with levels.
+    pub log_level: Option<String>,
     /// The port of the HTTP face, when one was given: then no other will do.
     pub port: Option<u16>,
     /// The address of the HTTP face.
@@ -136,6 +139,7 @@ impl Default for Settings {
             remember_searches: false,
             approval_timeout: Duration::from_secs(120),
             ask_destructive: AskDestructive::default(),
+            log_level: None,
             port: None,
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
             allow_hosts: Vec::new(),
@@ -181,6 +185,10 @@ impl Settings {
             ("essential", list(&self.essential)),
             ("idle_timeout", shown_duration(self.idle_timeout)),
             ("listen", self.listen.to_string()),
+            (
+                "log_level",
+                self.log_level.clone().unwrap_or_else(|| "off".to_owned()),
+            ),
             ("max_age", shown_duration(self.max_age)),
             ("port", self.port.unwrap_or(DEFAULT_PORT).to_string()),
             (
@@ -287,6 +295,7 @@ impl Settings {
                 return None;
             }
             "remember_searches" => self.remember_searches = typed.boolean(entry)?,
+            "log_level" => self.log_level = Some(typed.text(entry)?),
             "port" => {
                 let port = typed.count(entry, usize::from(u16::MAX))?;
                 self.port = u16::try_from(port).ok();

@@ -1,0 +1,171 @@
+//! The `[trace]` table: where spans are sent, and what stands in them.
+//!
+//! Nothing here is worth a failure: whatever is wrong is a warning, and the rest works without traces.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::{Foreign, Layer, Reason, Template};
+
+use crate::explain::explain_entry;
+use crate::file::ConfigFile;
+use crate::known::{header_flaw, url_flaw};
+use crate::load::Loaded;
+use crate::node::Entry;
+use crate::problem::Severity;
+use crate::template::Values;
+use crate::typed::{Typed, duplicates};
+
+/// The keys of `[trace]`.
+pub(crate) const TRACE_KEYS: &[&str] = &[
+    "capture_content",
+    "endpoint",
+    "environment",
+    "headers",
+    "langfuse",
+    "service_name",
+];
+/// The keys of `[trace.langfuse]`.
+pub(crate) const LANGFUSE_KEYS: &[&str] = &["base_url", "public_key", "secret_key"];
+
+/// Where spans are sent, and what stands in them; without a place nothing is traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceSettings {
+    /// A collector's base address.
+    pub endpoint: Option<Template>,
+    /// Headers for that collector.
+    pub headers: BTreeMap<String, Template>,
+    /// A Langfuse project.
+    pub langfuse: Option<LangfuseSettings>,
+    /// Whether arguments, results and queries are recorded.
+    pub capture_content: bool,
+    /// What this program is called.
+    pub service_name: Option<String>,
+    /// Where it runs: `production`, `staging`.
+    pub environment: Option<String>,
+}
+
+/// What Langfuse knows a project by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LangfuseSettings {
+    /// The public key.
+    pub public_key: Template,
+    /// The secret key.
+    pub secret_key: Template,
+    /// The server; Langfuse's own cloud without one.
+    pub base_url: Option<Template>,
+}
+
+/// Reads the table of all files, key by key.
+pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+    let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+    for file in files {
+        let Some(root) = file.table("trace") else {
+            continue;
+        };
+        let mut typed = file.typed(None, values);
+        if file.layer == Layer::Project {
+            let message = "a project file cannot say where traces go; `trace` is ignored here";
+            let help = "write it into your own config file, if you mean it";
+            let (severity, reason) = (Severity::Warning, Reason::ConfigInvalid);
+            typed.report(severity, reason, root.key_start, message, help);
+        } else {
+            let entries = typed.table(root, "{ endpoint = \"http://localhost:4318\" }");
+            let entries = entries.unwrap_or_default();
+            let twice: Vec<&str> = (duplicates(entries).iter())
+                .map(|(_, entry)| entry.key.as_str())
+                .collect();
+            for entry in entries {
+                if !twice.contains(&entry.key.as_str())
+                    && loaded.trace.apply(entry, &mut typed).is_some()
+                {
+                    taken.insert(&entry.key, (file, entry));
+                }
+            }
+        }
+        for mut problem in typed.problems {
+            problem.severity = Severity::Warning;
+            loaded.problems.push(problem);
+        }
+    }
+    for (key, (file, entry)) in taken {
+        let key = format!("trace.{}", Foreign::new(key).shortened(60));
+        let (source, layer) = (&file.source, file.layer);
+        explain_entry(&mut loaded.values, "trace", key, entry, source, layer);
+    }
+}
+
+impl TraceSettings {
+    fn apply(&mut self, entry: &Entry, typed: &mut Typed<'_>) -> Option<()> {
+        match entry.key.as_str() {
+            "endpoint" => self.endpoint = Some(address("endpoint", entry, typed)?),
+            "headers" => self.headers = headers(entry, typed),
+            "langfuse" => self.langfuse = Some(langfuse(entry, typed)?),
+            "capture_content" => self.capture_content = typed.boolean(entry)?,
+            "service_name" => self.service_name = Some(typed.text(entry)?),
+            "environment" => self.environment = Some(typed.text(entry)?),
+            _ => {
+                typed.unknown_key(entry, "`trace`", TRACE_KEYS);
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+fn address(key: &str, entry: &Entry, typed: &mut Typed<'_>) -> Option<Template> {
+    let address = typed.template(key, &entry.node)?;
+    let Some(flaw) = url_flaw(&address) else {
+        return Some(address);
+    };
+    let message = format!("`{key}` is no address: {flaw}");
+    typed.invalid(
+        entry.node.start,
+        message,
+        "write it as `http://localhost:4318`",
+    );
+    None
+}
+
+fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
+    let mut headers = typed.templates(entry);
+    headers.retain(|name, value| {
+        let Some(flaw) = header_flaw(name, value) else {
+            return true;
+        };
+        let name = Foreign::new(name).shortened(60).to_string();
+        let message = format!("the header `{name}` cannot be sent: {flaw}");
+        typed.invalid(
+            entry.node.start,
+            message,
+            "write it as `{ x-api-key = \"${secret:collector}\" }`",
+        );
+        false
+    });
+    headers
+}
+
+fn langfuse(entry: &Entry, typed: &mut Typed<'_>) -> Option<LangfuseSettings> {
+    let example =
+        "{ public_key = \"${secret:langfuse_public}\", secret_key = \"${secret:langfuse}\" }";
+    let (mut public_key, mut secret_key, mut base_url) = (None, None, None);
+    for inner in typed.table(entry, example)? {
+        match inner.key.as_str() {
+            "public_key" => public_key = typed.template("langfuse.public_key", &inner.node),
+            "secret_key" => secret_key = typed.template("langfuse.secret_key", &inner.node),
+            "base_url" => base_url = address("langfuse.base_url", inner, typed),
+            _ => typed.unknown_key(inner, "`trace.langfuse`", LANGFUSE_KEYS),
+        }
+    }
+    match (public_key, secret_key) {
+        (Some(public_key), Some(secret_key)) => Some(LangfuseSettings {
+            public_key,
+            secret_key,
+            base_url,
+        }),
+        _ => {
+            let message = "`langfuse` needs `public_key` and `secret_key`";
+            typed.invalid(entry.key_start, message, format!("write `{example}`"));
+            None
+        }
+    }
+}

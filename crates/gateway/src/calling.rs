@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pegboard_guard::tolerant_arguments;
 use pegboard_hub::CallRequest;
-use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
+use pegboard_model::{
+    DiscoveryStatus, Era, Policy, Reason, SpanContext, ToolError, ToolRef, ToolResult,
+};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -58,8 +60,12 @@ pub(crate) async fn execute(
     };
     let shared = &asked.conversation.shared;
     let tool = found.tool.clone();
+    let meta = forwarded_meta(asked);
+    let span = asked.span().cloned();
     let target = Target::Tool(CallRequest {
-        meta: forwarded_meta(asked),
+        // A trace that only the client keeps still gives its id to what we note.
+        span: span.or_else(|| SpanContext::from_meta(meta.as_ref()?)),
+        meta,
         // Only a person who is asked wants to know.
         client: (found.needs_consent).then(|| asked.client()).flatten(),
         is_lasting: !found.needs_consent || !asked.is_modern || asked.conversation.is_attached(),
@@ -138,7 +144,7 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
         });
     }
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known().await;
+    hub.ensure_known_below(asked.span()).await;
     found_in(&asked.view.surface(hub), written)
 }
 
@@ -248,6 +254,9 @@ pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
     if let Some(level) = level {
         map.insert(LEVEL.to_owned(), level.into());
     }
+    if let Some(span) = asked.span() {
+        span.hand_on(&mut map);
+    }
     (!map.is_empty()).then_some(map)
 }
 
@@ -265,7 +274,7 @@ pub(crate) async fn settled(asked: &Asked<'_>) -> Arc<Surface> {
         return asked.surface.clone();
     }
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known().await;
+    hub.ensure_known_below(asked.span()).await;
     asked.view.surface(hub)
 }
 

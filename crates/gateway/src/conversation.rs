@@ -1,7 +1,7 @@
 //! A conversation with one client.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pegboard_hub::SessionId;
@@ -34,6 +34,8 @@ pub struct Conversation {
     /// What the client calls itself, when it shook hands in this process.
     pub(crate) client: OnceLock<Arc<str>>,
     pub(crate) questions: Questions,
+    /// Whether the client is at the other end of a pipe; else it speaks HTTP.
+    over_pipe: AtomicBool,
     /// Requests that are being answered, so that the client can take them back.
     running: Mutex<HashMap<Box<str>, Cancel>>,
     standing: Mutex<Option<Standing>>,
@@ -92,6 +94,7 @@ impl Conversation {
             legacy: OnceLock::new(),
             client: OnceLock::new(),
             questions: Questions::default(),
+            over_pipe: AtomicBool::new(false),
             running: Mutex::default(),
             standing: Mutex::default(),
             watched: Mutex::default(),
@@ -182,6 +185,14 @@ impl Conversation {
     /// Whether it lasts beyond its requests, because its client stays connected.
     pub(crate) fn is_attached(&self) -> bool {
         lock(&self.standing).is_some()
+    }
+
+    pub(crate) fn set_over_pipe(&self) {
+        self.over_pipe.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_over_pipe(&self) -> bool {
+        self.over_pipe.load(Ordering::Relaxed)
     }
 
     /// Whether it still has something to do or somebody to tell.

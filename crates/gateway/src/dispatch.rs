@@ -14,7 +14,7 @@ use crate::message::{Message, Meta, Params, meta};
 use crate::response::{Response, code, rpc};
 use crate::surface::Surface;
 use crate::view::View;
-use crate::{calling, listening, offers};
+use crate::{calling, listening, offers, spans};
 
 /// The stateless revision.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -88,6 +88,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
     pub(crate) surface: Arc<Surface>,
+    pub(crate) open: Option<spans::Open>,
 }
 
 impl<'a> Asked<'a> {
@@ -129,6 +130,8 @@ impl<'a> Asked<'a> {
             refused(404, &rpc(code::INVALID_REQUEST, why))
         })?;
         let surface = view.surface(&shared.hub);
+        let recorder = shared.hub.recorder().as_ref();
+        let open = spans::open(recorder, message, params.meta, &conversation.session.0);
         Ok(Self {
             conversation,
             message,
@@ -139,6 +142,7 @@ impl<'a> Asked<'a> {
             is_modern,
             view,
             surface,
+            open,
         })
     }
 
@@ -215,6 +219,7 @@ pub(crate) async fn dispatch(asked: &Asked<'_>) -> Response {
     } else {
         legacy(asked).await
     };
+    asked.tell(&answered);
     match answered {
         Ok(result) => Response::result(asked.id, result),
         Err(fault) => {
@@ -256,6 +261,7 @@ async fn both(asked: &Asked<'_>) -> Answered {
     match asked.message.method() {
         "tools/list" => {
             whole_list(asked)?;
+            asked.view.count_list();
             Ok(calling::settled(asked).await.tools())
         }
         "tools/call" => calling::call(asked).await,
@@ -340,7 +346,7 @@ async fn begun(asked: &Asked<'_>) {
     if let Some(entry) = sole.and_then(|sole| asked.surface.catalog.server(&sole).cloned())
         && entry.record.capabilities.is_none()
     {
-        hub.ensure_known().await;
+        hub.ensure_known_below(asked.span()).await;
     }
 }
 

@@ -76,6 +76,7 @@ impl Gateway {
 
     /// Replaces the profiles, for all conversations from their next request on.
     pub fn set_profiles(&self, profiles: BTreeMap<String, Profile>) {
+        self.tell_saved_tokens();
         let present = self.shared.views.load();
         let mut next = views(profiles);
         for (name, view) in &mut next {
@@ -135,6 +136,23 @@ impl Gateway {
     pub fn close(&self) {
         self.shared.sessions.close();
         self.shared.parked.close();
+    }
+
+    /// Tells the recorder how many tokens the lists since the last time have saved their models, because not every
+    /// tool was listed. Gives back how many one list of the profile without a name saves. Lists are only counted
+    /// where they are answered, so that answering them costs nothing more.
+    pub fn tell_saved_tokens(&self) -> u64 {
+        let (hub, views) = (&self.shared.hub, self.shared.views.load());
+        let mut saved = 0;
+        for view in views.values() {
+            let lists = view.take_lists();
+            if lists > 0 {
+                saved += lists.saturating_mul(view.surface(hub).saved_tokens());
+            }
+        }
+        hub.recorder().tokens_saved(saved);
+        let default = views.get("");
+        default.map_or(0, |view| view.surface(hub).saved_tokens())
     }
 
     /// The result of `tools/list` of a profile, for measuring what it costs; `None` without such a profile.

@@ -31,6 +31,7 @@ mod offers;
 mod parked;
 mod questions;
 mod rounds;
+mod spans;
 
 // What is listed, and the meta tools.
 mod heavy;

@@ -91,6 +91,7 @@ async fn search(asked: &Asked<'_>) -> ToolResult<String> {
     let hub = &conversation.shared.hub;
     hub.load_meaning().await;
     let finder = hub.finder(Some(conversation.session.clone()));
+    let finder = finder.below(asked.span().cloned());
     let is_heavy = tools > SEARCHED_AT_ONCE || hub.knows_meaning();
     let search = move || {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
@@ -214,7 +215,7 @@ async fn call_tool(asked: &Asked<'_>) -> Answered {
 /// The lists with everything that can be known within the answer's deadline.
 async fn known(asked: &Asked<'_>) -> std::sync::Arc<Surface> {
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known().await;
+    hub.ensure_known_below(asked.span()).await;
     hub.touch();
     asked.view.surface(hub)
 }

@@ -89,6 +89,7 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
         members: members.inner(),
         name: None,
         caller: None,
+        span: asked.span().cloned(),
         meta: forwarded_meta(asked),
         input: None,
     };
@@ -181,6 +182,7 @@ async fn forward(asked: &Asked<'_>, server: ServerName, key: &'static str, own: 
         members: members.inner(),
         name: Some(own.to_owned()),
         caller: None,
+        span: asked.span().cloned(),
         meta: forwarded_meta(asked),
         input: None,
     };

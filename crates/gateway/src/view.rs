@@ -1,6 +1,7 @@
 //! A profile with its lists as of now.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use pegboard_hub::Hub;
@@ -12,6 +13,8 @@ use crate::surface::Surface;
 pub(crate) struct View {
     pub(crate) profile: Arc<Profile>,
     surface: ArcSwapOption<Surface>,
+    /// How often its tools were listed since that was last asked for.
+    lists: AtomicU64,
 }
 
 impl View {
@@ -19,7 +22,18 @@ impl View {
         Self {
             profile: Arc::new(profile),
             surface: ArcSwapOption::empty(),
+            lists: AtomicU64::new(0),
         }
+    }
+
+    /// Its tools were listed.
+    pub(crate) fn count_list(&self) {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often its tools were listed since this was last asked.
+    pub(crate) fn take_lists(&self) -> u64 {
+        self.lists.swap(0, Ordering::Relaxed)
     }
 
     /// The lists over the present snapshot.

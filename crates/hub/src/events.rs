@@ -81,7 +81,7 @@ impl Events {
 /// A new trace id: random bytes of this process, and a count from a random start. Asking the system for
 /// randomness on every call would cost more than the rest of the bookkeeping. Without randomness the process's
 /// number stands in, so that no id is all zeros, which W3C trace context reads as "no trace".
-pub(crate) fn new_trace() -> TraceId {
+pub fn new_trace() -> TraceId {
     static SEED: OnceLock<(u64, AtomicU64)> = OnceLock::new();
     let (process, count) = SEED.get_or_init(|| {
         let mut bytes = [0; 16];

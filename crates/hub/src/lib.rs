@@ -43,6 +43,7 @@ pub use approvals::InboxWatch;
 pub use asking::{Approver, Ask, NobodyToAsk, Verdict};
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
+pub use events::new_trace;
 pub use forward::ForwardRequest;
 pub use freshness::{Freshness, freshness, time_to_live};
 

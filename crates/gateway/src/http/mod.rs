@@ -10,6 +10,7 @@ mod event;
 mod guarded;
 mod headers;
 mod legacy;
+mod metrics;
 mod mirrored;
 mod modern;
 mod origin;
@@ -25,7 +26,6 @@ mod token;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -33,7 +33,10 @@ use pegboard_model::Limits;
 
 use crate::gateway::Gateway;
 
+pub use axum::Router;
+
 pub use access::{Access, OpenToOthers};
+pub use metrics::metrics_route;
 pub use serve::{serve, serve_within};
 pub use token::{TOKEN_FILE, rotate_token, token};
 

@@ -1,0 +1,123 @@
+//! The span of a client's request: below whatever the client says it is a part of, above all that we do for it.
+
+use std::borrow::Cow;
+
+use pegboard_hub::new_trace;
+use pegboard_model::{Channel, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::dispatch::{Answered, Asked, Fault};
+use crate::message::Message;
+use crate::response::code;
+
+/// Requests of which nobody wants to hear: clients send them all the time.
+const UNTOLD: &str = "ping";
+
+/// What a client may say about its own trace.
+#[derive(Deserialize)]
+struct Context<'a> {
+    #[serde(borrow)]
+    traceparent: Cow<'a, str>,
+    #[serde(borrow, default)]
+    tracestate: Option<Cow<'a, str>>,
+}
+
+/// A span that is to be told when the request is answered.
+pub(crate) struct Open {
+    pub(crate) context: SpanContext,
+    started: Instant,
+}
+
+/// Opens the span of a request, where spans are made.
+pub(crate) fn open(
+    recorder: &dyn Recorder,
+    message: &Message,
+    meta: Option<&RawValue>,
+    session: &str,
+) -> Option<Open> {
+    if !recorder.is_tracing() || message.method() == UNTOLD {
+        return None;
+    }
+    let parent = meta.and_then(parent);
+    let trace = match &parent {
+        Some(parent) => parent.trace_id(),
+        None => new_trace(),
+    };
+    let context = recorder.begin(parent.as_ref(), &trace)?;
+    let name = match subject(message) {
+        Some(subject) => format!("{} {subject}", message.method()),
+        None => message.method().to_owned(),
+    };
+    Some(Open {
+        context: context.about(&name, session),
+        started: Instant::now(),
+    })
+}
+
+/// The span that a client's `_meta` names; anything but a sound one counts as none.
+fn parent(meta: &RawValue) -> Option<SpanContext> {
+    let context: Context<'_> = serde_json::from_str(meta.get()).ok()?;
+    SpanContext::parse(&context.traceparent, context.tracestate.as_deref())
+}
+
+/// What a request is about, where that is a name and no content.
+fn subject(message: &Message) -> Option<&str> {
+    let is_named = matches!(message.method(), "tools/call" | "prompts/get");
+    message.subject().filter(|_| is_named)
+}
+
+impl Asked<'_> {
+    /// The span that everything done for this request lies below.
+    pub(crate) fn span(&self) -> Option<&SpanContext> {
+        self.open.as_ref().map(|open| &open.context)
+    }
+
+    /// Tells how the request was answered.
+    pub(crate) fn tell(&self, answered: &Answered) {
+        let Some(open) = &self.open else { return };
+        let revision = match self.is_modern {
+            true => self.message.protocol_version(),
+            false => self.conversation.revision(),
+        };
+        let error = answered.as_ref().err().map(as_error);
+        let facts = RequestFacts {
+            method: self.message.method(),
+            name: subject(self.message),
+            channel: match self.conversation.is_over_pipe() {
+                true => Channel::Pipe,
+                false => Channel::Http,
+            },
+            protocol: revision,
+            outcome: match (&error, answered) {
+                (Some(error), _) => Outcome::Failed(error),
+                (None, Ok(result)) if self.is_failed(result) => Outcome::ToolFailed,
+                (None, _) => Outcome::Ok,
+            },
+            took: open.started.elapsed(),
+        };
+        let recorder = self.conversation.shared.hub.recorder();
+        recorder.request(Some(&open.context), &facts);
+    }
+
+    /// Whether the tool itself says that it failed.
+    fn is_failed(&self, result: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Flag {
+            #[serde(default, rename = "isError")]
+            is_error: bool,
+        }
+        self.message.method() == "tools/call"
+            && serde_json::from_slice::<Flag>(result).is_ok_and(|flag| flag.is_error)
+    }
+}
+
+fn as_error(fault: &Fault) -> ToolError {
+    let reason = match fault.error.code {
+        code::INVALID_PARAMS => Reason::ArgsInvalid,
+        code::INTERNAL => Reason::Internal,
+        _ => Reason::ServerError,
+    };
+    ToolError::new(reason, fault.error.message.clone()).with_rpc(fault.error.clone())
+}

@@ -9,6 +9,8 @@ pub mod example_server;
 mod gateway;
 #[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
 pub(crate) mod meaning;
+mod metrics;
+mod observed;
 mod open;
 
 pub use gateway::profiles;

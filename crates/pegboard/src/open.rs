@@ -7,9 +7,12 @@ use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper};
 use pegboard_hub::{
     Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
 };
-use pegboard_model::{HashKey, Limits, ServerName, ServerSpec, ToolError, ToolResult};
+use pegboard_model::{HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolResult};
 use pegboard_store::{ServerLogs, SqliteLedger, SqliteStore, StateDir};
+use pegboard_trace::Redactor;
 use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
+
+use crate::observed::Observed;
 
 /// How Pegboard is to be opened.
 #[derive(Default)]
@@ -26,6 +29,10 @@ pub struct Options {
     pub approver: Option<Arc<dyn Approver>>,
     /// Servers beside the configured ones, for this run only.
     pub more_servers: Vec<ServerSpec>,
+    /// What keeps secrets out of the host program's own logs: it learns every secret that Pegboard comes to know.
+    pub redactor: Option<Arc<Redactor>>,
+    /// Whether calls, searches and discoveries are counted, for [`Pegboard::metrics_route`].
+    pub counting: bool,
 }
 
 /// What is configured, read but not yet acted on.
@@ -112,6 +119,7 @@ pub struct Pegboard {
     hub: Hub,
     configured: Configured,
     notices: Vec<ToolError>,
+    observed: Observed,
 }
 
 impl Pegboard {
@@ -132,9 +140,11 @@ impl Pegboard {
             .chain(&options.more_servers);
         let loaded = store.load_of(specs.map(|spec| (&spec.name, &spec.hash)))?;
         notices.extend(loaded.notices);
+        let (observed, problems) = Observed::start(&configured, &options);
+        notices.extend(problems);
         let connector = Connector::new(Setup {
             limits: configured.limits.clone(),
-            secrets: Arc::new(configured.secrets()),
+            secrets: observed.secrets(configured.secrets()),
             environment: configured.environment.vars.clone(),
             env_allow: configured.loaded.settings.env_allow.clone(),
             logs: Arc::new(Logs(configured.logs())),
@@ -152,7 +162,7 @@ impl Pegboard {
                 true => crate::meaning::encoder(),
                 false => None,
             },
-            recorder: Arc::new(pegboard_model::Silent),
+            recorder: observed.recorder().clone(),
             approver: options.approver.unwrap_or_else(|| Arc::new(NobodyToAsk)),
             settings: hub_settings(&configured.loaded),
             limits: configured.limits.clone(),
@@ -168,6 +178,7 @@ impl Pegboard {
             hub,
             configured,
             notices,
+            observed,
         })
     }
 
@@ -196,9 +207,25 @@ impl Pegboard {
         &self.notices
     }
 
-    /// Stops every server that was started; no process is left when it returns.
+    /// Who is told of events, spans and counts, for whoever has more to tell, such as an agent.
+    pub fn recorder(&self) -> &Arc<dyn Recorder> {
+        self.observed.recorder()
+    }
+
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Stops every server that was started, and sends what is left of traces, for two seconds at the most; no
+    /// process is left when it returns.
     pub async fn close(self) {
+        self.finish().await;
+    }
+
+    /// The same for a program that ends at once and has no time to give memory back.
+    pub(crate) async fn finish(&self) {
         self.hub.shutdown().await;
+        self.observed.close().await;
     }
 }
 

@@ -191,7 +191,7 @@ impl Work {
                 self.counts.dropped.fetch_add(rejected, Ordering::Relaxed);
                 if self.is_failing {
                     self.is_failing = false;
-                    tracing::info!(target: "pegboard", "traces reach {} again", self.destination.shown());
+                    tracing::info!(target: "pegboard_trace", "traces reach {} again", self.destination.shown());
                 }
                 ControlFlow::Break(())
             }
@@ -237,7 +237,7 @@ impl Work {
         if !self.is_failing {
             self.is_failing = true;
             let place = self.destination.shown();
-            tracing::warn!(target: "pegboard", "traces do not reach {place}: {why}; they are dropped and counted");
+            tracing::warn!(target: "pegboard_trace", "traces do not reach {place}: {why}; they are dropped and counted");
         }
     }
 

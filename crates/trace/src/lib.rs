@@ -43,7 +43,7 @@ pub use configured::{Learning, secrets_of};
 pub use exporter::Delivered;
 pub use exposition::{CONTENT_TYPE, Present, ServerPresent};
 pub use log::{LogForm, LogSettings, Logs, start_logs};
-pub use log_event::log_event;
+pub use log_event::{LogRecorder, log_event};
 pub use metrics::Metrics;
 pub use plan::{Destination, Flavour, LangfuseKeys, TraceConfig, TracePlan};
 pub use redactor::Redactor;

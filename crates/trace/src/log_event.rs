@@ -1,9 +1,19 @@
 //! What happened to servers and tools, as log lines under fixed names.
 
-use pegboard_model::{Event, EventKind, Foreign};
+use pegboard_model::{Event, EventKind, Foreign, Recorder};
 
 /// Most characters of a server's error in a log line.
 const ERROR_MAX: usize = 300;
+
+/// A recorder that writes events to the log and hears nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogRecorder;
+
+impl Recorder for LogRecorder {
+    fn event(&self, event: &Event) {
+        log_event(event);
+    }
+}
 
 /// Writes an event to the log: its name, its trace's id, ids and counts.
 pub fn log_event(event: &Event) {

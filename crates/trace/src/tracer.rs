@@ -50,7 +50,7 @@ impl Tracer {
         redactor.learn(&plan.secrets);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             if !plan.destinations.is_empty() {
-                tracing::warn!(target: "pegboard", "traces are not sent: they need a running runtime");
+                tracing::warn!(target: "pegboard_trace", "traces are not sent: they need a running runtime");
             }
             return Self::counting(redactor);
         };

@@ -40,6 +40,9 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Colours::Auto, value_name = "WHEN")]
     pub(crate) color: Colours,
+    /// Log on the error output: error, warn, info, debug or trace [default: off]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod failure;
+mod logging;
 mod output;
 mod people;
 mod table;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::args::{Colours, Global};
 use super::failure::Failure;
+use super::logging::Logging;
 use super::table;
 
 /// A terminal narrower than this is treated as this wide.
@@ -25,6 +26,7 @@ pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,
     colours: bool,
+    pub(crate) logging: Logging,
 }
 
 /// What a colour stands for.
@@ -52,6 +54,7 @@ impl Output {
             json: global.json,
             quiet: global.quiet,
             colours,
+            logging: Logging::default(),
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> Done
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
         let lines = pegboard.hub().activity(args.limit, args.before).await?;
-        pegboard.hub().shutdown().await;
+        pegboard.finish().await;
         if output.json {
             return output.document(&Lines { activity: &lines });
         }

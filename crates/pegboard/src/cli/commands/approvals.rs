@@ -32,7 +32,7 @@ pub(crate) fn run(command: Option<ApprovalsCommand>, global: &Global, output: &O
             }
             ApprovalsCommand::Watch => watch(hub, output).await,
         };
-        hub.shutdown().await;
+        pegboard.finish().await;
         done
     })
 }

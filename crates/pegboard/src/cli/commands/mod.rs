@@ -34,6 +34,7 @@ use pegboard_model::{Reason, ServerName, ToolError};
 
 use super::args::{Arguments, Command, Global};
 use super::failure::Failure;
+use super::logging;
 use super::output::{Output, Paint};
 use crate::{Configured, Options, Pegboard};
 
@@ -97,6 +98,7 @@ fn configured(global: &Global, output: &Output) -> Result<Configured, Failure> {
     if let Some(problem) = unusable_flag(global, &configured) {
         return Err(problem.clone().into());
     }
+    logging::start(global, &configured, output)?;
     tell_problems(&configured, output, |_| true);
     Ok(configured)
 }
@@ -157,9 +159,10 @@ fn costs_a_file(problem: &Problem) -> bool {
 /// Opens Pegboard over a configuration, tells what of the store could not be used.
 async fn open(
     configured: Configured,
-    options: Options,
+    mut options: Options,
     output: &Output,
 ) -> Result<Pegboard, Failure> {
+    options.redactor = output.logging.redactor();
     let pegboard = Pegboard::over(configured, options).await?;
     for notice in pegboard.notices() {
         output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
@@ -225,7 +228,7 @@ where
         result = work(hub) => result,
         () = interrupted() => Err(ToolError::new(Reason::Cancelled, "interrupted").into()),
     };
-    pegboard.hub().shutdown().await;
+    pegboard.finish().await;
     // The process ends now; giving thousands of tools back one by one helps nobody.
     std::mem::forget(pegboard);
     result

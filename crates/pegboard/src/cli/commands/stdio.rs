@@ -41,7 +41,7 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
             () = interrupted() => Ok(()),
         };
         gateway.close();
-        pegboard.hub().shutdown().await;
+        pegboard.finish().await;
         // The process ends now; giving thousands of tools back one by one helps nobody.
         std::mem::forget(pegboard);
         result.map_err(Into::into)

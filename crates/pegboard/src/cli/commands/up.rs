@@ -18,6 +18,7 @@ const EXAMPLE_COMMAND: &str = "example-server";
 pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
     let mut configured = configured(global, output)?;
     let mut options = options(global);
+    options.counting = true;
     if configured.loaded.servers.is_empty() && configured.loaded.broken.is_empty() {
         offer_example(&args, &mut configured, &mut options, output)?;
     }

@@ -55,6 +55,7 @@ pub(crate) async fn follow_config(
             output.note("config: nothing is changed until the file can be read");
             continue;
         }
+        pegboard.observed().learn(loaded.servers.values());
         gateway.set_profiles(crate::profiles(&loaded.profiles));
         pegboard.hub().set_rules(loaded.rules.clone());
         let change = pegboard.hub().apply(loaded.servers.into_values()).await;
@@ -84,7 +85,10 @@ fn follow_token(pegboard: &Pegboard, access: &Access, output: &Output) {
         return;
     }
     match http::token(pegboard.configured().state.path()) {
-        Ok(token) => access.set_token(&token),
+        Ok(token) => {
+            pegboard.observed().learn_one(&token);
+            access.set_token(&token);
+        }
         Err(error) => output.note(&output.paint(Paint::Warn, &error.to_string())),
     }
 }

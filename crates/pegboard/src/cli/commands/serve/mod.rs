@@ -28,7 +28,8 @@ pub(crate) use greeting::tell_known;
 pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
     tell_if_empty(&configured, output);
-    let options = options(global);
+    let mut options = options(global);
+    options.counting = true;
     serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
@@ -83,7 +84,9 @@ pub(crate) async fn serve(
     files.extend(own.map(|name| state.join(name)));
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let router = http::router(gateway.clone(), access.clone());
+    let routes = http::routes(gateway.clone(), pegboard.configured().limits.clone());
+    let routes = routes.merge(pegboard.metrics_route(&gateway));
+    let router = http::guard(routes, access.clone());
     let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
     tokio::select! {
         () = told::tell_events(events, output) => {}
@@ -117,6 +120,7 @@ fn access(listening: &Listening, args: &ServeArgs, pegboard: &Pegboard) -> Resul
         })?
     } else {
         let token = http::token(configured.state.path())?;
+        pegboard.observed().learn_one(&token);
         Access::with_token(listening.address, &token)
     };
     let hosts = settings.allow_hosts.iter().chain(&args.allow_host);

@@ -1,0 +1,58 @@
+//! Logs of the command line: on the error output, off until somebody asks for them.
+
+use std::sync::{Arc, OnceLock};
+
+use pegboard_trace::{LogForm, LogSettings, Logs, Redactor, start_logs};
+
+use super::args::Global;
+use super::failure::Failure;
+use super::output::{Output, Paint};
+use crate::Configured;
+
+/// What is said without being asked for, where spans are sent: that they do not arrive.
+const ABOUT_TRACES: &str = "off,pegboard_trace=warn";
+
+/// The logs of this process, written out to their last line when it is dropped.
+#[derive(Default)]
+pub(crate) struct Logging {
+    started: OnceLock<(Logs, Arc<Redactor>)>,
+}
+
+impl Logging {
+    /// What must know every secret before a line is written; none where nothing is.
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.started.get().map(|(_, redactor)| redactor.clone())
+    }
+}
+
+/// Starts the logs as the flag, the environment or the configuration says, the first of them that says anything.
+pub(crate) fn start(
+    global: &Global,
+    configured: &Configured,
+    output: &Output,
+) -> Result<(), Failure> {
+    let variables = |name: &str| configured.environment.vars.get(name).cloned();
+    let settings = LogSettings {
+        level: configured.loaded.settings.log_level.clone(),
+        form: LogForm::Auto,
+    };
+    let mut settings = settings.with_environment(&variables);
+    if global.log_level.is_some() {
+        settings.level.clone_from(&global.log_level);
+    }
+    if settings.level.is_none() {
+        if global.quiet || !crate::observed::may_trace(configured) {
+            return Ok(());
+        }
+        settings.level = Some(ABOUT_TRACES.to_owned());
+    }
+    let redactor = Arc::<Redactor>::default();
+    match start_logs(&settings, redactor.clone()) {
+        Ok(logs) => drop(output.logging.started.set((logs, redactor))),
+        Err(why) if global.log_level.is_some() => {
+            return Err(Failure::usage(why, "Write for example `--log-level info`."));
+        }
+        Err(why) => output.note(&output.paint(Paint::Warn, &format!("logs are off: {why}"))),
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What was counted and how every server is, as Prometheus reads it.
+
+use std::collections::HashMap;
+
+use pegboard_gateway::{Gateway, http};
+use pegboard_hub::RunState;
+use pegboard_trace::{CONTENT_TYPE, Present, ServerPresent, Tracer};
+
+use crate::Pegboard;
+
+impl Pegboard {
+    /// The route `/metrics`, to be merged with the gateway's own before the guard; empty where nothing is counted.
+    pub fn metrics_route(&self, gateway: &Gateway) -> http::Router {
+        let Some(tracer) = self.observed().tracer().cloned() else {
+            return http::Router::new();
+        };
+        let gateway = gateway.clone();
+        http::metrics_route(CONTENT_TYPE, move || page(&tracer, &gateway))
+    }
+}
+
+fn page(tracer: &Tracer, gateway: &Gateway) -> String {
+    let tokens_saved_per_list = gateway.tell_saved_tokens();
+    let hub = gateway.hub();
+    let (catalog, health) = (hub.catalog(), hub.health());
+    let tools: HashMap<&str, usize> = catalog
+        .servers()
+        .map(|entry| (entry.name().as_str(), entry.record.tools.len()))
+        .collect();
+    let servers: Vec<_> = health
+        .iter()
+        .map(|server| ServerPresent {
+            name: server.server.as_str(),
+            is_running: matches!(server.state, RunState::Running | RunState::Busy),
+            is_stale: server.stale,
+            failures: server.failures,
+            tools: tools.get(server.server.as_str()).copied().unwrap_or(0),
+        })
+        .collect();
+    tracer.metrics(&Present {
+        servers: &servers,
+        tools: catalog.tools().count(),
+        tokens_saved_per_list,
+    })
+}

@@ -29,6 +29,8 @@ pub struct StaticTool {
     pub tokens: u32,
     /// What may be done with it; the catalog sets it by the rules for all tools.
     pub policy: Policy,
+    /// Whether it is for the host program itself, and left out of what sessions are shown.
+    pub internal: bool,
 }
 
 impl StaticTool {
@@ -62,6 +64,7 @@ impl StaticTool {
             description,
             category: STATIC_CATEGORY.to_owned(),
             policy: Policy::Allow,
+            internal: false,
         })
     }
 
@@ -70,6 +73,13 @@ impl StaticTool {
         let parts = serde_json::from_str::<DefinitionParts<'_>>(&self.definition).ok();
         let schema = parts.and_then(|parts| parts.input_schema);
         schema.map_or("{}", RawValue::get)
+    }
+
+    /// The same tool for the host program itself: it is left out of what people are shown of a session.
+    #[must_use]
+    pub fn internal(mut self) -> Self {
+        self.internal = true;
+        self
     }
 
     /// The same tool in another category.

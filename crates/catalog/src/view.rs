@@ -204,6 +204,11 @@ impl<'a> ToolView<'a> {
         }
     }
 
+    /// Whether it is for the host program itself, and left out of what people are shown of a session.
+    pub fn is_internal(&self) -> bool {
+        self.static_tool().is_some_and(|tool| tool.internal)
+    }
+
     /// What the user says of it in the configuration.
     pub fn user_words(&self) -> Option<&'a ToolOverride> {
         match self.0 {

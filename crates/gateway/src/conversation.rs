@@ -1,10 +1,10 @@
 //! A conversation with one client.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pegboard_hub::SessionId;
+use pegboard_hub::{Face, Presence, SessionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -33,9 +33,11 @@ pub struct Conversation {
     pub(crate) legacy: OnceLock<Legacy>,
     /// What the client calls itself, when it shook hands in this process.
     pub(crate) client: OnceLock<Arc<str>>,
+    /// How the client reaches us, when it is not by HTTP.
+    pub(crate) face: OnceLock<Face>,
+    /// Where it is noted what the client does.
+    pub(crate) presence: OnceLock<Arc<Presence>>,
     pub(crate) questions: Questions,
-    /// Whether the client is at the other end of a pipe; else it speaks HTTP.
-    over_pipe: AtomicBool,
     /// Requests that are being answered, so that the client can take them back.
     running: Mutex<HashMap<Box<str>, Cancel>>,
     standing: Mutex<Option<Standing>>,
@@ -93,8 +95,9 @@ impl Conversation {
             session: SessionId(format!("client-{}", COUNT.fetch_add(1, Ordering::Relaxed))),
             legacy: OnceLock::new(),
             client: OnceLock::new(),
+            face: OnceLock::new(),
+            presence: OnceLock::new(),
             questions: Questions::default(),
-            over_pipe: AtomicBool::new(false),
             running: Mutex::default(),
             standing: Mutex::default(),
             watched: Mutex::default(),
@@ -187,12 +190,8 @@ impl Conversation {
         lock(&self.standing).is_some()
     }
 
-    pub(crate) fn set_over_pipe(&self) {
-        self.over_pipe.store(true, Ordering::Relaxed);
-    }
-
     pub(crate) fn is_over_pipe(&self) -> bool {
-        self.over_pipe.load(Ordering::Relaxed)
+        self.face.get() == Some(&Face::Stdio)
     }
 
     /// Whether it still has something to do or somebody to tell.

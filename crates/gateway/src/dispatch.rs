@@ -14,7 +14,7 @@ use crate::message::{Message, Meta, Params, meta};
 use crate::response::{Response, code, rpc};
 use crate::surface::Surface;
 use crate::view::View;
-use crate::{calling, listening, offers, spans};
+use crate::{calling, listening, offers, presence, spans};
 
 /// The stateless revision.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -189,7 +189,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The name and version in what a client says of itself, cut to length.
-fn client_name(info: &RawValue) -> Option<Arc<str>> {
+pub(crate) fn client_name(info: &RawValue) -> Option<Arc<str>> {
     #[derive(Deserialize)]
     struct Info<'a> {
         #[serde(borrow)]
@@ -214,6 +214,7 @@ fn unsupported(version: &str) -> RpcError {
 
 /// Answers a request.
 pub(crate) async fn dispatch(asked: &Asked<'_>) -> Response {
+    presence::note(asked);
     let answered = if asked.is_modern {
         modern(asked).await
     } else {
@@ -332,6 +333,7 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
     shared
         .sessions
         .open(conversation, revision, &carried_capabilities(declared));
+    presence::note(asked);
     begun(asked).await;
     let surface = asked.view.surface(&shared.hub);
     Ok(surface.initialize(&shared.version, revision).into())

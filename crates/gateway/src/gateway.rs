@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
 use pegboard_model::Limits;
 
@@ -35,6 +36,14 @@ pub struct GatewaySettings {
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) shared: Arc<Shared>,
+}
+
+/// What a session of a profile is offered.
+pub struct Offered {
+    /// The tools within its reach.
+    pub catalog: Arc<Catalog>,
+    /// How they are shown.
+    pub profile: Arc<Profile>,
 }
 
 /// What all conversations share.
@@ -105,6 +114,16 @@ impl Gateway {
             .filter(|name| !name.is_empty())
             .cloned()
             .collect()
+    }
+
+    /// What a session of a profile is offered; `None` without such a profile.
+    pub fn offered(&self, profile: &str) -> Option<Offered> {
+        let view = self.shared.view(profile)?;
+        let surface = view.surface(&self.shared.hub);
+        Some(Offered {
+            catalog: surface.catalog.clone(),
+            profile: view.profile.clone(),
+        })
     }
 
     /// Begins a conversation with a client: one per stdio client, one per legacy session, one per modern

@@ -29,6 +29,7 @@ mod dispatch;
 mod listening;
 mod offers;
 mod parked;
+mod presence;
 mod questions;
 mod rounds;
 mod spans;
@@ -50,7 +51,7 @@ mod seal;
 mod sessions;
 
 pub use conversation::{Conversation, Outlet};
-pub use gateway::{Gateway, GatewaySettings, fixed_surface};
+pub use gateway::{Gateway, GatewaySettings, Offered, fixed_surface};
 pub use message::{Kind, Message};
 pub use profile::{Mode, Profile};
 pub use response::Response;

@@ -53,12 +53,12 @@ impl Profile {
     }
 
     /// Whether the meta tools are offered.
-    pub(crate) fn has_meta_tools(&self) -> bool {
+    pub fn has_meta_tools(&self) -> bool {
         self.mode != Mode::Direct
     }
 
     /// Whether a tool stands in the list itself.
-    pub(crate) fn lists(&self, tool: &ToolView<'_>) -> bool {
+    pub fn lists(&self, tool: &ToolView<'_>) -> bool {
         self.mode != Mode::Lazy || self.pins(tool)
     }
 

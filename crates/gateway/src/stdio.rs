@@ -49,7 +49,7 @@ pub async fn run_within(
     let Some(conversation) = gateway.begin(profile) else {
         return Err(no_such_profile(profile, &gateway));
     };
-    conversation.set_over_pipe();
+    let _ = conversation.face.set(pegboard_hub::Face::Stdio);
     let (writer, mut written) = Writer::start(stdout, limits.unread_bytes);
     let mut client = Client {
         most: limits.requests_per_client * WAITING_PER_RUNNING,

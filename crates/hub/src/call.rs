@@ -28,7 +28,8 @@ const HEADER_MISMATCH: i64 = -32020;
 const LONGEST_IN_TIMEOUTS: u32 = 10;
 
 /// Who asks: one connected client or embedding agent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(transparent)]
 pub struct SessionId(pub String);
 
 /// A wish to call a tool.

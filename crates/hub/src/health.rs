@@ -1,6 +1,6 @@
 //! How each server is doing.
 
-use pegboard_catalog::CacheStatistics;
+use pegboard_catalog::{CacheStatistics, ServerEntry};
 use pegboard_model::{DiscoveryStatus, ErrorNote, ServerName, Timestamp};
 use pegboard_upstream::Health;
 use serde::Serialize;
@@ -46,27 +46,30 @@ impl Hub {
     /// The health of every configured server, sorted by name. Nothing is started or asked.
     pub fn health(&self) -> Vec<ServerHealth> {
         let catalog = self.catalog();
-        let health = catalog.servers().map(|entry| {
-            let seat = self.inner.existing_seat(&entry.spec.name);
-            let running = seat.as_ref().and_then(|seat| seat.running());
-            let state = match &running {
-                Some(running) if running.users() > 0 => RunState::Busy,
-                Some(_) => RunState::Running,
-                None if entry.record.is_known() => RunState::Known,
-                None => RunState::Configured,
-            };
-            ServerHealth {
-                server: entry.spec.name.clone(),
-                state,
-                status: entry.status(),
-                stale: self.inner.freshness(entry).is_stale(),
-                last_discovered: entry.record.discovered_at,
-                last_error: entry.record.last_error.clone(),
-                failures: seat.map_or(0, |seat| seat.failures()),
-                connection: running.map(|running| running.upstream.health()),
-            }
-        });
+        let health = catalog.servers().map(|entry| self.health_of(entry));
         health.collect()
+    }
+
+    /// The health of one server. Nothing is started or asked.
+    pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
+        let seat = self.inner.existing_seat(&entry.spec.name);
+        let running = seat.as_ref().and_then(|seat| seat.running());
+        let state = match &running {
+            Some(running) if running.users() > 0 => RunState::Busy,
+            Some(_) => RunState::Running,
+            None if entry.record.is_known() => RunState::Known,
+            None => RunState::Configured,
+        };
+        ServerHealth {
+            server: entry.spec.name.clone(),
+            state,
+            status: entry.status(),
+            stale: self.inner.freshness(entry).is_stale(),
+            last_discovered: entry.record.discovered_at,
+            last_error: entry.record.last_error.clone(),
+            failures: seat.map_or(0, |seat| seat.failures()),
+            connection: running.map(|running| running.upstream.health()),
+        }
     }
 
     /// What the catalog holds and how often it sufficed.

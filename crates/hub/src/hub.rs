@@ -19,12 +19,14 @@ use crate::announcing::LISTENER_BACKLOG;
 use crate::asking::Approver;
 use crate::checks::Checks;
 use crate::consents::Consents;
+use crate::deltas::Deltas;
 use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
 use crate::meaning::{Encoder, Meaning, Recall};
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
+use crate::sessions::Register;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::watching::Watches;
@@ -87,6 +89,8 @@ pub(crate) struct Inner {
     pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
+    pub(crate) register: Register,
+    pub(crate) deltas: Deltas,
     pub(crate) tasks: Tasks,
 }
 
@@ -145,6 +149,8 @@ impl Hub {
             recall,
             announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
+            register: Register::default(),
+            deltas: Deltas::default(),
             tasks,
         });
         let entries = servers.into_iter().map(|spec| {
@@ -284,6 +290,7 @@ impl Inner {
         };
         self.announce_difference(before.name(), Some(&before), Some(&after));
         if !delta.is_empty() {
+            self.deltas.note(before.name(), self.clock.now(), &delta);
             self.tell_registry(trace);
         }
         delta
@@ -355,6 +362,7 @@ impl Inner {
             (present.server(server).cloned(), removed)
         };
         self.announce_difference(server, before.as_deref(), None);
+        self.deltas.forget(server);
         removed
     }
 

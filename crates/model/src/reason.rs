@@ -275,6 +275,57 @@ reasons! {
     AddressInUse "ADDRESS_IN_USE" InvalidInput final exit 2
         "Another program listens on this address already.",
         "Choose another port with `--port`, or end the other program.";
+    HostRefused "HOST_REFUSED" Denied final exit 6
+        "The `Host` of a request is not a name of this Pegboard.",
+        "Use the address that `pegboard up` printed, or allow the name with `--allow-host` or `allow_hosts`.";
+    OriginRefused "ORIGIN_REFUSED" Denied final exit 6
+        "Pages of this `Origin` may not speak to this Pegboard.",
+        "Allow the origin with `allow_origins` in the settings, if you trust it.";
+    TokenWrong "TOKEN_WRONG" Denied final exit 6
+        "The token is missing or wrong.",
+        "Send `Authorization: Bearer TOKEN`; `pegboard token` prints the token.";
+    AdminNeeded "ADMIN_NEEDED" Denied final exit 6
+        "This changes how Pegboard works and needs the admin token.",
+        "Send the token that `pegboard token --admin` prints, or log in with `pegboard dashboard`.";
+    RequestForged "REQUEST_FORGED" Denied final exit 6
+        "A browser is logged in, but it does not prove that one of Pegboard's own pages sent this request.",
+        "Reload the page and try again; programs send a token in place of a cookie.";
+    LoginExpired "LOGIN_EXPIRED" Denied final exit 6
+        "The one-time login was used before, is too old, or is not of this Pegboard.",
+        "Get a new one with `pegboard dashboard`.";
+    PathUnknown "PATH_UNKNOWN" InvalidInput final exit 7
+        "Nothing is at this path.",
+        "MCP clients connect to `/mcp` or `/mcp/PROFILE`; `/api/v1/openapi.json` lists the paths of the API.";
+    MethodRefused "METHOD_REFUSED" InvalidInput final exit 2
+        "The path does not take this HTTP method.",
+        "Use a method that `/api/v1/openapi.json` lists for the path.";
+    RequestInvalid "REQUEST_INVALID" InvalidInput final exit 2
+        "A request to the API is not as it should be.",
+        "Correct the named field; `/api/v1/openapi.json` describes every request.";
+    RequestTooLarge "REQUEST_TOO_LARGE" InvalidInput final exit 2
+        "The body of a request is larger than allowed.",
+        "Send less at once.";
+    RequestLate "REQUEST_LATE" Unavailable retry exit 3
+        "The body of a request did not come in time.",
+        "Send the request again, whole.";
+    MediaTypeRefused "MEDIA_TYPE_REFUSED" InvalidInput final exit 2
+        "The body of a request is not declared as JSON.",
+        "Send `Content-Type: application/json`.";
+    ProjectUnknown "PROJECT_UNKNOWN" InvalidInput final exit 7
+        "No project of this id is known.",
+        "See the ids with `GET /api/v1/projects`.";
+    SessionUnknown "SESSION_UNKNOWN" InvalidInput final exit 7
+        "No session of this id is connected.",
+        "See the ids with `GET /api/v1/sessions`.";
+    RuleUnknown "RULE_UNKNOWN" InvalidInput final exit 7
+        "No such policy rule stands in the file.",
+        "See the rules with `pegboard policy list` or `GET /api/v1/policies`.";
+    GrantUnknown "GRANT_UNKNOWN" InvalidInput final exit 7
+        "This tool was not allowed for good.",
+        "See what was with `pegboard policy grants` or `GET /api/v1/grants`.";
+    NotRunning "NOT_RUNNING" Unavailable final exit 3
+        "No Pegboard runs that could be asked.",
+        "Start one with `pegboard up`.";
     Internal "INTERNAL" ExecutionFailed final exit 1
         "Something happened that should not.",
         "Report it with the command and the message.";

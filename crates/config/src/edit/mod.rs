@@ -170,6 +170,24 @@ pub fn set_enabled(file: &Path, name: &ServerName, enabled: bool) -> Result<(), 
     })
 }
 
+/// Sets several values of a server at once, or none of them; `null` takes a key out. Keys are those of the server's
+/// own table, not dotted.
+pub fn set_values(
+    file: &Path,
+    name: &ServerName,
+    values: &serde_json::Map<String, Value>,
+) -> Result<(), Problem> {
+    edit(file, name, |_, found| {
+        let place = known(file, name, found)?;
+        let steps = values.iter().map(|(key, value)| Step::Set {
+            place: place.clone(),
+            path: vec![key.clone()],
+            value: (!value.is_null()).then(|| value.clone()),
+        });
+        Ok(steps.collect())
+    })
+}
+
 /// Sets one value of a server. `key` may be dotted (`env.TOKEN`); `null` takes the key out.
 pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Result<(), Problem> {
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();

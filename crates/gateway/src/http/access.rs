@@ -11,6 +11,7 @@ use blake3::Hash;
 use pegboard_model::{Limits, Secret};
 
 use super::origin::is_loopback_origin;
+use super::visitor::{Role, Visitors};
 
 /// Who may speak to us. Cloning gives another handle to the same rules.
 #[derive(Clone)]
@@ -29,6 +30,9 @@ struct Rules {
     /// The hash of the token: comparing hashes takes the same time for every guess, and a look into our
     /// memory does not give the token away.
     token: Option<Arc<ArcSwap<Hash>>>,
+    /// The same of the token that administers; without one nobody does so by a token.
+    admin: Option<Arc<ArcSwap<Hash>>>,
+    visitors: Option<Arc<dyn Visitors>>,
     limits: Limits,
 }
 
@@ -54,6 +58,10 @@ pub(super) enum Refused {
     Host,
     Origin,
     Token,
+    /// A person has to log in first, on this page.
+    Login(&'static str),
+    /// A browser sent it that is logged in, but maybe for a page of somebody else.
+    Forged,
 }
 
 impl Access {
@@ -88,6 +96,8 @@ impl Access {
             names: Vec::new(),
             origins: Vec::new(),
             token,
+            admin: None,
+            visitors: None,
             limits: Limits::default(),
         };
         Self {
@@ -123,6 +133,28 @@ impl Access {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         Arc::make_mut(&mut self.rules).limits = limits;
         self
+    }
+
+    /// Lets whoever shows this token administer; it also opens everything that the other one does.
+    #[must_use]
+    pub fn with_admin_token(mut self, token: &Secret) -> Self {
+        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
+        Arc::make_mut(&mut self.rules).admin = Some(Arc::new(token));
+        self
+    }
+
+    /// Lets browsers in whose logins `visitors` keeps.
+    #[must_use]
+    pub fn with_visitors(mut self, visitors: Arc<dyn Visitors>) -> Self {
+        Arc::make_mut(&mut self.rules).visitors = Some(visitors);
+        self
+    }
+
+    /// Replaces the token that administers for all requests from now on, if there is one.
+    pub fn set_admin_token(&self, token: &Secret) {
+        if let Some(current) = &self.rules.admin {
+            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+        }
     }
 
     /// Replaces the token for all requests from now on. Without one at the start there never is one.
@@ -170,19 +202,29 @@ impl Access {
         }
     }
 
-    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    pub(super) fn visitors(&self) -> Option<&dyn Visitors> {
+        self.rules.visitors.as_deref()
+    }
+
+    /// What the token that a request shows opens.
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Role, Refused> {
         const SCHEME: &str = "Bearer ";
-        let Some(token) = &self.rules.token else {
-            return Ok(());
-        };
         let shown = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
         let shown = shown.and_then(|value| {
             let (scheme, shown) = value.split_at_checked(SCHEME.len())?;
             scheme.eq_ignore_ascii_case(SCHEME).then_some(shown.trim())
         });
+        let shown = shown.map(|shown| blake3::hash(shown.as_bytes()));
         // Hashes are compared in constant time.
-        match shown.is_some_and(|shown| blake3::hash(shown.as_bytes()) == **token.load()) {
-            true => Ok(()),
+        let is = |token: &Option<Arc<ArcSwap<Hash>>>| {
+            let token = token.as_ref().map(|token| **token.load());
+            shown.is_some() && shown == token
+        };
+        if is(&self.rules.admin) {
+            return Ok(Role::Admin);
+        }
+        match self.rules.token.is_none() || is(&self.rules.token) {
+            true => Ok(Role::Caller),
             false => Err(Refused::Token),
         }
     }
@@ -328,5 +370,35 @@ mod tests {
         access.set_token(&Secret::new("next"));
         assert!(check("Bearer next") && !check("Bearer right"));
         assert!(!format!("{access:?}").contains("next"));
+    }
+
+    #[test]
+    fn r_sec_03_only_the_admin_token_administers_also_where_none_is_needed() {
+        let address = "127.0.0.1:7340".parse().unwrap();
+        let open = Access::without_token(address).unwrap();
+        let admin = Secret::new("admin");
+        for (access, without) in [
+            (access(), Err(Refused::Token)),
+            (open.clone(), Ok(Role::Caller)),
+        ] {
+            let role = |value: &str| {
+                let mut headers = HeaderMap::new();
+                headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+                access.check_token(&headers)
+            };
+            assert_eq!(role("Bearer admin"), without, "nobody administers");
+            let access = access.clone().with_admin_token(&admin);
+            let role = |value: &str| {
+                let mut headers = HeaderMap::new();
+                headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+                access.check_token(&headers)
+            };
+            assert_eq!(role("Bearer admin"), Ok(Role::Admin));
+            assert_eq!(role("Bearer right"), Ok(Role::Caller));
+            assert_eq!(role("Bearer wrong"), without);
+            access.set_admin_token(&Secret::new("next"));
+            assert_eq!(role("Bearer admin"), without);
+            assert_eq!(role("Bearer next"), Ok(Role::Admin));
+        }
     }
 }

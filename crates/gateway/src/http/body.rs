@@ -15,15 +15,47 @@ use super::headers::content_length;
 use super::refusal::protocol_error;
 use crate::response::code;
 
-/// Reads a body.
+/// Why a body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is larger than so many bytes.
+    TooLarge(usize),
+    /// It ended before it should.
+    Broken,
+    /// It stopped coming.
+    Late,
+}
+
+/// Reads a body for a face of the protocol.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     limits: &Limits,
 ) -> Result<Bytes, Response> {
+    read_body(headers, body, limits).await.map_err(|unread| {
+        let (status, why) = match unread {
+            Unread::TooLarge(most) => {
+                let why = format!("the message is larger than {most} bytes");
+                (StatusCode::PAYLOAD_TOO_LARGE, why)
+            }
+            Unread::Broken => {
+                let why = "the body ended too early".to_owned();
+                (StatusCode::BAD_REQUEST, why)
+            }
+            Unread::Late => {
+                let why = "the body did not come in time".to_owned();
+                (StatusCode::REQUEST_TIMEOUT, why)
+            }
+        };
+        protocol_error(status, code::INVALID_REQUEST, &why)
+    })
+}
+
+/// Reads a body whole, within the limits of requests.
+pub async fn read_body(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Unread> {
     let most = limits.request_bytes;
     if content_length(headers).is_some_and(|length| length > most) {
-        return Err(too_large(most));
+        return Err(Unread::TooLarge(most));
     }
     let mut body = Pausing {
         body,
@@ -34,7 +66,7 @@ pub(super) async fn read(
         return Ok(Bytes::new());
     };
     if first.len() > most {
-        return Err(too_large(most));
+        return Err(Unread::TooLarge(most));
     }
     let Some(second) = body.next().await? else {
         return Ok(first);
@@ -44,7 +76,7 @@ pub(super) async fn read(
     let mut next = Some(second);
     while let Some(piece) = next {
         if whole.len() + piece.len() > most {
-            return Err(too_large(most));
+            return Err(Unread::TooLarge(most));
         }
         whole.extend_from_slice(&piece);
         next = body.next().await?;
@@ -60,18 +92,15 @@ struct Pausing {
 }
 
 impl Pausing {
-    async fn next(&mut self) -> Result<Option<Bytes>, Response> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Response>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Unread>> {
         loop {
             match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(None) => return Poll::Ready(Ok(None)),
-                Poll::Ready(Some(Err(_))) => {
-                    let why = "the body ended too early";
-                    return Poll::Ready(Err(broken(StatusCode::BAD_REQUEST, why)));
-                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Unread::Broken)),
                 Poll::Ready(Some(Ok(frame))) => {
                     self.pause = None;
                     // Trailers say nothing that is needed here.
@@ -86,23 +115,11 @@ impl Pausing {
                     let pause = self
                         .pause
                         .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
-                    return pause.as_mut().poll(context).map(|()| {
-                        let why = "the body did not come in time";
-                        Err(broken(StatusCode::REQUEST_TIMEOUT, why))
-                    });
+                    return pause.as_mut().poll(context).map(|()| Err(Unread::Late));
                 }
             }
         }
     }
-}
-
-fn broken(status: StatusCode, why: &str) -> Response {
-    protocol_error(status, code::INVALID_REQUEST, why)
-}
-
-fn too_large(most: usize) -> Response {
-    let why = format!("the message is larger than {most} bytes");
-    broken(StatusCode::PAYLOAD_TOO_LARGE, &why)
 }
 
 #[cfg(test)]

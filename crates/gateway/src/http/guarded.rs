@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use axum::extract::Request;
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY, WWW_AUTHENTICATE,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, ORIGIN,
+    VARY, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -20,9 +21,13 @@ use tower_service::Service;
 use super::HEALTH_PATH;
 use super::access::{Access, Refused};
 use super::refusal::turned_away;
+use super::visitor::{CSRF_HEADER, Login, Role, Visitor};
 
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT_SECONDS: &str = "600";
+
+/// Where clients of the protocol connect: they show a token, never a cookie.
+const PROTOCOL_PATH: &str = "/mcp";
 
 /// Puts the check before a service.
 #[derive(Clone)]
@@ -69,20 +74,23 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let now = |response| Either::Left(Either::Left(ready(Ok(response))));
-        let headers = request.headers();
-        if let Err(refused) = check(&self.access, &request) {
-            // A page that may know why it is turned away must be able to read it.
-            let origin = headers.get(ORIGIN).cloned();
-            let origin = origin.filter(|_| refused == Refused::Token);
-            return now(shown_to(origin, turned_away(refused)));
+        match check(&self.access, &request) {
+            Ok(Some(visitor)) => drop(request.extensions_mut().insert(visitor)),
+            Ok(None) => {}
+            Err(refused) => {
+                // A page that may know why it is turned away must be able to read it.
+                let origin = request.headers().get(ORIGIN).cloned();
+                let origin = origin.filter(|_| refused == Refused::Token);
+                return now(shown_to(origin, turned_away(refused)));
+            }
         }
-        let Some(origin) = headers.get(ORIGIN).cloned() else {
+        let Some(origin) = request.headers().get(ORIGIN).cloned() else {
             return Either::Left(Either::Right(self.inner.call(request)));
         };
         if is_preflight(&request) {
-            let answer = (StatusCode::NO_CONTENT, allowed(headers));
+            let answer = (StatusCode::NO_CONTENT, allowed(request.headers()));
             return now(shown_to(Some(origin), answer.into_response()));
         }
         let answer = self.inner.call(request);
@@ -91,7 +99,8 @@ where
     }
 }
 
-fn check(access: &Access, request: &Request) -> Result<(), Refused> {
+/// Who sent the request; nobody in particular where everybody may.
+fn check(access: &Access, request: &Request) -> Result<Option<Visitor>, Refused> {
     let headers = request.headers();
     access.check_host(headers)?;
     for origin in headers.get_all(ORIGIN) {
@@ -99,9 +108,77 @@ fn check(access: &Access, request: &Request) -> Result<(), Refused> {
     }
     // Browsers ask without the token whether they may send it.
     if is_preflight(request) || request.uri().path() == HEALTH_PATH {
-        return Ok(());
+        return Ok(None);
     }
-    access.check_token(headers)
+    let visitors = access.visitors();
+    if visitors.is_some_and(|visitors| visitors.is_open(request)) {
+        return Ok(None);
+    }
+    let is_protocol = request.uri().path().starts_with(PROTOCOL_PATH);
+    if let Some(visitors) = visitors.filter(|_| !is_protocol)
+        && !headers.contains_key(AUTHORIZATION)
+        && is_of_own_page(headers)
+        && let Some(login) = visitors.recognise(headers)
+    {
+        if !request.method().is_safe() {
+            check_intent(headers, &login)?;
+        }
+        return Ok(Some(Visitor {
+            role: Role::Admin,
+            login: Some(login),
+        }));
+    }
+    match (access.check_token(headers), visitors) {
+        (Ok(role), _) => Ok(Some(Visitor { role, login: None })),
+        (Err(_), Some(visitors)) if !is_protocol && is_navigation(request) => {
+            Err(Refused::Login(visitors.login_page()))
+        }
+        (Err(refused), _) => Err(refused),
+    }
+}
+
+/// Whether a browser sends it for a page of ours, or because a person typed the address. Cookies are sent for pages
+/// of every port of this machine, so they alone prove nothing.
+fn is_of_own_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    let site_is_own = site.is_none_or(|site| site == "same-origin" || site == "none")
+        || headers
+            .get("sec-fetch-mode")
+            .is_some_and(|mode| mode == "navigate");
+    site_is_own && (!headers.contains_key(ORIGIN) || has_own_origin(headers))
+}
+
+/// Whether the `Origin` is the very address that the request was sent to.
+fn has_own_origin(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let (Some(origin), Some(host)) = (text(ORIGIN), text(HOST)) else {
+        return false;
+    };
+    let rest = origin.strip_prefix("http://");
+    let rest = rest.or_else(|| origin.strip_prefix("https://"));
+    rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
+}
+
+/// Whether one of our own pages meant to change something: the browser says where the request comes from, and the
+/// page shows what only it could read.
+fn check_intent(headers: &HeaderMap, login: &Login) -> Result<(), Refused> {
+    let is_own_site = headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site == "same-origin");
+    let shown = headers.get(CSRF_HEADER).map(|shown| shown.as_bytes());
+    let shown = shown.map(blake3::hash);
+    let is_shown = shown == Some(blake3::hash(login.csrf.as_bytes()));
+    match (has_own_origin(headers) || is_own_site) && is_shown {
+        true => Ok(()),
+        false => Err(Refused::Forged),
+    }
+}
+
+/// Whether a person opens a page.
+fn is_navigation(request: &Request) -> bool {
+    let accept = request.headers().get(ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    request.method().is_safe() && accept.is_some_and(|accept| accept.contains("text/html"))
 }
 
 fn is_preflight(request: &Request) -> bool {
@@ -113,7 +190,7 @@ fn is_preflight(request: &Request) -> bool {
 
 /// What a page of an allowed origin may do.
 fn allowed(asked: &HeaderMap) -> HeaderMap {
-    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
     let age = HeaderValue::from_static(PREFLIGHT_SECONDS);
     let mut allowed = HeaderMap::new();
     allowed.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);

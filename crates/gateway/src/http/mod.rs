@@ -23,6 +23,7 @@ mod serve;
 mod session;
 mod stream;
 mod token;
+mod visitor;
 
 use std::sync::Arc;
 
@@ -36,9 +37,14 @@ use crate::gateway::Gateway;
 pub use axum::Router;
 
 pub use access::{Access, OpenToOthers};
+pub use body::{Unread, read_body};
 pub use metrics::metrics_route;
+pub use refusal::plain_error;
 pub use serve::{serve, serve_within};
-pub use token::{TOKEN_FILE, rotate_token, token};
+pub use token::{
+    ADMIN_TOKEN_FILE, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token, token,
+};
+pub use visitor::{CSRF_HEADER, Login, Role, Visitor, Visitors};
 
 /// Where a client that shows no token still gets an answer, because it holds nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";

@@ -1,9 +1,10 @@
 //! Answers to what is no use of the protocol.
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use pegboard_model::Reason;
 use serde_json::json;
 
 use super::access::Refused;
@@ -32,32 +33,27 @@ pub(super) fn protocol_error(status: StatusCode, code: i64, why: &str) -> Respon
     json(status, error.into_bytes())
 }
 
-/// An error outside the protocol: what is wrong, and the next step.
-pub(super) fn plain_error(status: StatusCode, error: &str, remedy: &str) -> Response {
-    let body = json!({ "error": error, "remedy": remedy });
-    json(status, body.to_string())
+/// An error outside the protocol: its code, what is wrong, and the next step.
+pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
+    let error = json!({ "code": reason.code(), "message": message, "remedy": remedy });
+    json(status, json!({ "error": error }).to_string())
 }
 
 /// The answer to what the guard does not let through.
 pub(super) fn turned_away(refused: Refused) -> Response {
-    let (status, error, remedy) = match refused {
-        Refused::Host => (
-            StatusCode::FORBIDDEN,
-            "the `Host` of this request is not a name of this Pegboard",
-            "Use the address that `pegboard up` printed, or allow the name with `--allow-host` or `allow_hosts`.",
-        ),
-        Refused::Origin => (
-            StatusCode::FORBIDDEN,
-            "pages of this `Origin` may not speak to this Pegboard",
-            "Allow the origin with `allow_origins` in the settings, if you trust it.",
-        ),
-        Refused::Token => (
-            StatusCode::UNAUTHORIZED,
-            "the token is missing or wrong",
-            "Send `Authorization: Bearer TOKEN`; `pegboard token` prints the token.",
-        ),
+    let (status, reason) = match refused {
+        Refused::Host => (StatusCode::FORBIDDEN, Reason::HostRefused),
+        Refused::Origin => (StatusCode::FORBIDDEN, Reason::OriginRefused),
+        Refused::Token => (StatusCode::UNAUTHORIZED, Reason::TokenWrong),
+        Refused::Forged => (StatusCode::FORBIDDEN, Reason::RequestForged),
+        Refused::Login(page) => {
+            let mut response = empty(StatusCode::SEE_OTHER);
+            let page = HeaderValue::from_static(page);
+            response.headers_mut().insert(LOCATION, page);
+            return response;
+        }
     };
-    let mut response = plain_error(status, error, remedy);
+    let mut response = plain_error(status, reason, reason.title(), reason.remedy());
     if refused == Refused::Token {
         bearer_wanted(response.headers_mut());
     }
@@ -65,10 +61,7 @@ pub(super) fn turned_away(refused: Refused) -> Response {
 }
 
 pub(super) async fn no_such_path() -> Response {
-    let error = "nothing is here";
-    plain_error(
-        StatusCode::NOT_FOUND,
-        error,
-        "MCP clients connect to `/mcp` or `/mcp/PROFILE`.",
-    )
+    let reason = Reason::PathUnknown;
+    let status = StatusCode::NOT_FOUND;
+    plain_error(status, reason, reason.title(), reason.remedy())
 }

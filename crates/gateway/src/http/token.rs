@@ -1,4 +1,4 @@
-//! The token that HTTP clients show: minted at the first start, kept in one file of the state folder.
+//! The tokens that HTTP clients show: minted at the first start, each kept in one file of the state folder.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,8 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_model::{Foreign, Reason, Secret, ToolError, ToolResult};
 use tempfile::NamedTempFile;
 
-/// The name of the file in the state folder.
+/// The name of the file in the state folder whose token reads and calls tools.
 pub const TOKEN_FILE: &str = "token";
+/// The same of the token that administers, too.
+pub const ADMIN_TOKEN_FILE: &str = "admin-token";
 
 const RANDOM_BYTES: usize = 32;
 /// 32 bytes in base64 without padding.
@@ -19,7 +21,16 @@ const TOKEN_LENGTH: usize = 43;
 /// The token of this state folder; a new one at the first call. Processes that start for the first time
 /// together all get the same one.
 pub fn token(state: &Path) -> ToolResult<Secret> {
-    let path = state.join(TOKEN_FILE);
+    token_of(state, TOKEN_FILE)
+}
+
+/// The same of the token that administers.
+pub fn admin_token(state: &Path) -> ToolResult<Secret> {
+    token_of(state, ADMIN_TOKEN_FILE)
+}
+
+fn token_of(state: &Path, file: &str) -> ToolResult<Secret> {
+    let path = state.join(file);
     let fault = |error: io::Error| unusable(&path, &error.to_string());
     match read(&path).map_err(fault)? {
         Found::Token(token) => return Ok(token),
@@ -41,7 +52,16 @@ pub fn token(state: &Path) -> ToolResult<Secret> {
 
 /// Makes a new token in place of the old one, whatever that was.
 pub fn rotate_token(state: &Path) -> ToolResult<Secret> {
-    let path = state.join(TOKEN_FILE);
+    rotate(state, TOKEN_FILE)
+}
+
+/// The same of the token that administers.
+pub fn rotate_admin_token(state: &Path) -> ToolResult<Secret> {
+    rotate(state, ADMIN_TOKEN_FILE)
+}
+
+fn rotate(state: &Path, file: &str) -> ToolResult<Secret> {
+    let path = state.join(file);
     let token = mint()?;
     let replaced = written(state, &token)
         .and_then(|file| file.persist(&path).map_err(|error| error.error))
@@ -115,10 +135,16 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn unusable(path: &Path, why: &str) -> ToolError {
+    let flag = match path.ends_with(ADMIN_TOKEN_FILE) {
+        true => " --admin",
+        false => "",
+    };
     let path = path.to_string_lossy();
     let message = format!("the token {} cannot be used: {why}", Foreign::new(&path));
-    ToolError::new(Reason::StoreIo, message)
-        .with_remedy("Make a new one with `pegboard token --rotate`, and give it to your clients.")
+    let remedy = format!(
+        "Make a new one with `pegboard token{flag} --rotate`, and give it to your clients."
+    );
+    ToolError::new(Reason::StoreIo, message).with_remedy(remedy)
 }
 
 #[cfg(test)]

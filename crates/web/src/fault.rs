@@ -1,0 +1,159 @@
+//! The one shape of errors, and which HTTP status each has.
+
+use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use pegboard_model::{ErrorClass, Foreign, Reason, ToolError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request was not done.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    status: StatusCode,
+    error: Box<ToolError>,
+}
+
+/// What every failed request answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(crate) struct ErrorBody {
+    error: ErrorDetail,
+}
+
+/// What went wrong, and the next step.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorDetail {
+    /// The code, one of those in the table of error codes.
+    #[schema(example = "SERVER_UNKNOWN")]
+    code: &'static str,
+    /// What happened.
+    message: String,
+    /// The next step.
+    remedy: String,
+    /// Whether the same request may succeed later without any change.
+    retryable: bool,
+    /// The field of the request that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// The server that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    /// The tool that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// Names that may have been meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<String>,
+}
+
+/// What a handler gives.
+pub(crate) type Answered<T> = Result<T, Fault>;
+
+impl Fault {
+    /// A fault whose message is the table's.
+    pub(crate) fn of(reason: Reason) -> Self {
+        ToolError::new(reason, reason.title()).into()
+    }
+
+    /// A fault with its own message.
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        ToolError::new(reason, message).into()
+    }
+
+    /// A request that is not as it should be, by one of its fields.
+    pub(crate) fn at_field(field: &str, message: impl Into<String>) -> Self {
+        let error = ToolError::new(Reason::RequestInvalid, message);
+        error
+            .at_field(Foreign::new(field).shortened(80).to_string())
+            .into()
+    }
+
+    /// The same with another next step.
+    pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.error.remedy = remedy.into();
+        self
+    }
+
+    /// What it is about.
+    pub(crate) fn error(&self) -> &ToolError {
+        &self.error
+    }
+
+    /// Its HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn body(&self) -> ErrorBody {
+        let error = &*self.error;
+        ErrorBody {
+            error: ErrorDetail {
+                code: error.reason.code(),
+                message: error.message.clone(),
+                remedy: error.remedy.clone(),
+                retryable: error.retryable,
+                field: error.field.clone(),
+                server: error.server.as_ref().map(ToString::to_string),
+                tool: error.tool.clone(),
+                nearest: error.nearest.clone(),
+            },
+        }
+    }
+}
+
+impl From<ToolError> for Fault {
+    fn from(error: ToolError) -> Self {
+        Self {
+            status: status_of(&error),
+            error: Box::new(error),
+        }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let mut response = crate::answer::json(self.status, &self.body());
+        let never = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(CACHE_CONTROL, never);
+        response
+    }
+}
+
+fn status_of(error: &ToolError) -> StatusCode {
+    match error.reason {
+        Reason::TokenWrong | Reason::LoginExpired => StatusCode::UNAUTHORIZED,
+        Reason::ServerUnknown
+        | Reason::ToolUnknown
+        | Reason::ToolDisabled
+        | Reason::PromptUnknown
+        | Reason::ResourceUnknown
+        | Reason::ApprovalUnknown
+        | Reason::ProfileUnknown
+        | Reason::ProjectUnknown
+        | Reason::SessionUnknown
+        | Reason::RuleUnknown
+        | Reason::GrantUnknown
+        | Reason::PathUnknown => StatusCode::NOT_FOUND,
+        Reason::ConfigDuplicate | Reason::ToolChanged => StatusCode::CONFLICT,
+        Reason::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
+        Reason::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Reason::RequestLate => StatusCode::REQUEST_TIMEOUT,
+        Reason::MediaTypeRefused => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Reason::CallTimeout | Reason::ConnectTimeout | Reason::DiscoveryTimeout => {
+            StatusCode::GATEWAY_TIMEOUT
+        }
+        Reason::Overloaded | Reason::StoreIo | Reason::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        _ => match error.code {
+            ErrorClass::InvalidInput => StatusCode::BAD_REQUEST,
+            ErrorClass::Denied => StatusCode::FORBIDDEN,
+            // The fault lies with the server behind us, not with this one.
+            ErrorClass::Unavailable => StatusCode::BAD_GATEWAY,
+            ErrorClass::NotImplemented => StatusCode::NOT_IMPLEMENTED,
+            ErrorClass::ExecutionFailed => match error.reason {
+                Reason::ServerError | Reason::ToolFailed => StatusCode::BAD_GATEWAY,
+                _ => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+        },
+    }
+}

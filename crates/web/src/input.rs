@@ -1,0 +1,204 @@
+//! What a request brings: a JSON body, a query, names in the path; each fault names its field.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use pegboard_gateway::http::{Unread, read_body};
+use pegboard_model::{Foreign, Limits, Reason, ServerName, ToolError};
+use serde::de::DeserializeOwned;
+
+use crate::fault::{Answered, Fault};
+use crate::state::WebState;
+
+/// What a request to the API may hold at the most; a server's definition or a call's arguments with a file in them.
+const BODY_BYTES: usize = 1024 * 1024;
+
+/// A JSON body.
+pub(crate) struct Json<T>(pub(crate) T);
+
+/// A JSON body that may be left out.
+pub(crate) struct MaybeJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<WebState> for Json<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &WebState) -> Result<Self, Response> {
+        let read = read(request, state.limits()).await;
+        let parsed = read.and_then(|(headers, bytes)| {
+            declared_as_json(&headers)?;
+            parse(&bytes)
+        });
+        parsed.map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+impl<T: DeserializeOwned + Default> FromRequest<WebState> for MaybeJson<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &WebState) -> Result<Self, Response> {
+        let read = read(request, state.limits()).await;
+        let parsed = read.and_then(|(headers, bytes)| {
+            if bytes.is_empty() {
+                return Ok(T::default());
+            }
+            declared_as_json(&headers)?;
+            parse(&bytes)
+        });
+        parsed.map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+async fn read(request: Request, limits: &Limits) -> Answered<(HeaderMap, bytes::Bytes)> {
+    let (parts, body) = request.into_parts();
+    let limits = Limits {
+        request_bytes: limits.request_bytes.min(BODY_BYTES),
+        ..limits.clone()
+    };
+    match read_body(&parts.headers, body, &limits).await {
+        Ok(bytes) => Ok((parts.headers, bytes)),
+        Err(Unread::TooLarge(most)) => {
+            let message = format!("the body is larger than {most} bytes");
+            Err(Fault::new(Reason::RequestTooLarge, message))
+        }
+        Err(Unread::Broken) => {
+            let message = "the body ended too early";
+            Err(Fault::new(Reason::RequestInvalid, message))
+        }
+        Err(Unread::Late) => Err(Fault::of(Reason::RequestLate)),
+    }
+}
+
+fn declared_as_json(headers: &HeaderMap) -> Answered<()> {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    match kind.trim().eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Fault::of(Reason::MediaTypeRefused)),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answered<T> {
+    // The parser itself refuses what is nested deeper than 128 levels.
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut reader);
+    let value = parsed.map_err(|error| {
+        let path = error.path().to_string();
+        let path = path.trim_matches('.').to_owned();
+        fault(&path, &error.into_inner().to_string())
+    })?;
+    reader
+        .end()
+        .map_err(|error| fault("", &error.to_string()))?;
+    Ok(value)
+}
+
+/// What the parser said, with the field that it is about.
+fn fault(path: &str, said: &str) -> Fault {
+    let message = format!(
+        "the body is not as it should be: {}",
+        Foreign::new(said).shortened(300)
+    );
+    let missing = ["missing field `", "unknown field `"]
+        .iter()
+        .find_map(|start| said.strip_prefix(start)?.split('`').next());
+    let field = match (path, missing) {
+        ("", Some(name)) => name.to_owned(),
+        (path, Some(name)) if !path.ends_with(name) => format!("{path}.{name}"),
+        (path, _) => path.to_owned(),
+    };
+    match field.is_empty() {
+        true => Fault::new(Reason::RequestInvalid, message),
+        false => Fault::at_field(&field, message),
+    }
+}
+
+/// The query of an address.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &WebState) -> Result<Self, Response> {
+        match axum::extract::Query::<T>::try_from_uri(&parts.uri) {
+            Ok(query) => Ok(Self(query.0)),
+            Err(rejection) => {
+                let said = rejection.body_text();
+                let said = said
+                    .rsplit_once("string: ")
+                    .map_or(&*said, |(_, rest)| rest);
+                // A wrong value is told as `field: why`.
+                let fault = match said.split_once(": ") {
+                    Some((field, why)) if is_word(field) => Fault::at_field(
+                        field,
+                        format!(
+                            "`{field}` is not as it should be: {}",
+                            Foreign::new(why).shortened(200)
+                        ),
+                    ),
+                    _ => fault("", said),
+                };
+                Err(fault.into_response())
+            }
+        }
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// A name in the path.
+pub(crate) struct Named(pub(crate) String);
+
+impl FromRequestParts<WebState> for Named {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Response> {
+        let path: Result<Path<String>, PathRejection> =
+            Path::from_request_parts(parts, state).await;
+        match path {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => {
+                let message = "the path holds a name that is no text";
+                Err(Fault::new(Reason::RequestInvalid, message).into_response())
+            }
+        }
+    }
+}
+
+/// The name of a server in the path. One that no server can have is as unknown as one that none has.
+pub(crate) struct OfServer(pub(crate) ServerName);
+
+impl FromRequestParts<WebState> for OfServer {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Response> {
+        let Named(name) = Named::from_request_parts(parts, state).await?;
+        let catalog = state.hub().catalog();
+        match ServerName::parse(&name) {
+            Ok(name) if catalog.server(&name).is_some() => Ok(Self(name)),
+            _ => Err(no_server(&name).into_response()),
+        }
+    }
+}
+
+/// There is no such server.
+pub(crate) fn no_server(name: &str) -> Fault {
+    let message = format!(
+        "no server `{}` is configured",
+        Foreign::new(name).shortened(40)
+    );
+    let error = ToolError::new(Reason::ServerUnknown, message);
+    error
+        .with_remedy("See the names with `GET /api/v1/servers`.")
+        .into()
+}

@@ -1,0 +1,103 @@
+//! Logging in and out.
+//!
+//! Opening the address only shows a button, so that whoever looks at links beforehand does not use the code up.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use pegboard_gateway::http::read_body;
+use pegboard_model::{Limits, Reason};
+use percent_encoding::percent_decode_str;
+
+use crate::dashboard;
+use crate::fault::Fault;
+use crate::state::WebState;
+use crate::visitors::LOGIN_PATH;
+
+/// A form with one code is far smaller.
+const FORM_BYTES: usize = 4 * 1024;
+
+pub(crate) fn routes(state: WebState) -> Router {
+    Router::new()
+        .route(LOGIN_PATH, get(show).post(log_in))
+        .route("/logout", post(log_out))
+        .with_state(state)
+}
+
+async fn show(request: Request) -> Response {
+    let code = request.uri().query().and_then(|query| field(query, "code"));
+    page(StatusCode::OK, code.as_deref(), None)
+}
+
+async fn log_in(State(state): State<WebState>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if is_sent_by_others(&parts.headers) {
+        return Fault::of(Reason::RequestForged).into_response();
+    }
+    let limits = Limits {
+        request_bytes: FORM_BYTES,
+        ..state.limits().clone()
+    };
+    let Ok(body) = read_body(&parts.headers, body, &limits).await else {
+        return page(
+            StatusCode::BAD_REQUEST,
+            None,
+            Some(Reason::RequestInvalid.title()),
+        );
+    };
+    let code = field(&String::from_utf8_lossy(&body), "code");
+    let cookie = code.and_then(|code| state.logins().redeem(code.trim()));
+    let cookie = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok());
+    let Some(cookie) = cookie else {
+        let why = Reason::LoginExpired.title();
+        return page(StatusCode::UNAUTHORIZED, None, Some(why));
+    };
+    elsewhere("/", cookie)
+}
+
+async fn log_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
+    match HeaderValue::from_str(&state.logins().leave(&headers)) {
+        Ok(cookie) => elsewhere(LOGIN_PATH, cookie),
+        Err(_) => Fault::of(Reason::Internal).into_response(),
+    }
+}
+
+/// Whether a page that is not ours sends the form. A browser that says nothing of it is no browser that we know.
+fn is_sent_by_others(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    site.is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+fn elsewhere(path: &'static str, cookie: HeaderValue) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, HeaderValue::from_static(path));
+    headers.insert(SET_COOKIE, cookie);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn page(status: StatusCode, code: Option<&str>, problem: Option<&str>) -> Response {
+    let mut response = dashboard::login_page(code, problem).into_response();
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+                  form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    let policy = HeaderValue::from_static(policy);
+    headers.insert("content-security-policy", policy);
+    response
+}
+
+/// A field of a form or a query.
+fn field(text: &str, name: &str) -> Option<String> {
+    let mut fields = text.split('&').filter_map(|pair| pair.split_once('='));
+    let value = fields.find(|(key, _)| *key == name)?.1.replace('+', " ");
+    let value = percent_decode_str(&value).decode_utf8().ok()?;
+    Some(value.into_owned())
+}

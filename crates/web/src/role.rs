@@ -1,0 +1,67 @@
+//! Who asks: taken from what the guard found out.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use pegboard_gateway::http::{Role, Visitor};
+use pegboard_model::Reason;
+
+use crate::fault::Fault;
+
+/// Whoever passed the guard.
+#[derive(Clone, Debug)]
+pub struct Anybody(pub Visitor);
+
+/// Somebody who may change things.
+#[derive(Clone, Debug)]
+pub struct Admin(pub Visitor);
+
+impl Anybody {
+    /// What the page of a logged-in browser must send back with every change, for its own scripts.
+    pub fn csrf(&self) -> Option<&str> {
+        self.0.login.as_ref().map(|login| &*login.csrf)
+    }
+
+    /// Whether things may be changed.
+    pub fn is_admin(&self) -> bool {
+        self.0.role == Role::Admin
+    }
+
+    pub(crate) fn of(parts: &Parts) -> Result<Self, Fault> {
+        let visitor = parts.extensions.get::<Visitor>().cloned();
+        visitor
+            .map(Self)
+            .ok_or_else(|| Fault::of(Reason::TokenWrong))
+    }
+}
+
+impl Admin {
+    /// Who it is, in the words of the activity log.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.0.login {
+            Some(_) => "dashboard",
+            None => "api",
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Anybody {
+    type Rejection = axum::response::Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        use axum::response::IntoResponse;
+        Self::of(parts).map_err(IntoResponse::into_response)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Admin {
+    type Rejection = axum::response::Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        use axum::response::IntoResponse;
+        match Anybody::of(parts) {
+            Ok(Anybody(visitor)) if visitor.role == Role::Admin => Ok(Self(visitor)),
+            Ok(_) => Err(Fault::of(Reason::AdminNeeded).into_response()),
+            Err(fault) => Err(fault.into_response()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What every handler works on.
+
+use std::sync::Arc;
+
+use pegboard_gateway::Gateway;
+use pegboard_hub::Hub;
+use pegboard_model::{Clock, Limits};
+
+use crate::household::Household;
+use crate::visitors::Logins;
+
+/// What the state is made of.
+pub struct WebParts {
+    /// The MCP face, whose profiles and sessions are shown.
+    pub gateway: Gateway,
+    /// Whoever knows the files.
+    pub household: Arc<dyn Household>,
+    /// The browsers that are logged in.
+    pub logins: Arc<Logins>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Where we listen, as `http://127.0.0.1:7340`.
+    pub url: String,
+    /// How a client starts this program.
+    pub command: String,
+    /// The program's version.
+    pub version: String,
+}
+
+/// What every handler works on. Cloning gives another handle to the same.
+#[derive(Clone)]
+pub struct WebState {
+    parts: Arc<WebParts>,
+}
+
+impl WebState {
+    /// A state over its parts.
+    pub fn new(parts: WebParts) -> Self {
+        Self {
+            parts: Arc::new(parts),
+        }
+    }
+
+    /// The living centre.
+    pub fn hub(&self) -> &Hub {
+        self.parts.gateway.hub()
+    }
+
+    /// The MCP face.
+    pub fn gateway(&self) -> &Gateway {
+        &self.parts.gateway
+    }
+
+    /// Whoever knows the files.
+    pub fn household(&self) -> &dyn Household {
+        &*self.parts.household
+    }
+
+    /// The browsers that are logged in.
+    pub fn logins(&self) -> &Arc<Logins> {
+        &self.parts.logins
+    }
+
+    /// What tells the time.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.parts.clock
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.parts.limits
+    }
+
+    /// Where we listen.
+    pub fn url(&self) -> &str {
+        &self.parts.url
+    }
+
+    /// How a client starts this program.
+    pub fn command(&self) -> &str {
+        &self.parts.command
+    }
+
+    /// The program's version.
+    pub fn version(&self) -> &str {
+        &self.parts.version
+    }
+}

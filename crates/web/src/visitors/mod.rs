@@ -1,0 +1,143 @@
+//! Browsers that are logged in: by a one-time code that a person got on the command line.
+
+mod browsers;
+mod codes;
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pegboard_gateway::http::{Login, Visitors};
+use pegboard_model::Secret;
+
+use browsers::Browsers;
+use codes::Codes;
+
+/// How long a one-time code counts.
+pub const ONE_TIME_LOGIN: Duration = Duration::from_secs(600);
+/// The page on which people log in.
+pub(crate) const LOGIN_PATH: &str = "/login";
+/// The folder of what the login page needs.
+pub(crate) const ASSETS_PATH: &str = "/assets/";
+
+/// The one-time codes and the browsers that are logged in. It is all in memory: after a restart people log in again.
+pub struct Logins {
+    /// Cookies know no ports, so that each Pegboard of a machine has a name of its own.
+    cookie: String,
+    codes: Codes,
+    browsers: Browsers,
+}
+
+impl Logins {
+    /// The logins of the Pegboard that listens on this port.
+    pub fn new(port: u16) -> Self {
+        Self {
+            cookie: format!("pegboard-{port}"),
+            codes: Codes::default(),
+            browsers: Browsers::default(),
+        }
+    }
+
+    /// A new one-time code.
+    pub fn mint(&self) -> Secret {
+        self.codes.mint()
+    }
+
+    /// The path, below the address of this Pegboard, at which a new code logs a browser in.
+    pub fn login_path(&self) -> Secret {
+        Secret::new(format!("{LOGIN_PATH}?code={}", self.mint().reveal()))
+    }
+
+    /// Uses a code up, and gives the cookie that a browser is known by from then on.
+    pub(crate) fn redeem(&self, code: &str) -> Option<String> {
+        let is_good = self.codes.redeem(code);
+        is_good.then(|| {
+            let name = self.browsers.admit();
+            self.cookie_with(name.reveal(), None)
+        })
+    }
+
+    /// Forgets a browser, and gives the cookie that makes it forget, too.
+    pub(crate) fn leave(&self, headers: &HeaderMap) -> String {
+        if let Some(name) = self.cookie_of(headers) {
+            self.browsers.dismiss(name);
+        }
+        self.cookie_with("", Some(0))
+    }
+
+    fn cookie_with(&self, value: &str, age: Option<u64>) -> String {
+        let age = age.map_or(String::new(), |age| format!("; Max-Age={age}"));
+        format!(
+            "{}={value}; HttpOnly; SameSite=Strict; Path=/{age}",
+            self.cookie
+        )
+    }
+
+    fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let cookies = headers.get_all(COOKIE).iter();
+        let cookies = cookies.filter_map(|value| value.to_str().ok());
+        let mut cookies = cookies.flat_map(|value| value.split(';'));
+        cookies.find_map(|cookie| {
+            let (name, value) = cookie.trim().split_once('=')?;
+            (name == self.cookie).then_some(value)
+        })
+    }
+}
+
+impl Visitors for Logins {
+    fn is_open(&self, request: &Request) -> bool {
+        let path = request.uri().path();
+        path == LOGIN_PATH || (path.starts_with(ASSETS_PATH) && request.method().is_safe())
+    }
+
+    fn recognise(&self, headers: &HeaderMap) -> Option<Login> {
+        self.browsers.recognise(self.cookie_of(headers)?)
+    }
+
+    fn login_page(&self) -> &'static str {
+        LOGIN_PATH
+    }
+}
+
+/// A text that nobody can guess. Without randomness there is none, and nobody gets in.
+fn unguessable() -> Option<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn with_cookie(cookie: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, HeaderValue::from_str(cookie).unwrap());
+        headers
+    }
+
+    #[test]
+    fn r_sec_03_a_code_logs_one_browser_in_once() {
+        let logins = Logins::new(7340);
+        let code = logins.mint();
+        assert!(logins.redeem("wrong").is_none());
+        let cookie = logins.redeem(code.reveal()).unwrap();
+        assert!(logins.redeem(code.reveal()).is_none(), "it is used up");
+        for part in ["pegboard-7340=", "HttpOnly", "SameSite=Strict", "Path=/"] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        let value = cookie.split(';').next().unwrap();
+        let headers = with_cookie(&format!("a=b; {value}; c=d"));
+        let login = logins.recognise(&headers).unwrap();
+        assert_eq!(login.csrf, logins.recognise(&headers).unwrap().csrf);
+        assert!(!cookie.contains(&*login.csrf), "two secrets");
+        let other = Logins::new(7341);
+        assert!(other.recognise(&headers).is_none(), "another Pegboard");
+        logins.leave(&headers);
+        assert!(logins.recognise(&headers).is_none());
+    }
+}

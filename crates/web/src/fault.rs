@@ -75,16 +75,6 @@ impl Fault {
         self
     }
 
-    /// What it is about.
-    pub(crate) fn error(&self) -> &ToolError {
-        &self.error
-    }
-
-    /// Its HTTP status.
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
-    }
-
     pub(crate) fn body(&self) -> ErrorBody {
         let error = &*self.error;
         ErrorBody {

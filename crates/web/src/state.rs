@@ -5,9 +5,13 @@ use std::sync::Arc;
 use pegboard_gateway::Gateway;
 use pegboard_hub::Hub;
 use pegboard_model::{Clock, Limits};
+use tokio::sync::Semaphore;
 
 use crate::household::Household;
 use crate::visitors::Logins;
+
+/// Those who may listen to events at once; each holds a connection.
+const LISTENERS: usize = 128;
 
 /// What the state is made of.
 pub struct WebParts {
@@ -33,6 +37,7 @@ pub struct WebParts {
 #[derive(Clone)]
 pub struct WebState {
     parts: Arc<WebParts>,
+    listeners: Arc<Semaphore>,
 }
 
 impl WebState {
@@ -40,6 +45,7 @@ impl WebState {
     pub fn new(parts: WebParts) -> Self {
         Self {
             parts: Arc::new(parts),
+            listeners: Arc::new(Semaphore::new(LISTENERS)),
         }
     }
 
@@ -71,6 +77,11 @@ impl WebState {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.parts.limits
+    }
+
+    /// Places for those who listen to events.
+    pub(crate) fn listeners(&self) -> &Arc<Semaphore> {
+        &self.listeners
     }
 
     /// Where we listen.

@@ -4,14 +4,15 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::Made;
-use crate::fault::ErrorBody;
+use crate::answer::{Fresh, Made};
+use crate::fault::{Answered, ErrorBody};
 use crate::role::Admin;
 use crate::state::WebState;
 use crate::visitors::ONE_TIME_LOGIN;
 
 /// A one-time login.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct OneTimeLogin {
     /// The address that logs one browser in.
     url: String,
@@ -37,4 +38,34 @@ pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> Made<OneTim
         url: format!("{}{}", state.url(), path.reveal()),
         expires_in: ONE_TIME_LOGIN.as_secs(),
     })
+}
+
+/// The token of clients.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CallToken {
+    /// The token; left out when none is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+/// Gives the token that MCP clients show, to be pasted into their configuration.
+#[utoipa::path(
+    get,
+    path = "/call-token",
+    tag = "dashboard",
+    security(("admin" = [])),
+    responses(
+        (status = 200, description = "The token", body = CallToken),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 503, description = "The token could not be read", body = ErrorBody),
+    )
+)]
+pub(super) async fn call_token(
+    _: Admin,
+    State(state): State<WebState>,
+) -> Answered<Fresh<CallToken>> {
+    let token = state.household().call_token()?;
+    let token = token.map(|token| token.reveal().to_owned());
+    Ok(Fresh(CallToken { token }))
 }

@@ -1,7 +1,24 @@
 //! The API under `/api/v1`: one file for each resource.
 
+mod activity;
+mod approvals;
+mod calls;
+mod context;
 mod described;
+mod events;
+mod grants;
+mod listed;
 mod logins;
+mod policies;
+mod projects;
+mod refresh;
+mod search;
+mod server_changes;
+mod server_view;
+mod servers;
+mod sessions;
+mod stats;
+mod tools;
 
 use axum::Router;
 use axum::response::IntoResponse;
@@ -33,7 +50,40 @@ const ROOT: &str = "/api/v1";
 struct Described;
 
 fn described() -> OpenApiRouter<WebState> {
-    let api = OpenApiRouter::new().routes(routes!(logins::mint));
+    let api = OpenApiRouter::new()
+        .routes(routes!(projects::list))
+        .routes(routes!(projects::configuration))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::configuration))
+        .routes(routes!(servers::list, server_changes::add))
+        .routes(routes!(
+            servers::one,
+            server_changes::change,
+            server_changes::remove
+        ))
+        .routes(routes!(servers::health))
+        .routes(routes!(servers::logs))
+        .routes(routes!(server_changes::enable))
+        .routes(routes!(server_changes::disable))
+        .routes(routes!(server_changes::trust))
+        .routes(routes!(refresh::one))
+        .routes(routes!(refresh::all))
+        .routes(routes!(tools::list))
+        .routes(routes!(tools::one))
+        .routes(routes!(tools::format))
+        .routes(routes!(calls::call))
+        .routes(routes!(search::search))
+        .routes(routes!(policies::list, policies::set, policies::unset))
+        .routes(routes!(policies::explain))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::decide))
+        .routes(routes!(grants::list, grants::revoke))
+        .routes(routes!(activity::list))
+        .routes(routes!(stats::show))
+        .routes(routes!(context::show))
+        .routes(routes!(events::listen))
+        .routes(routes!(logins::mint))
+        .routes(routes!(logins::call_token));
     OpenApiRouter::with_openapi(Described::openapi()).nest(ROOT, api)
 }
 

@@ -1,0 +1,142 @@
+//! Calls that wait for a person, and the person's answers.
+
+use axum::extract::State;
+use pegboard_model::{ApprovalRequest, ConsentDecision};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::answer::Fresh;
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::input::{Json, Named};
+use crate::role::Admin;
+use crate::state::WebState;
+
+/// The inbox.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Approvals {
+    /// The calls that wait, the oldest first.
+    approvals: Vec<Waiting>,
+}
+
+/// A call that waits for a person.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Waiting {
+    /// Its number.
+    id: String,
+    /// The session that calls.
+    session: String,
+    /// What the client calls itself; foreign text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    /// The tool's exposed name.
+    tool: String,
+    /// The server that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    /// The tool's definition; foreign text.
+    definition: String,
+    /// The exact arguments as JSON text; of very long ones the first part.
+    arguments: String,
+    /// How many bytes of the arguments are left out.
+    arguments_left_out: usize,
+    /// The rule that asks.
+    rule: String,
+    /// Where the tool differs from the version that was allowed before.
+    changed: Vec<String>,
+    /// When it was asked, in milliseconds since 1970.
+    asked_at: u64,
+    /// From when on no answer counts any more.
+    expires_at: u64,
+}
+
+impl From<ApprovalRequest> for Waiting {
+    fn from(request: ApprovalRequest) -> Self {
+        Self {
+            id: request.id,
+            session: request.session,
+            client: request.client,
+            tool: request.tool,
+            server: request.version.server.map(|server| server.to_string()),
+            definition: request.definition,
+            arguments: request.arguments,
+            arguments_left_out: request.arguments_left_out,
+            rule: request.rule,
+            changed: request.changed,
+            asked_at: request.asked_at.0,
+            expires_at: request.expires_at.0,
+        }
+    }
+}
+
+/// Lists the calls that wait for a person, with their arguments.
+#[utoipa::path(
+    get,
+    path = "/approvals",
+    tag = "policies",
+    security(("admin" = [])),
+    responses(
+        (status = 200, description = "The calls that wait", body = Approvals),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 503, description = "The store could not be read", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(_: Admin, State(state): State<WebState>) -> Answered<Fresh<Approvals>> {
+    let waiting = state.hub().approvals().await?;
+    let approvals = waiting.into_iter().map(Waiting::from).collect();
+    Ok(Fresh(Approvals { approvals }))
+}
+
+/// A person's answer.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    /// `once`, `session`, `always` or `refuse`.
+    #[schema(example = "once")]
+    decision: String,
+}
+
+/// Answers a call that waits. An answer is good for exactly the tool and the arguments that were shown.
+#[utoipa::path(
+    post,
+    path = "/approvals/{id}",
+    tag = "policies",
+    security(("admin" = [])),
+    params(("id" = String, Path, description = "The number of the call")),
+    request_body = Answer,
+    responses(
+        (status = 200, description = "What was answered", body = Waiting),
+        (status = 400, description = "This is no answer", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 404, description = "No such call waits", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+        (status = 503, description = "The store could not be written", body = ErrorBody),
+    )
+)]
+pub(super) async fn decide(
+    admin: Admin,
+    State(state): State<WebState>,
+    Named(id): Named,
+    Json(answer): Json<Answer>,
+) -> Answered<Fresh<Waiting>> {
+    let Some(decision) = decision(&answer.decision) else {
+        let message = "`decision` is none of `once`, `session`, `always` and `refuse`";
+        return Err(Fault::at_field("decision", message));
+    };
+    let answered = state
+        .hub()
+        .decide_approval(&id, decision, admin.word())
+        .await?;
+    Ok(Fresh(answered.into()))
+}
+
+fn decision(word: &str) -> Option<ConsentDecision> {
+    match word {
+        "deny" => Some(ConsentDecision::Refuse),
+        _ => ConsentDecision::parse(word),
+    }
+}

@@ -1,0 +1,87 @@
+//! Calling a tool, through the one gate that every call passes.
+
+use axum::extract::State;
+use pegboard_hub::{CallRequest, OutcomeKind, SessionId};
+use pegboard_model::Reason;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::answer::Fresh;
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::input::{Json, Named};
+use crate::role::Anybody;
+use crate::state::WebState;
+
+/// A call.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    /// The arguments.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    arguments: serde_json::Map<String, Value>,
+}
+
+/// How a call ended.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Called {
+    /// Whether the tool says that it failed.
+    is_error: bool,
+    /// `complete`, `task`, or `input_required` when the tool wants more from a client that can be asked.
+    outcome: &'static str,
+    /// The result as the server wrote it.
+    #[schema(value_type = Object)]
+    result: Box<RawValue>,
+}
+
+/// Calls a tool. Its server is started if it has to be; policies hold as for every call.
+#[utoipa::path(
+    post,
+    path = "/tools/{name}/call",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool, as `server__tool`")),
+    request_body = Call,
+    responses(
+        (status = 200, description = "The tool answered", body = Called),
+        (status = 400, description = "The request or the arguments are wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "A policy or a person does not allow it", body = ErrorBody),
+        (status = 404, description = "No such tool is known, or it is disabled", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 409, description = "The tool changed while somebody was asked", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+        (status = 501, description = "Nothing is there to run the tool", body = ErrorBody),
+        (status = 502, description = "The server could not be reached or failed", body = ErrorBody),
+        (status = 503, description = "Too many calls wait", body = ErrorBody),
+        (status = 504, description = "The server did not answer in time", body = ErrorBody),
+    )
+)]
+pub(super) async fn call(
+    Anybody(visitor): Anybody,
+    State(state): State<WebState>,
+    Named(name): Named,
+    Json(call): Json<Call>,
+) -> Answered<Fresh<Called>> {
+    let arguments = serde_json::value::to_raw_value(&call.arguments)
+        .map_err(|error| Fault::new(Reason::Internal, error.to_string()))?;
+    let who = match visitor.login {
+        Some(_) => "dashboard",
+        None => "api",
+    };
+    let mut request = CallRequest::new(SessionId(who.to_owned()), name, arguments);
+    request.client = Some(who.into());
+    let outcome = state.hub().call(request).await?;
+    Ok(Fresh(Called {
+        is_error: outcome.is_error,
+        outcome: match outcome.kind {
+            OutcomeKind::Complete => "complete",
+            OutcomeKind::InputRequired => "input_required",
+            OutcomeKind::Task => "task",
+        },
+        result: outcome.result,
+    }))
+}

@@ -1,0 +1,68 @@
+//! What a model sees of all tools.
+
+use axum::extract::State;
+use pegboard_catalog::context_summary;
+use pegboard_gateway::fixed_surface;
+use pegboard_guard::estimate_tokens;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::answer::Fresh;
+use crate::fault::ErrorBody;
+use crate::role::Anybody;
+use crate::state::WebState;
+
+/// What a model sees of all tools.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Context {
+    /// What is there, in a few lines for a system prompt.
+    summary: Counted,
+    /// The instructions that every client gets.
+    instructions: Counted,
+    /// The definitions of the meta tools, exactly as clients get them.
+    #[schema(value_type = Vec<Object>)]
+    meta_tools: Option<Box<RawValue>>,
+    /// About how many tokens the definitions cost.
+    meta_tools_tokens: u32,
+}
+
+/// A text, and about what it costs.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Counted {
+    /// The text.
+    text: String,
+    /// About how many tokens it costs.
+    tokens: u32,
+}
+
+impl Counted {
+    fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let tokens = estimate_tokens(&text);
+        Self { text, tokens }
+    }
+}
+
+/// Gives what a model sees of all tools.
+#[utoipa::path(
+    get,
+    path = "/context",
+    tag = "state",
+    responses(
+        (status = 200, description = "The summary and the fixed surface", body = Context),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+    )
+)]
+pub(super) async fn show(_: Anybody, State(state): State<WebState>) -> Fresh<Context> {
+    let summary = context_summary(&state.hub().catalog(), &state.household().essential());
+    let surface = fixed_surface();
+    let (tools, instructions) = surface.split_once('\n').unwrap_or((&surface, ""));
+    Fresh(Context {
+        summary: Counted::new(summary),
+        instructions: Counted::new(instructions),
+        meta_tools_tokens: estimate_tokens(tools),
+        meta_tools: RawValue::from_string(tools.to_owned()).ok(),
+    })
+}

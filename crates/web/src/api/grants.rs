@@ -1,0 +1,124 @@
+//! Consents that last.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use pegboard_model::{Foreign, Grant, Reason};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::answer::Fresh;
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::input::Query;
+use crate::role::{Admin, Anybody};
+use crate::state::WebState;
+
+/// Every lasting consent.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Grants {
+    /// The consents, sorted by server and tool.
+    grants: Vec<Granted>,
+}
+
+/// A lasting consent.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Granted {
+    /// The tool's exposed name when it was given.
+    tool: String,
+    /// The server that has the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    /// The fingerprint of the version that it covers.
+    fingerprint: String,
+    /// When it was given, in milliseconds since 1970.
+    at: u64,
+    /// Who gave it.
+    by: String,
+    /// Whether the tool is another since, so that it asks again.
+    is_outdated: bool,
+}
+
+/// Lists the lasting consents.
+#[utoipa::path(
+    get,
+    path = "/grants",
+    tag = "policies",
+    responses(
+        (status = 200, description = "Every lasting consent", body = Grants),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 503, description = "The store could not be read", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Answered<Fresh<Grants>> {
+    let grants = state.hub().grants().await?;
+    let catalog = state.hub().catalog();
+    let granted = grants.into_iter().map(|grant| {
+        let version = grant.version;
+        let entry = version
+            .server
+            .as_ref()
+            .and_then(|server| catalog.server(server));
+        let tools = entry.map(|entry| &*entry.record.tools).unwrap_or_default();
+        let present = tools.iter().find(|tool| tool.name == version.tool);
+        Granted {
+            tool: grant.exposed,
+            is_outdated: present.is_some_and(|tool| tool.fingerprint != version.fingerprint),
+            server: version.server.map(|server| server.to_string()),
+            fingerprint: version.fingerprint.to_string(),
+            at: grant.at.0,
+            by: grant.by,
+        }
+    });
+    let grants = granted.collect();
+    Ok(Fresh(Grants { grants }))
+}
+
+/// Which consent is meant.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct GrantQuery {
+    /// The tool, as `server__tool` or `server/tool`.
+    tool: String,
+}
+
+/// Takes a lasting consent back; the tool asks again.
+#[utoipa::path(
+    delete,
+    path = "/grants",
+    tag = "policies",
+    security(("admin" = [])),
+    params(GrantQuery),
+    responses(
+        (status = 204, description = "It is taken back"),
+        (status = 400, description = "The query is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 404, description = "This tool was not allowed for good", body = ErrorBody),
+        (status = 503, description = "The store could not be written", body = ErrorBody),
+    )
+)]
+pub(super) async fn revoke(
+    _: Admin,
+    State(state): State<WebState>,
+    Query(query): Query<GrantQuery>,
+) -> Answered<StatusCode> {
+    let grants = state.hub().grants().await?;
+    let is_meant = |grant: &&Grant| {
+        let version = &grant.version;
+        let server = version.server.as_ref();
+        let written = server.map(|server| format!("{server}/{}", version.tool));
+        grant.exposed == query.tool || written.as_deref() == Some(&query.tool)
+    };
+    let Some(grant) = grants.iter().find(is_meant) else {
+        let tool = Foreign::new(&query.tool).shortened(80);
+        let message = format!("`{tool}` was not allowed for good");
+        return Err(Fault::new(Reason::GrantUnknown, message));
+    };
+    let version = &grant.version;
+    state
+        .hub()
+        .revoke_grant(version.server.as_ref(), &version.tool)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,147 @@
+//! Projects: folders with a configuration, and all that is known of their tools.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use pegboard_catalog::Catalog;
+use pegboard_model::{Foreign, Reason};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::listed::{ListedTool, PageQuery};
+use super::server_view::ListedServer;
+use crate::answer::tagged;
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::household::Project;
+use crate::input::{Named, Query};
+use crate::role::Anybody;
+use crate::state::WebState;
+
+/// Every project that is known.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Projects {
+    /// The projects; the user's own configuration is `default`.
+    projects: Vec<ShownProject>,
+}
+
+/// A project.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ShownProject {
+    /// Its id.
+    #[schema(example = "default")]
+    id: String,
+    /// What people call it.
+    name: String,
+    /// Its folder; none for the user's own configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    /// Whether it is the one that this Pegboard serves.
+    is_running: bool,
+    /// When it was last opened, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<u64>,
+}
+
+impl From<Project> for ShownProject {
+    fn from(project: Project) -> Self {
+        Self {
+            id: project.id,
+            name: project.name,
+            folder: project.folder.map(|folder| folder.display().to_string()),
+            is_running: project.is_running,
+            last_used: project.last_used.map(|at| at.0),
+        }
+    }
+}
+
+/// Lists projects.
+#[utoipa::path(
+    get,
+    path = "/projects",
+    tag = "projects",
+    responses(
+        (status = 200, description = "Every project that is known", body = Projects),
+        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(
+    _: Anybody,
+    State(state): State<WebState>,
+    headers: HeaderMap,
+) -> Response {
+    let projects = state.household().projects().into_iter();
+    let projects = projects.map(ShownProject::from).collect();
+    tagged(&headers, &Projects { projects })
+}
+
+/// What is configured, and every tool of it.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Configuration {
+    /// The project.
+    project: ShownProject,
+    /// Every tool that is known: of the host program and of servers, sorted by name.
+    available_tools: Vec<ListedTool>,
+    /// How many tools there are on all pages.
+    total: usize,
+    /// What gives the next page, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    /// Every configured server.
+    servers: Vec<ListedServer>,
+    /// The files that make it up.
+    files: Vec<String>,
+    /// What is wrong in them.
+    problems: Vec<String>,
+}
+
+/// Gives a project's configuration with every tool that is known of it. Nothing is started.
+#[utoipa::path(
+    get,
+    path = "/projects/{id}/configuration",
+    tag = "projects",
+    params(("id" = String, Path, description = "The project; `default` is the user's own configuration"), PageQuery),
+    responses(
+        (status = 200, description = "The configuration", body = Configuration),
+        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
+        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 404, description = "No such project is known", body = ErrorBody),
+    )
+)]
+pub(super) async fn configuration(
+    _: Anybody,
+    State(state): State<WebState>,
+    Named(id): Named,
+    Query(query): Query<PageQuery>,
+    headers: HeaderMap,
+) -> Answered<Response> {
+    let view = state.household().project(&id).ok_or_else(|| {
+        let id = Foreign::new(&id).shortened(60);
+        Fault::new(
+            Reason::ProjectUnknown,
+            format!("no project `{id}` is known"),
+        )
+    })?;
+    let page = query.page(&view.catalog, |tool| !tool.is_internal())?;
+    let files = view.files.iter().map(|file| file.display().to_string());
+    let answer = Configuration {
+        project: view.project.into(),
+        available_tools: page.tools,
+        total: page.total,
+        next_cursor: page.next,
+        servers: servers(&view.catalog, &state),
+        files: files.collect(),
+        problems: view.problems,
+    };
+    Ok(tagged(&headers, &answer))
+}
+
+fn servers(catalog: &Catalog, state: &WebState) -> Vec<ListedServer> {
+    catalog
+        .servers()
+        .map(|entry| ListedServer::of(entry, state))
+        .collect()
+}

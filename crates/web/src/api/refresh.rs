@@ -1,0 +1,142 @@
+//! Asking servers for their tools, now.
+
+use axum::extract::State;
+use pegboard_catalog::Delta;
+use pegboard_hub::{RefreshOutcome, Source, Which};
+use pegboard_model::ErrorNote;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::server_view::Trouble;
+use crate::answer::Fresh;
+use crate::fault::{Answered, ErrorBody};
+use crate::input::{MaybeJson, OfServer};
+use crate::role::Anybody;
+use crate::state::WebState;
+
+/// How a server is asked.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wish {
+    /// Whether it is asked although its list is fresh, or although it failed a moment ago; yes when left out.
+    force: Option<bool>,
+}
+
+/// What asking a server for its tools gave.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Discovery {
+    /// The server.
+    server: String,
+    /// `success` or `failed`.
+    status: &'static str,
+    /// How many tools it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    /// What is different from before: `added`, `removed`, `changed` and `unchanged`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    delta: Option<Delta>,
+    /// Why it failed; the tools known before stay in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Trouble>,
+    /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
+    #[schema(value_type = String, example = "asked")]
+    source: Source,
+    /// How long it took.
+    duration_ms: u64,
+}
+
+/// What asking servers gave.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Refreshed {
+    /// Each server that was asked, sorted by name.
+    servers: Vec<Discovery>,
+}
+
+impl Discovery {
+    fn of(outcome: &RefreshOutcome) -> Self {
+        let done = outcome.result.as_ref();
+        Self {
+            server: outcome.server.to_string(),
+            status: match &done {
+                Ok(_) => "success",
+                Err(_) => "failed",
+            },
+            tools: done.ok().map(|done| done.tools),
+            delta: done.ok().map(|done| done.delta.clone()),
+            error: done.err().map(|error| Trouble::of(&ErrorNote::from(error))),
+            source: outcome.source,
+            duration_ms: outcome.duration_ms,
+        }
+    }
+}
+
+/// Asks servers for their tools; each failure is told with its server.
+pub(super) async fn discover(
+    state: &WebState,
+    which: Which,
+    force: bool,
+) -> Answered<Vec<Discovery>> {
+    let outcomes = state.hub().refresh(which, force).await?;
+    Ok(outcomes.iter().map(Discovery::of).collect())
+}
+
+/// Asks one server for its tools, starting it if it has to be, and tells what changed.
+#[utoipa::path(
+    post,
+    path = "/servers/{name}/refresh",
+    tag = "servers",
+    params(("name" = String, Path, description = "The server")),
+    request_body = Option<Wish>,
+    responses(
+        (status = 200, description = "It was asked; `status` says whether it answered", body = Discovery),
+        (status = 400, description = "The request is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The server is disabled, or nobody agreed to it yet", body = ErrorBody),
+        (status = 404, description = "No such server is configured", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+        (status = 503, description = "Pegboard is stopping", body = ErrorBody),
+    )
+)]
+pub(super) async fn one(
+    _: Anybody,
+    State(state): State<WebState>,
+    OfServer(name): OfServer,
+    MaybeJson(wish): MaybeJson<Wish>,
+) -> Answered<Fresh<Discovery>> {
+    let force = wish.force.unwrap_or(true);
+    let found = discover(&state, Which::One(name.clone()), force).await?;
+    let found = found.into_iter().next();
+    found
+        .map(Fresh)
+        .ok_or_else(|| crate::input::no_server(name.as_str()))
+}
+
+/// Asks every enabled server for its tools, side by side, and tells what changed.
+#[utoipa::path(
+    post,
+    path = "/refresh",
+    tag = "servers",
+    request_body = Option<Wish>,
+    responses(
+        (status = 200, description = "What each server answered", body = Refreshed),
+        (status = 400, description = "The request is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+        (status = 503, description = "Pegboard is stopping", body = ErrorBody),
+    )
+)]
+pub(super) async fn all(
+    _: Anybody,
+    State(state): State<WebState>,
+    MaybeJson(wish): MaybeJson<Wish>,
+) -> Answered<Fresh<Refreshed>> {
+    let force = wish.force.unwrap_or(false);
+    let servers = discover(&state, Which::All, force).await?;
+    Ok(Fresh(Refreshed { servers }))
+}

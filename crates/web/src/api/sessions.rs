@@ -1,0 +1,148 @@
+//! Sessions: who is connected, and the tools that each really has.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use pegboard_gateway::Mode;
+use pegboard_hub::SessionInfo;
+use pegboard_model::{Foreign, Reason};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::listed::{ListedTool, PageQuery};
+use crate::answer::{Fresh, tagged};
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::input::{Named, Query};
+use crate::role::Anybody;
+use crate::state::WebState;
+
+/// Who is connected.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Sessions {
+    /// The sessions, the newest first.
+    sessions: Vec<Session>,
+}
+
+/// A connected client or embedding program.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Session {
+    /// Its id, as in the activity.
+    id: String,
+    /// How it reaches Pegboard: `stdio`, `http-legacy`, `http-modern` or `embedder`.
+    face: &'static str,
+    /// What the client calls itself; foreign text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    /// The profile that it uses; left out for the one without a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    since: u64,
+    /// When it last asked for something.
+    last_seen: u64,
+    /// How many tools it called.
+    calls: u64,
+}
+
+impl From<&SessionInfo> for Session {
+    fn from(info: &SessionInfo) -> Self {
+        let profile = Some(&info.profile).filter(|profile| !profile.is_empty());
+        Self {
+            id: info.id.0.clone(),
+            face: info.face.as_str(),
+            client: info.client.as_deref().map(str::to_owned),
+            profile: profile.cloned(),
+            since: info.since.0,
+            last_seen: info.last_seen.0,
+            calls: info.calls,
+        }
+    }
+}
+
+/// Lists who is connected to this Pegboard.
+#[utoipa::path(
+    get,
+    path = "/sessions",
+    tag = "sessions",
+    responses(
+        (status = 200, description = "Who is connected", body = Sessions),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Fresh<Sessions> {
+    let sessions = state.hub().sessions();
+    let sessions = sessions.iter().map(Session::from).collect();
+    Fresh(Sessions { sessions })
+}
+
+/// What a session really has.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionConfiguration {
+    /// The session.
+    session: Session,
+    /// How tools are shown to it: `lazy`, `direct` or `both`.
+    mode: &'static str,
+    /// The tools within its reach, sorted by name; those that are for Pegboard itself are left out.
+    available_tools: Vec<ListedTool>,
+    /// How many tools there are on all pages.
+    total: usize,
+    /// What gives the next page, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// Gives the tools that a session really has: those of its profile and of the host program.
+#[utoipa::path(
+    get,
+    path = "/sessions/{id}/configuration",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session"), PageQuery),
+    responses(
+        (status = 200, description = "What the session has", body = SessionConfiguration),
+        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
+        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 404, description = "No such session is connected", body = ErrorBody),
+    )
+)]
+pub(super) async fn configuration(
+    _: Anybody,
+    State(state): State<WebState>,
+    Named(id): Named,
+    Query(query): Query<PageQuery>,
+    headers: HeaderMap,
+) -> Answered<Response> {
+    let sessions = state.hub().sessions();
+    let info = sessions
+        .iter()
+        .find(|info| info.id.0 == id)
+        .ok_or_else(|| {
+            let id = Foreign::new(&id).shortened(60);
+            Fault::new(
+                Reason::SessionUnknown,
+                format!("no session `{id}` is connected"),
+            )
+        })?;
+    let offered = state.gateway().offered(&info.profile);
+    // A profile that was taken out while its client is connected: what the project has is all that can be told.
+    let catalog = match &offered {
+        Some(offered) => offered.catalog.clone(),
+        None => state.hub().catalog(),
+    };
+    let page = query.page(&catalog, |tool| tool.enabled() && !tool.is_internal())?;
+    let mode = offered.map_or(Mode::default(), |offered| offered.profile.mode);
+    let answer = SessionConfiguration {
+        session: info.into(),
+        mode: match mode {
+            Mode::Lazy => "lazy",
+            Mode::Direct => "direct",
+            Mode::Both => "both",
+        },
+        available_tools: page.tools,
+        total: page.total,
+        next_cursor: page.next,
+    };
+    Ok(tagged(&headers, &answer))
+}

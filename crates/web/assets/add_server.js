@@ -1,0 +1,246 @@
+// Adding a server: the words of its command as they will be run, and its discovery as it happens.
+
+import { call } from "./api.js";
+import { onEvent } from "./live.js";
+import { appendMarked, toast } from "./toasts.js";
+
+/** Splits a command as a shell would, without running one: quotes and backslashes, nothing else. */
+export function words(text) {
+  const found = [];
+  let word = null;
+  let quote = "";
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at];
+    if (quote) {
+      if (letter === quote) quote = "";
+      else if (letter === "\\" && quote === '"' && /["\\$`]/.test(text[at + 1] ?? "")) word += text[(at += 1)];
+      else word += letter;
+    } else if (letter === "'" || letter === '"') {
+      quote = letter;
+      word ??= "";
+    } else if (letter === "\\" && at + 1 < text.length) {
+      word = (word ?? "") + text[(at += 1)];
+    } else if (/\s/.test(letter)) {
+      if (word !== null) found.push(word);
+      word = null;
+    } else {
+      word = (word ?? "") + letter;
+    }
+  }
+  if (word !== null) found.push(word);
+  return { found, isOpen: quote !== "" };
+}
+
+const make = (tag, className, text) => {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+
+class AddServer {
+  constructor(form) {
+    this.form = form;
+    this.progress = document.getElementById("progress");
+    form.elements.command.addEventListener("input", () => this.showWords());
+    form.querySelectorAll("[name=kind]").forEach((choice) => choice.addEventListener("change", () => this.turn()));
+    form.querySelectorAll("[data-add-pair]").forEach((button) =>
+      button.addEventListener("click", () => this.addPair(button.closest("[data-pairs]")).querySelector("input").focus()),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.add();
+    });
+    document.getElementById("paste-take")?.addEventListener("click", () => this.paste());
+    this.showWords();
+  }
+
+  get kind() {
+    return this.form.querySelector("[name=kind]:checked").value;
+  }
+
+  turn(kind = this.kind) {
+    this.form.querySelector(`[name=kind][value=${kind}]`).checked = true;
+    this.form.querySelectorAll("[data-kind]").forEach((part) => (part.hidden = part.dataset.kind !== kind));
+  }
+
+  showWords() {
+    const place = document.getElementById("words");
+    const { found, isOpen } = words(this.form.elements.command.value);
+    place.replaceChildren(...found.map((word) => make("code", "", word)));
+    if (found.length === 0) place.append(make("span", "small faint", "—"));
+    if (isOpen) place.append(make("span", "fault", "a quote is not closed"));
+  }
+
+  addPair(group, name = "", value = "") {
+    const row = make("div", "pair");
+    const [key, text] = [make("input", "mono"), make("input", "mono")];
+    key.placeholder = group.dataset.keyHint;
+    key.setAttribute("aria-label", `${group.dataset.title}: name`);
+    key.value = name;
+    text.placeholder = group.dataset.valueHint;
+    text.setAttribute("aria-label", `${group.dataset.title}: value`);
+    text.value = value;
+    const remove = make("button", "slim quiet", "Remove");
+    remove.type = "button";
+    remove.addEventListener("click", () => row.remove());
+    row.append(key, text, remove);
+    group.append(row);
+    return row;
+  }
+
+  pairs(name) {
+    const rows = [...this.form.querySelectorAll(`[data-pairs=${name}] .pair`)];
+    const pairs = rows.map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()));
+    return Object.fromEntries(pairs.filter(([key]) => key));
+  }
+
+  /** The request as the API takes it. */
+  definition() {
+    const text = (name) => this.form.elements[name].value.trim();
+    const definition = { name: text("name") };
+    if (this.kind === "http") {
+      definition.url = text("url");
+      const headers = this.pairs("headers");
+      if (Object.keys(headers).length > 0) definition.headers = headers;
+    } else {
+      const [command = "", ...args] = words(text("command")).found;
+      definition.command = command;
+      definition.args = args;
+      const env = this.pairs("env");
+      if (Object.keys(env).length > 0) definition.env = env;
+      if (text("cwd")) definition.cwd = text("cwd");
+    }
+    if (text("description")) definition.description = text("description");
+    return definition;
+  }
+
+  fault(field, message) {
+    const place = this.form.querySelector(`[data-field="${CSS.escape(field)}"]`);
+    if (!place) return false;
+    place.dataset.fault = "";
+    const told = make("span", "fault");
+    appendMarked(told, message);
+    place.append(told);
+    place.querySelector("input")?.focus();
+    return true;
+  }
+
+  clear() {
+    this.form.querySelectorAll("[data-fault]").forEach((field) => {
+      delete field.dataset.fault;
+      field.querySelectorAll(".fault").forEach((fault) => fault.remove());
+    });
+  }
+
+  async add() {
+    this.clear();
+    const definition = this.definition();
+    const needed = this.kind === "http" ? "url" : "command";
+    if (!definition.name) return this.fault("name", "A name is needed");
+    if (!definition[needed]) return this.fault(needed, needed === "url" ? "An address is needed" : "A command is needed");
+    if (this.kind === "stdio" && words(this.form.elements.command.value).isOpen) return this.fault("command", "A quote is not closed");
+    const button = this.form.querySelector("[type=submit]");
+    button.setAttribute("aria-busy", "true");
+    button.disabled = true;
+    const steps = make("ul", "stack-tight");
+    this.progress.replaceChildren(steps);
+    const say = (state, text) => {
+      const line = make("li");
+      const mark = make("span", `state ${state}`);
+      appendMarked(mark, text);
+      mark.style.whiteSpace = "normal";
+      line.append(mark);
+      steps.append(line);
+      return mark;
+    };
+    const asking = say("run busy", `Starting \`${definition.name}\` and asking for its tools`);
+    const stop = onEvent((kind, data) => {
+      if (kind === "server.started" && data.server === definition.name) say("ok", "It is running");
+    });
+    try {
+      const answer = await call("POST", "/api/v1/servers", definition);
+      asking.className = "state ok";
+      this.tell(definition.name, answer, say);
+    } catch (error) {
+      asking.className = "state bad";
+      const isAtField = error.field && this.fault(error.field.split(/[./]/)[0], error.message);
+      say("bad", error.message);
+      if (error.remedy) say("off", error.remedy);
+      if (!isAtField) toast(error.message, { text: error.remedy, tone: "bad" });
+    } finally {
+      stop();
+      button.disabled = false;
+      button.removeAttribute("aria-busy");
+    }
+    return undefined;
+  }
+
+  tell(name, answer, say) {
+    const outcome = answer?.discovery ?? {};
+    const command = answer?.command;
+    if (command) {
+      this.progress.append(make("p", "small faint", "It was started as"), make("code", "command", command));
+    }
+    const error = outcome.error;
+    if (error) {
+      say("bad", error.message ?? "It did not answer");
+      if (error.remedy) say("off", error.remedy);
+      say("off", "It stays configured, and its page shows what it wrote to its log.");
+    } else {
+      say("ok", `${outcome.tools ?? "Its"} tools are known`);
+      toast(`\`${name}\` was added`, { text: outcome.tools !== undefined ? `${outcome.tools} tools are known.` : "" });
+    }
+    const row = make("div", "row");
+    for (const [href, text, style] of [
+      [`/servers/${name}`, "Open the server", "button primary"],
+      [`/tools?server=${name}`, "See its tools", "button"],
+    ]) {
+      const link = make("a", style, text);
+      link.href = href;
+      row.append(link);
+    }
+    this.progress.append(row);
+  }
+
+  /** Fills the form from what another client has. */
+  paste() {
+    let value;
+    try {
+      value = JSON.parse(document.getElementById("paste").value);
+    } catch {
+      toast("This is not JSON", { text: "Paste an entry as it stands in the other client's file.", tone: "bad" });
+      return;
+    }
+    const table = value?.mcpServers ?? value?.servers ?? value?.context_servers ?? value;
+    const named = table?.command || table?.url ? ["", table] : Object.entries(table ?? {})[0];
+    const [name, entry] = named ?? [];
+    if (!entry || typeof entry !== "object") {
+      toast("No server was found in it", { tone: "bad" });
+      return;
+    }
+    const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`);
+    const set = (field, text) => (this.form.elements[field].value = text ?? "");
+    if (name) set("name", name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_+|_+$/g, "").slice(0, 24));
+    const url = entry.url ?? entry.serverUrl ?? entry.httpUrl;
+    this.form.querySelectorAll(".pair").forEach((row) => row.remove());
+    if (url) {
+      set("url", url);
+      this.turn("http");
+    } else {
+      const command = [entry.command ?? []].flat();
+      set("command", [...command, ...(entry.args ?? [])].map(quoted).join(" "));
+      set("cwd", entry.cwd);
+      this.turn("stdio");
+    }
+    const group = this.form.querySelector(`[data-pairs=${url ? "headers" : "env"}]`);
+    Object.entries((url ? entry.headers : entry.env) ?? {}).forEach(([key, text]) => this.addPair(group, key, String(text)));
+    this.showWords();
+    toast("The form is filled in", { tone: "plain" });
+  }
+}
+
+export function startAddServer() {
+  const form = document.getElementById("add-server");
+  if (form) new AddServer(form);
+}

@@ -1,0 +1,149 @@
+// Pages that stay true: one stream of events for each page; what an event touches is fetched again, once for many
+// events that come together.
+
+import { fragment } from "./api.js";
+import { tellTimes } from "./times.js";
+
+/** How long events are gathered before the page looks again. */
+const GATHER_MS = 120;
+/** The log of activity is written a moment after things happen, so that a page that shows it looks once more. */
+const LOG_MS = 700;
+
+/** Which parts of a page an event touches. */
+const TOUCHES = {
+  "tools.discovery.started": ["catalog"],
+  "tools.discovery.server.success": ["catalog", "activity"],
+  "tools.discovery.server.failed": ["catalog", "activity"],
+  "tools.registry.updated": ["catalog"],
+  "tools.registry.server.removed": ["catalog", "activity"],
+  "server.started": ["catalog"],
+  "server.stopped": ["catalog"],
+  "config.reloaded": ["catalog", "activity"],
+  "approval.asked": ["approvals", "activity"],
+  "approval.decided": ["approvals", "activity"],
+  "approval.expired": ["approvals", "activity"],
+  "approvals.changed": ["approvals"],
+  "tools.call.finished": ["activity", "catalog"],
+  "server.request.finished": ["activity"],
+};
+
+const touched = new Set();
+const listeners = new Set();
+let timer = null;
+let later = null;
+let looking = null;
+
+/** Calls back with every event: its kind and its data. */
+export function onEvent(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Looks again at all parts that hold these topics. */
+export function look(topics = ["catalog", "activity", "approvals"]) {
+  topics.forEach((topic) => touched.add(topic));
+  if (timer === null && !document.hidden) timer = setTimeout(refetch, GATHER_MS);
+}
+
+function regions(topics) {
+  const all = [...document.querySelectorAll("[data-live]")];
+  return all.filter((region) => region.dataset.live.split(" ").some((topic) => topics.has(topic)));
+}
+
+async function refetch() {
+  timer = null;
+  const topics = new Set(touched);
+  touched.clear();
+  if (regions(topics).length === 0) return;
+  if (looking) {
+    // One look at a time; what was touched meanwhile is looked at next.
+    topics.forEach((topic) => touched.add(topic));
+    return;
+  }
+  looking = new AbortController();
+  try {
+    const fresh = await fragment(location.href, looking.signal);
+    for (const region of regions(topics)) {
+      const next = fresh.getElementById?.(region.id) ?? fresh.querySelector(`#${CSS.escape(region.id)}`);
+      if (next) replace(region, next);
+    }
+  } catch {
+    // The stream tells when Pegboard is back; then everything is looked at again.
+  } finally {
+    looking = null;
+    if (touched.size > 0 && timer === null) timer = setTimeout(refetch, GATHER_MS);
+  }
+}
+
+/** Puts new content in place of old; what has the focus, what is open and what is being edited stays. */
+export function replace(region, next) {
+  if (region.innerHTML === next.innerHTML) return;
+  const active = document.activeElement;
+  const isInside = region.contains(active) && active !== region;
+  if (isInside && active.matches("input, textarea, select")) return;
+  const path = isInside ? pathTo(region, active) : null;
+  const open = [...region.querySelectorAll("details")].map((details) => details.open);
+  const busy = [...region.querySelectorAll("[aria-busy=true]")];
+  if (busy.length > 0) return;
+  region.replaceChildren(...next.cloneNode(true).childNodes);
+  const details = [...region.querySelectorAll("details")];
+  if (details.length === open.length) details.forEach((one, at) => (one.open = open[at]));
+  tellTimes(region);
+  region.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
+  if (path) (region.querySelector(path) ?? document.getElementById("main"))?.focus({ preventScroll: true });
+}
+
+/** A way to find the same element again in new content. */
+function pathTo(region, element) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  if (element.dataset.call) return `[data-call="${CSS.escape(element.dataset.call)}"]`;
+  const href = element.getAttribute("href");
+  return href ? `a[href="${CSS.escape(href)}"]` : element.tagName.toLowerCase();
+}
+
+function tell(state, words) {
+  const place = document.getElementById("live");
+  if (!place) return;
+  place.dataset.state = state;
+  place.textContent = words;
+}
+
+/** Opens the stream. The browser opens it again by itself when it breaks. */
+export function follow() {
+  let wasLost = false;
+  const source = new EventSource("/api/v1/events");
+  source.addEventListener("open", () => {
+    tell("on", "live");
+    if (wasLost) look();
+    wasLost = false;
+  });
+  source.addEventListener("error", () => {
+    wasLost = true;
+    tell("off", "reconnecting");
+  });
+  const hear = (kind, event) => {
+    const topics = TOUCHES[kind];
+    if (topics) look(topics);
+    if (topics?.includes("activity")) {
+      clearTimeout(later);
+      later = setTimeout(() => look(["activity"]), LOG_MS);
+    }
+    let data = {};
+    try {
+      data = JSON.parse(event.data);
+    } catch {
+      data = {};
+    }
+    listeners.forEach((listener) => listener(kind, data));
+  };
+  for (const kind of Object.keys(TOUCHES)) source.addEventListener(kind, (event) => hear(kind, event));
+  // Some events were lost: everything may be different.
+  source.addEventListener("lagged", () => look());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && touched.size > 0) look([]);
+  });
+  addEventListener("pagehide", () => source.close());
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();
+  });
+}

@@ -1,0 +1,328 @@
+// A form from a JSON schema: objects in objects, lists, choices, yes and no; what a form cannot express is written
+// as JSON in place. A field left empty is left out.
+
+/** Objects and lists inside each other; deeper ones are written as JSON. */
+const DEEPEST = 5;
+/** Fields of one form; further ones are written as JSON. */
+const MOST_FIELDS = 200;
+/** Texts that are longer than this, or say so, get more room. */
+const LONG_TEXT = 80;
+
+const DECEPTIVE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ue000-\uf8ff]|\udb40[\udc00-\udfff]/g;
+
+/** Foreign text with what could deceive made visible. */
+export function shown(text) {
+  return String(text).replace(DECEPTIVE, (found) => `\\u{${found.codePointAt(0).toString(16)}}`);
+}
+
+const element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+};
+
+/** A value that cannot be read; `message` says why. */
+export class BadField extends Error {
+  constructor(message, control) {
+    super(message);
+    this.control = control;
+  }
+}
+
+export class SchemaForm {
+  constructor(schema) {
+    this.root = schema;
+    this.fields = 0;
+    this.ids = 0;
+    const flat = this.flatten(schema);
+    const properties = flat.properties ?? {};
+    const isPlain = Object.keys(properties).length > 0;
+    this.field = isPlain ? this.object(flat, 0) : this.json({ ...flat, type: "object" });
+    /** Whether there is nothing to fill in. */
+    this.isEmpty = !isPlain && flat.additionalProperties === false;
+    this.element = this.field.element;
+  }
+
+  /** The arguments as they are filled in. Throws a `BadField`. */
+  value() {
+    if (this.isEmpty) return {};
+    return this.field.read() ?? {};
+  }
+
+  fill(value) {
+    this.field.write(value);
+  }
+
+  /** Follows references and puts `allOf` together, a few steps deep. */
+  flatten(schema, steps = 0) {
+    if (schema === null || typeof schema !== "object" || steps > 8) return {};
+    let flat = { ...schema };
+    if (typeof flat.$ref === "string" && flat.$ref.startsWith("#")) {
+      const { $ref, ...beside } = flat;
+      flat = { ...this.flatten(this.target($ref), steps + 1), ...beside };
+    }
+    if (Array.isArray(flat.allOf)) {
+      const { allOf, ...beside } = flat;
+      for (const part of allOf.map((one) => this.flatten(one, steps + 1))) {
+        flat = {
+          ...part,
+          ...beside,
+          properties: { ...part.properties, ...flat.properties },
+          required: [...(part.required ?? []), ...(flat.required ?? [])],
+        };
+      }
+      delete flat.allOf;
+    }
+    // "Something or null" is that something, which may be left out.
+    const alternatives = flat.anyOf ?? flat.oneOf;
+    if (Array.isArray(alternatives)) {
+      const real = alternatives.map((one) => this.flatten(one, steps + 1)).filter((one) => one.type !== "null");
+      const { anyOf, oneOf, ...beside } = flat;
+      if (real.length > 0 && real.every((one) => "const" in one)) return { ...beside, enum: real.map((one) => one.const) };
+      if (real.length === 1) return { ...real[0], ...beside };
+      return { ...beside, alternatives: real };
+    }
+    if (Array.isArray(flat.type)) {
+      const types = flat.type.filter((type) => type !== "null");
+      if (types.length === 1) flat.type = types[0];
+    }
+    if ("const" in flat && !flat.enum) flat.enum = [flat.const];
+    return flat;
+  }
+
+  target(reference) {
+    let place = this.root;
+    for (const step of reference.slice(1).split("/").filter(Boolean)) {
+      const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      place = place !== null && typeof place === "object" && Object.hasOwn(place, key) ? place[key] : {};
+    }
+    return place;
+  }
+
+  make(schema, depth) {
+    this.fields += 1;
+    const flat = this.flatten(schema);
+    if (this.fields > MOST_FIELDS || depth > DEEPEST) return this.json(flat);
+    if (Array.isArray(flat.enum)) return this.choice(flat);
+    if (flat.alternatives) return this.either(flat, depth);
+    switch (flat.type) {
+      case "string":
+        return this.text(flat);
+      case "integer":
+      case "number":
+        return this.number(flat);
+      case "boolean":
+        return this.choice({ ...flat, enum: [true, false] });
+      case "array":
+        return flat.items && !Array.isArray(flat.items) && !flat.prefixItems ? this.list(flat, depth) : this.json(flat);
+      case "object":
+        return Object.keys(flat.properties ?? {}).length > 0 ? this.object(flat, depth) : this.json(flat);
+      default:
+        return Object.keys(flat.properties ?? {}).length > 0 ? this.object(flat, depth) : this.json(flat);
+    }
+  }
+
+  id() {
+    this.ids += 1;
+    return `try-field-${this.ids}`;
+  }
+
+  hint(flat) {
+    const told = [];
+    if (flat.description) told.push(shown(flat.description).slice(0, 400));
+    if (flat.minimum !== undefined || flat.maximum !== undefined)
+      told.push(`${flat.minimum ?? "…"} to ${flat.maximum ?? "…"}`);
+    if (flat.format) told.push(shown(flat.format));
+    return told.join(" · ");
+  }
+
+  /** The fields of an object. */
+  object(flat, depth) {
+    const required = new Set(flat.required ?? []);
+    const box = element("div", { class: "stack" });
+    const parts = Object.entries(flat.properties ?? {}).map(([name, schema]) => {
+      const isNeeded = required.has(name);
+      const part = this.make(schema, depth + 1);
+      const inner = this.flatten(schema);
+      const hint = this.hint(inner);
+      if (part.isGroup) {
+        const group = element("fieldset", { class: "nest stack" });
+        const legend = element("legend", { class: isNeeded ? "mono needed" : "mono" }, shown(name));
+        group.append(legend);
+        if (hint) group.append(element("span", { class: "small faint" }, hint));
+        group.append(part.element);
+        box.append(group);
+      } else {
+        const id = this.id();
+        part.control.id = id;
+        const label = element("label", { class: isNeeded ? "mono needed" : "mono", for: id }, shown(name));
+        const field = element("div", { class: "field" }, label, part.element);
+        if (hint) field.append(element("span", { class: "hint", id: `${id}-hint` }, hint));
+        if (hint) part.control.setAttribute("aria-describedby", `${id}-hint`);
+        if (isNeeded) part.control.setAttribute("aria-required", "true");
+        box.append(field);
+      }
+      return { name, part, isNeeded };
+    });
+    return {
+      element: box,
+      isGroup: true,
+      read() {
+        const value = {};
+        for (const { name, part, isNeeded } of parts) {
+          let inner = part.read();
+          if (inner === undefined && isNeeded && part.emptyValue !== undefined) inner = part.emptyValue;
+          if (inner !== undefined) Object.defineProperty(value, name, { value: inner, enumerable: true, configurable: true, writable: true });
+        }
+        return Object.keys(value).length > 0 ? value : undefined;
+      },
+      emptyValue: {},
+      write(value) {
+        for (const { name, part } of parts) {
+          const held = value !== null && typeof value === "object" && Object.hasOwn(value, name);
+          part.write(held ? value[name] : undefined);
+        }
+      },
+    };
+  }
+
+  /** As many items as are wanted. */
+  list(flat, depth) {
+    const rows = element("div", { class: "stack-tight" });
+    const add = element("button", { type: "button", class: "slim" }, "Add an item");
+    const box = element("div", { class: "stack-tight" }, rows, element("div", {}, add));
+    const items = [];
+    const grow = (value) => {
+      const part = this.make(flat.items, depth + 1);
+      const remove = element("button", { type: "button", class: "slim quiet", "aria-label": "Remove this item" }, "Remove");
+      const holder = element("div", { class: "grow" }, part.element);
+      if (part.control) part.control.setAttribute("aria-label", `Item ${items.length + 1}`);
+      const row = element("div", { class: "row" }, holder, remove);
+      const item = { part, row };
+      remove.addEventListener("click", () => {
+        items.splice(items.indexOf(item), 1);
+        row.remove();
+        add.focus();
+      });
+      items.push(item);
+      rows.append(row);
+      if (value !== undefined) part.write(value);
+      return part;
+    };
+    add.addEventListener("click", () => {
+      const part = grow();
+      (part.control ?? part.element.querySelector("input, select, textarea"))?.focus();
+    });
+    return {
+      element: box,
+      isGroup: true,
+      emptyValue: [],
+      read() {
+        const values = items.map(({ part }) => part.read() ?? part.emptyValue).filter((value) => value !== undefined);
+        return values.length > 0 ? values : undefined;
+      },
+      write(value) {
+        items.splice(0).forEach(({ row }) => row.remove());
+        if (Array.isArray(value)) value.forEach((one) => grow(one));
+      },
+    };
+  }
+
+  /** One of several kinds of value. */
+  either(flat, depth) {
+    const names = flat.alternatives.map((one, at) => shown(one.title ?? one.type ?? `form ${at + 1}`));
+    const select = element("select", { "aria-label": "Which kind" }, ...names.map((name, at) => element("option", { value: at }, name)));
+    const parts = flat.alternatives.map((one) => this.make(one, depth + 1));
+    const holder = element("div", {}, parts[0].element);
+    const chosen = () => parts[Number(select.value)];
+    select.addEventListener("change", () => holder.replaceChildren(chosen().element));
+    parts.forEach((part) => part.control?.setAttribute("aria-label", "Value"));
+    return {
+      element: element("div", { class: "stack-tight" }, select, holder),
+      isGroup: true,
+      read: () => chosen().read(),
+      write(value) {
+        if (value === undefined) return chosen().write(undefined);
+        const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+        const fits = (one) => one.type === kind || (one.type === "integer" && Number.isInteger(value));
+        const at = Math.max(0, flat.alternatives.findIndex(fits));
+        select.value = String(at);
+        holder.replaceChildren(parts[at].element);
+        return parts[at].write(value);
+      },
+    };
+  }
+
+  choice(flat) {
+    const texts = flat.enum.map((value) => JSON.stringify(value));
+    const options = flat.enum.map((value, at) => element("option", { value: at }, shown(typeof value === "string" ? value : texts[at])));
+    const none = element("option", { value: "" }, "default" in flat ? `— (${shown(JSON.stringify(flat.default))})` : "—");
+    const select = element("select", {}, none, ...options);
+    return {
+      element: select,
+      control: select,
+      read: () => (select.value === "" ? undefined : flat.enum[Number(select.value)]),
+      write(value) {
+        const at = texts.indexOf(JSON.stringify(value));
+        select.value = at < 0 ? "" : String(at);
+      },
+    };
+  }
+
+  text(flat) {
+    const isLong = (flat.maxLength ?? 0) > LONG_TEXT || /multi-?line|markdown|content|body|source code|\btext\b/i.test(flat.description ?? "");
+    const placeholder = "default" in flat ? shown(String(flat.default)) : null;
+    const control = isLong ? element("textarea", { rows: 3, placeholder }) : element("input", { type: "text", placeholder });
+    control.autocomplete = "off";
+    return {
+      element: control,
+      control,
+      emptyValue: "",
+      read: () => (control.value === "" ? undefined : control.value),
+      write: (value) => (control.value = value === undefined || value === null ? "" : String(value)),
+    };
+  }
+
+  number(flat) {
+    const placeholder = "default" in flat ? shown(String(flat.default)) : null;
+    const control = element("input", { type: "text", inputmode: "decimal", placeholder, autocomplete: "off" });
+    return {
+      element: control,
+      control,
+      read() {
+        const text = control.value.trim();
+        if (text === "") return undefined;
+        const number = Number(text);
+        if (!Number.isFinite(number)) throw new BadField(`\`${text}\` is not a number`, control);
+        if (flat.type === "integer" && !Number.isInteger(number)) throw new BadField(`\`${text}\` is not a whole number`, control);
+        return number;
+      },
+      write: (value) => (control.value = value === undefined || value === null ? "" : String(value)),
+    };
+  }
+
+  /** Anything, as JSON. */
+  json(flat) {
+    const kind = { object: "{}", array: "[]" }[flat.type] ?? "JSON";
+    const control = element("textarea", { rows: 3, class: "mono", spellcheck: "false", placeholder: kind, "aria-label": "JSON" });
+    return {
+      element: control,
+      control,
+      emptyValue: { object: {}, array: [] }[flat.type],
+      read() {
+        if (control.value.trim() === "") return undefined;
+        try {
+          return JSON.parse(control.value);
+        } catch {
+          throw new BadField("This is not JSON", control);
+        }
+      },
+      write: (value) => (control.value = value === undefined ? "" : JSON.stringify(value, null, 2)),
+    };
+  }
+}

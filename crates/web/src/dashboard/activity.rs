@@ -1,0 +1,183 @@
+//! *Activity*: what was done, the newest first.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult};
+
+use super::Pages;
+use super::page::{Page, Section, heading};
+use super::parts::{empty, remedy};
+use super::shown::{Ago, duration, line, thousands};
+use super::visit::{Visit, escaped, query_string};
+use super::words::outcome_tone;
+
+/// Lines of one page.
+const LINES: usize = 50;
+/// Lines that one question to the log gives.
+const AT_ONCE: usize = 500;
+/// How often the log is asked for one page when only one kind is wanted.
+const MOST_QUESTIONS: usize = 10;
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let kind = visit.query("kind").and_then(ActivityKind::parse);
+    let before = visit.query("before").and_then(|before| before.parse().ok());
+    let read = read(&pages, kind, before).await;
+    let head = heading(
+        "Activity",
+        "Calls, discoveries, decisions of people and changes of the configuration; never their contents.",
+    );
+    let body = html! {
+        (kinds(kind))
+        div.card id="activity" data-live=[before.is_none().then_some("activity catalog approvals")] {
+            @match &read {
+                Ok((lines, older)) => (list(lines, kind, before, *older, pages.now())),
+                Err(error) => div.body { div.callout.bad { strong { "The log could not be read" } (line(&error.message)) span.muted { (remedy(&error.remedy)) } } },
+            }
+        }
+        @let dropped = pages.hub().activity_dropped();
+        @if dropped > 0 {
+            p.small.faint { (thousands(dropped)) " lines were lost because they came faster than they could be written." }
+        }
+    };
+    Page::new(Section::Activity, "Activity", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+/// A page of the log, and the place from which the next one goes on.
+async fn read(
+    pages: &Pages,
+    kind: Option<ActivityKind>,
+    before: Option<u64>,
+) -> ToolResult<(Vec<Activity>, Option<u64>)> {
+    let mut from = before;
+    let mut found = Vec::new();
+    for _ in 0..MOST_QUESTIONS {
+        let wanted = if kind.is_some() { AT_ONCE } else { LINES + 1 };
+        let lines = pages.hub().activity(wanted, from).await?;
+        let is_end = lines.len() < wanted;
+        from = lines.last().map(|line| line.id);
+        found.extend(
+            lines
+                .into_iter()
+                .filter(|line| kind.is_none_or(|kind| line.kind == kind)),
+        );
+        if is_end {
+            from = None;
+        }
+        if is_end || found.len() > LINES {
+            break;
+        }
+    }
+    let older = match found.len() > LINES {
+        true => found.get(LINES - 1).map(|line| line.id),
+        false => from,
+    };
+    found.truncate(LINES);
+    Ok((found, older))
+}
+
+fn kinds(chosen: Option<ActivityKind>) -> Markup {
+    let all = std::iter::once(None).chain(ActivityKind::ALL.into_iter().map(Some));
+    html! {
+        div.filters { nav.tabs aria-label="Kinds of activity" {
+            @for kind in all {
+                @let word = kind.map_or("all", ActivityKind::as_str);
+                a href=(format!("/activity{}", query_string(&[("kind", kind.map_or("", ActivityKind::as_str))])))
+                    aria-current=[(kind == chosen).then_some("true")] { (word) }
+            }
+        } }
+    }
+}
+
+fn list(
+    lines: &[Activity],
+    kind: Option<ActivityKind>,
+    before: Option<u64>,
+    older: Option<u64>,
+    now: Timestamp,
+) -> Markup {
+    let kind = kind.map_or("", ActivityKind::as_str);
+    html! {
+        @if lines.is_empty() {
+            (empty("Nothing here", "What clients call and what servers answer is told here as it happens.", &html! {
+                a.button href="/connect" { "Connect a client" }
+                a.button href="/tools" { "Try a tool" }
+            }))
+        } @else {
+            (rows(lines, now))
+        }
+        @if before.is_some() || older.is_some() {
+            nav.pager aria-label="Pages" {
+                @if before.is_some() {
+                    a.button.slim href=(format!("/activity{}", query_string(&[("kind", kind)]))) { "Newest" }
+                } @else { span {} }
+                @if let Some(older) = older {
+                    a.button.slim href=(format!("/activity{}", query_string(&[("kind", kind), ("before", &older.to_string())]))) { "Older" }
+                }
+            }
+        }
+    }
+}
+
+/// Lines of the log as a table.
+pub(super) fn rows(lines: &[Activity], now: Timestamp) -> Markup {
+    html! {
+        table {
+            caption.visually-hidden { "Activity, the newest first" }
+            thead { tr {
+                th.tight scope="col" { "When" }
+                th.tight.medium scope="col" { "Kind" }
+                th scope="col" { "What" }
+                th.tight scope="col" { "Result" }
+                th.tight.num.medium scope="col" { "Took" }
+                th.tight.wide scope="col" { "Session" }
+                th.tight.wide scope="col" { "Trace" }
+            } }
+            tbody { @for done in lines { (row(done, now)) } }
+        }
+    }
+}
+
+fn row(done: &Activity, now: Timestamp) -> Markup {
+    let tone = outcome_tone(done.kind, &done.outcome);
+    html! {
+        tr {
+            td.tight.faint { (Ago { now, then: Some(done.at) }) }
+            td.tight.medium { (done.kind.as_str()) }
+            td { (subject(done)) }
+            td.tight { span class=(format!("state {}", tone.class())) { (line(&done.outcome)) } }
+            td.tight.num.medium { @if let Some(ms) = done.duration_ms { (duration(std::time::Duration::from_millis(ms))) } }
+            td.tight.wide { @if let Some(session) = &done.session { code.faint title=(line(session)) { (short(session)) } } }
+            td.tight.wide { @if let Some(trace) = &done.trace {
+                button.link.mono type="button" data-copy-text=(trace.as_str()) title=(format!("Copy {trace}")) { (short(trace.as_str())) }
+            } }
+        }
+    }
+}
+
+/// What a line is about: the tool, else the server.
+fn subject(done: &Activity) -> Markup {
+    let server = done.server.as_ref();
+    html! {
+        @match (&done.tool, done.kind) {
+            (Some(tool), ActivityKind::Call | ActivityKind::Approval) if tool != "unknown" => {
+                a.name-link.mono href=(format!("/tools/{}", escaped(tool))) { (line(tool)) }
+            },
+            (Some(tool), _) => {
+                code { (line(tool)) }
+                @if let Some(server) = server { " of " a href=(format!("/servers/{server}")) { (server) } }
+            },
+            (None, _) => @match server {
+                Some(server) => a.name-link href=(format!("/servers/{server}")) { (server) },
+                None => span.faint { "—" },
+            },
+        }
+    }
+}
+
+fn short(id: &str) -> String {
+    let start: String = id.chars().take(8).collect();
+    line(&start)
+}

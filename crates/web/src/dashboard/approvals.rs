@@ -1,0 +1,132 @@
+//! *Approvals*: the calls that wait for a person, with exactly what they would do.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_model::{ApprovalRequest, Foreign, Grant, Timestamp, ToolResult};
+
+use super::Pages;
+use super::page::{Page, Section, heading};
+use super::parts::{code, empty, plain_code, remedy};
+use super::shown::{Ago, duration, line, pretty, thousands};
+use super::visit::{Visit, escaped};
+
+/// Requests and consents that are shown at once.
+const ROWS: usize = 50;
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let waiting = pages.hub().approvals().await;
+    let grants = pages.hub().grants().await;
+    let now = pages.now();
+    let head = heading(
+        "Approvals",
+        "Calls that a policy lets run only when a person agrees. No answer in time is a refusal.",
+    );
+    let body = html! {
+        div.stack {
+            @if visit.viewer.is_admin() {
+                div.stack id="waiting" data-live="approvals" { (inbox(&waiting, now)) }
+            } @else {
+                div.callout.warn { strong { "Calls that wait are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
+            }
+            div id="grants" data-live="approvals" { (consents(&grants, now)) }
+        }
+    };
+    Page::new(Section::Approvals, "Approvals", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn inbox(waiting: &ToolResult<Vec<ApprovalRequest>>, now: Timestamp) -> Markup {
+    html! {
+        @match waiting {
+            Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (remedy(&error.remedy)) } },
+            Ok(waiting) if waiting.is_empty() => div.card {
+                (empty("No call waits for you", "When a tool's policy is `ask`, its calls wait here with their exact arguments.", &html! {
+                    a.button href="/tools" { "Set the policy of a tool" }
+                }))
+            },
+            Ok(waiting) => {
+                @for request in waiting.iter().take(ROWS) { (card(request, now)) }
+                @if waiting.len() > ROWS { p.small.faint { "and " (thousands((waiting.len() - ROWS) as u64)) " more" } }
+            },
+        }
+    }
+}
+
+fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
+    let id = &request.id;
+    html! {
+        article.card aria-labelledby=(format!("ask-{id}")) {
+            header {
+                h2.mono.wrap id=(format!("ask-{id}")) { a.name-link href=(format!("/tools/{}", escaped(&request.tool))) { (line(&request.tool)) } }
+                p { span data-until=(request.expires_at.0) { (duration(request.expires_at.since(now))) " left" } }
+            }
+            div.body.stack {
+                @if !request.changed.is_empty() {
+                    div.callout.warn { strong { "This tool changed since it was allowed" } span { "Different: " (line(&request.changed.join(", "))) } }
+                }
+                div.stack-tight {
+                    h3 { "Exact arguments" }
+                    (plain_code(&pretty(&request.arguments)))
+                    @if request.arguments_left_out > 0 { p.fault { (thousands(request.arguments_left_out as u64)) " bytes more are not shown. Refuse what you cannot see." } }
+                }
+                dl.facts.small {
+                    dt { "Asked by" } dd {
+                        @match &request.client { Some(client) => (Foreign::new(client).shortened(80)), None => "a client without a name" }
+                        span.faint { " · session " code { (line(&request.session)) } " · " (Ago { now, then: Some(request.asked_at) }) }
+                    }
+                    dt { "Because of" } dd { code { (line(&request.rule)) } }
+                }
+                details { summary { "The tool's definition" } (code(&pretty(&request.definition))) }
+                div.row role="group" aria-label="Decide" {
+                    (button(id, "once", "Allow once", "primary"))
+                    (button(id, "session", "Allow for this session", ""))
+                    (button(id, "always", "Always allow", ""))
+                    (button(id, "refuse", "Refuse", "warns"))
+                }
+            }
+        }
+    }
+}
+
+fn button(id: &str, decision: &str, words: &str, class: &str) -> Markup {
+    let done = match decision {
+        "refuse" => "The call was refused",
+        "once" => "The call may run",
+        "session" => "This version of the tool may run in that session",
+        _ => "This version of the tool may run from now on",
+    };
+    html! {
+        button class=(class) type="button" data-call=(format!("POST /api/v1/approvals/{id}")) data-body=(format!(r#"{{"decision":"{decision}"}}"#))
+            data-done=(done) data-admin { (words) }
+    }
+}
+
+fn consents(grants: &ToolResult<Vec<Grant>>, now: Timestamp) -> Markup {
+    let Ok(grants) = grants else {
+        return html! {};
+    };
+    html! {
+        section.card aria-labelledby="grants-title" {
+            header { h2 id="grants-title" { "Always allowed" } p { "each for one version of a tool; a changed tool asks again" } }
+            @if grants.is_empty() {
+                div.body { p.muted { "Nothing was allowed for good." } }
+            } @else {
+                table {
+                    caption.visually-hidden { "Lasting consents" }
+                    thead { tr { th scope="col" { "Tool" } th.tight.medium scope="col" { "Given" } th.tight.medium scope="col" { "By" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
+                    tbody { @for grant in grants.iter().take(ROWS) {
+                        tr {
+                            th scope="row" { a.name-link.mono href=(format!("/tools/{}", escaped(&grant.exposed))) { (line(&grant.exposed)) } }
+                            td.tight.medium { (Ago { now, then: Some(grant.at) }) }
+                            td.tight.medium { (line(&grant.by)) }
+                            td.tight { button.slim.warns type="button" data-revoke=(grant.exposed) data-admin aria-label=(format!("Take back the consent for {}", line(&grant.exposed))) { "Take back" } }
+                        }
+                    } }
+                }
+                @if grants.len() > ROWS { footer { "and " (thousands((grants.len() - ROWS) as u64)) " more" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What each client takes in its configuration: one table, and one function for each shape.
+
+use serde_json::{Value, json};
+
+/// What stands for the token until a person asks for it.
+pub(crate) const TOKEN: &str = "YOUR_TOKEN";
+/// The name under which clients know us: short, and without `_`, at which some of them split names.
+const NAME: &str = "pegboard";
+
+/// A client and where it keeps its servers.
+pub(crate) struct Client {
+    /// How the page's address names it.
+    pub(crate) key: &'static str,
+    pub(crate) name: &'static str,
+    /// The file to edit.
+    pub(crate) file: &'static str,
+    shape: Shape,
+    /// What else a person should know.
+    pub(crate) note: Option<&'static str>,
+}
+
+/// How a client writes a server down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `mcpServers`, with `type` and `url`.
+    Typed,
+    /// `mcpServers`, with `url` alone.
+    Url,
+    /// `mcpServers`, with `serverUrl`.
+    ServerUrl,
+    /// `mcpServers`, programs only.
+    ProgramsOnly,
+    /// `servers`, with `type`.
+    VsCode,
+    /// `mcpServers`, with the list of tools.
+    Copilot,
+    Codex,
+    Zed,
+    OpenCode,
+    Goose,
+}
+
+const fn client(key: &'static str, name: &'static str, file: &'static str, shape: Shape) -> Client {
+    Client {
+        key,
+        name,
+        file,
+        shape,
+        note: None,
+    }
+}
+
+/// Every client that we know what to paste into.
+pub(crate) const CLIENTS: &[Client] = &[
+    Client {
+        note: Some(
+            "Its own tool search would hide our four tools; `alwaysLoad` keeps them in sight.",
+        ),
+        ..client(
+            "claude-code",
+            "Claude Code",
+            ".mcp.json in the project, or mcpServers in ~/.claude.json",
+            Shape::Typed,
+        )
+    },
+    Client {
+        note: Some(
+            "The file takes programs only; an address is added as a connector in the app's settings.",
+        ),
+        ..client(
+            "claude-desktop",
+            "Claude Desktop",
+            "claude_desktop_config.json (Settings › Developer › Edit Config)",
+            Shape::ProgramsOnly,
+        )
+    },
+    client(
+        "cursor",
+        "Cursor",
+        "~/.cursor/mcp.json, or .cursor/mcp.json in the project",
+        Shape::Url,
+    ),
+    client(
+        "vscode",
+        "VS Code",
+        ".vscode/mcp.json, or “MCP: Open User Configuration”",
+        Shape::VsCode,
+    ),
+    client(
+        "copilot-cli",
+        "Copilot CLI",
+        "~/.copilot/mcp-config.json",
+        Shape::Copilot,
+    ),
+    client(
+        "windsurf",
+        "Windsurf",
+        "~/.codeium/windsurf/mcp_config.json",
+        Shape::ServerUrl,
+    ),
+    Client {
+        note: Some(
+            "Codex takes the name of a variable that holds the token, not the token itself.",
+        ),
+        ..client("codex", "Codex", "~/.codex/config.toml", Shape::Codex)
+    },
+    client(
+        "gemini",
+        "Gemini CLI",
+        "~/.gemini/settings.json, or .gemini/settings.json in the project",
+        Shape::Typed,
+    ),
+    client("zed", "Zed", "~/.config/zed/settings.json", Shape::Zed),
+    client(
+        "opencode",
+        "opencode",
+        "~/.config/opencode/opencode.json",
+        Shape::OpenCode,
+    ),
+    client(
+        "goose",
+        "Goose",
+        "~/.config/goose/config.yaml",
+        Shape::Goose,
+    ),
+    client("lm-studio", "LM Studio", "~/.lmstudio/mcp.json", Shape::Url),
+    client(
+        "other",
+        "Another client",
+        "its file of MCP servers",
+        Shape::Typed,
+    ),
+];
+
+impl Client {
+    /// What to paste when the client starts Pegboard itself.
+    pub(crate) fn by_program(&self, command: &str) -> String {
+        let plain = json!({"command": command, "args": ["stdio"]});
+        match self.shape {
+            Shape::Typed | Shape::Url | Shape::ServerUrl | Shape::ProgramsOnly => {
+                self.servers("mcpServers", self.marked(plain))
+            }
+            Shape::VsCode => self.servers(
+                "servers",
+                json!({"type": "stdio", "command": command, "args": ["stdio"]}),
+            ),
+            Shape::Copilot => {
+                let entry =
+                    json!({"type": "local", "command": command, "args": ["stdio"], "tools": ["*"]});
+                self.servers("mcpServers", entry)
+            }
+            Shape::Codex => format!(
+                "[mcp_servers.{NAME}]\ncommand = {}\nargs = [\"stdio\"]\n",
+                text(command)
+            ),
+            Shape::Zed => self.servers("context_servers", plain),
+            Shape::OpenCode => self.servers(
+                "mcp",
+                json!({"type": "local", "command": [command, "stdio"], "enabled": true}),
+            ),
+            Shape::Goose => format!(
+                "extensions:\n  {NAME}:\n    type: stdio\n    name: {NAME}\n    cmd: {}\n    args: [stdio]\n    enabled: true\n",
+                text(command)
+            ),
+        }
+    }
+
+    /// What to paste when the client speaks to this running Pegboard; none when it cannot.
+    pub(crate) fn by_address(&self, url: &str, needs_token: bool) -> Option<String> {
+        let bearer = format!("Bearer {TOKEN}");
+        let with_headers = |mut entry: Value| {
+            if let (true, Some(entry)) = (needs_token, entry.as_object_mut()) {
+                entry.insert("headers".to_owned(), json!({"Authorization": bearer}));
+            }
+            entry
+        };
+        Some(match self.shape {
+            Shape::ProgramsOnly => return None,
+            Shape::Typed => {
+                let entry = self.marked(json!({"type": "http", "url": url}));
+                self.servers("mcpServers", with_headers(entry))
+            }
+            Shape::Url => self.servers("mcpServers", with_headers(json!({"url": url}))),
+            Shape::ServerUrl => self.servers("mcpServers", with_headers(json!({"serverUrl": url}))),
+            Shape::VsCode => {
+                self.servers("servers", with_headers(json!({"type": "http", "url": url})))
+            }
+            Shape::Copilot => {
+                let entry = json!({"type": "http", "url": url, "tools": ["*"]});
+                self.servers("mcpServers", with_headers(entry))
+            }
+            Shape::Codex => {
+                let token = match needs_token {
+                    true => "bearer_token_env_var = \"PEGBOARD_TOKEN\"\n",
+                    false => "",
+                };
+                format!("[mcp_servers.{NAME}]\nurl = {}\n{token}", text(url))
+            }
+            Shape::Zed => self.servers("context_servers", with_headers(json!({"url": url}))),
+            Shape::OpenCode => {
+                let entry = json!({"type": "remote", "url": url, "enabled": true});
+                self.servers("mcp", with_headers(entry))
+            }
+            Shape::Goose => {
+                let headers = match needs_token {
+                    true => format!("    headers:\n      Authorization: {}\n", text(&bearer)),
+                    false => String::new(),
+                };
+                format!(
+                    "extensions:\n  {NAME}:\n    type: streamable_http\n    name: {NAME}\n    uri: {}\n{headers}    enabled: true\n",
+                    text(url)
+                )
+            }
+        })
+    }
+
+    /// A command that does the same, where the client has one.
+    pub(crate) fn by_command(&self, command: &str) -> Option<String> {
+        match self.key {
+            "claude-code" => Some(format!(
+                "claude mcp add --scope user {NAME} -- {command} stdio"
+            )),
+            "codex" => Some(format!("codex mcp add {NAME} -- {command} stdio")),
+            "gemini" => Some(format!("gemini mcp add {NAME} {command} stdio")),
+            _ => None,
+        }
+    }
+
+    fn marked(&self, mut entry: Value) -> Value {
+        if let (true, Some(entry)) = (self.key == "claude-code", entry.as_object_mut()) {
+            entry.insert("alwaysLoad".to_owned(), json!(true));
+        }
+        entry
+    }
+
+    fn servers(&self, root: &str, entry: Value) -> String {
+        let whole = json!({ root: { NAME: entry } });
+        serde_json::to_string_pretty(&whole).unwrap_or_default()
+    }
+}
+
+/// A text in quotes; TOML and YAML read what JSON writes.
+fn text(text: &str) -> String {
+    json!(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_pasted_is_sound_in_its_language() {
+        let url = "http://127.0.0.1:7340/mcp";
+        for client in CLIENTS {
+            let program = client.by_program(r"C:\my tools\pegboard.exe");
+            let address = client.by_address(url, true);
+            match client.shape {
+                Shape::Goose | Shape::Codex => {
+                    assert!(
+                        program.contains(r#""C:\\my tools\\pegboard.exe""#),
+                        "{program}"
+                    );
+                }
+                _ => {
+                    let value: Value = serde_json::from_str(&program).unwrap();
+                    assert!(value.to_string().contains("stdio"), "{program}");
+                    if let Some(address) = &address {
+                        let value: Value = serde_json::from_str(address).unwrap();
+                        assert!(value.to_string().contains(TOKEN), "{address}");
+                    }
+                }
+            }
+            let open = client.by_address(url, false);
+            assert!(open.is_none_or(|open| open.contains(url) && !open.contains(TOKEN)));
+        }
+    }
+
+    #[test]
+    fn every_client_has_a_key_of_its_own() {
+        let keys: std::collections::BTreeSet<_> = CLIENTS.iter().map(|client| client.key).collect();
+        assert_eq!(keys.len(), CLIENTS.len());
+    }
+}

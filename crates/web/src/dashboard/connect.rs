@@ -1,0 +1,126 @@
+//! *Connect*: what to paste into each client.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::Pages;
+use super::clients::{CLIENTS, Client, TOKEN};
+use super::page::{Page, Section, heading};
+use super::parts::{code, remedy};
+use super::shown::block;
+use super::visit::{Visit, query_string};
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let key = visit.query("client");
+    let chosen = CLIENTS
+        .iter()
+        .find(|client| Some(client.key) == key)
+        .or(CLIENTS.first());
+    let url = format!("{}/mcp", pages.web.url());
+    let needs_token = pages
+        .web
+        .household()
+        .call_token()
+        .is_ok_and(|token| token.is_some());
+    let head = heading(
+        "Connect",
+        "Give an agent all tools at once: paste one of these into its configuration.",
+    );
+    let body = html! {
+        div.stack {
+            nav.tabs aria-label="Clients" {
+                @for client in CLIENTS {
+                    a href=(format!("/connect{}", query_string(&[("client", client.key)]))) data-page
+                        aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
+                }
+            }
+            @if let Some(client) = chosen { (ways(client, pages.web.command(), &url, needs_token, &visit)) }
+            (profiles(&pages, &url))
+        }
+    };
+    Page::new(Section::Connect, "Connect", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn ways(client: &Client, command: &str, url: &str, needs_token: bool, visit: &Visit) -> Markup {
+    html! {
+        div.stack {
+            @if let Some(note) = client.note { div.callout { span { (remedy(note)) } } }
+            div.halves {
+                section.card aria-labelledby="stdio-title" {
+                    header { h2 id="stdio-title" { (client.name) " starts Pegboard" } span.chip { "stdio" } }
+                    div.body.stack {
+                        @if let Some(line) = client.by_command(command) {
+                            div.stack-tight { span.small.muted { "With one command:" } (code(&line)) }
+                            span.small.muted { "or by hand, in " (client.file) ":" }
+                        } @else {
+                            span.small.muted { "In " (client.file) ":" }
+                        }
+                        (code(&client.by_program(command)))
+                        p.small.faint { "No token is needed; it works while this dashboard is closed, too." }
+                    }
+                }
+                section.card aria-labelledby="http-title" {
+                    header { h2 id="http-title" { (client.name) " speaks to this Pegboard" } span.chip { "HTTP" } }
+                    div.body.stack {
+                        @match client.by_address(url, needs_token) {
+                            Some(text) => {
+                                span.small.muted { "In " (client.file) ":" }
+                                (with_token(&text))
+                                @if needs_token { (token(client, visit)) }
+                                @else { p.small.faint { "This Pegboard runs without a token: whoever can reach it on this machine may use it." } }
+                            },
+                            None => p.muted { "This client takes no address in its file. Use the other way." },
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text in which the token is a place that the page's script can fill.
+fn with_token(text: &str) -> Markup {
+    html! {
+        div.code {
+            pre tabindex="0" {
+                @for (at, piece) in text.split(TOKEN).enumerate() {
+                    @if at > 0 { span data-token { (TOKEN) } }
+                    (block(piece))
+                }
+            }
+            button.copy.slim type="button" data-copy { "Copy" }
+        }
+    }
+}
+
+fn token(client: &Client, visit: &Visit) -> Markup {
+    html! {
+        div.stack-tight {
+            div.row {
+                button.slim type="button" id="show-token" disabled[!visit.viewer.is_admin()] { "Put the token in" }
+                span.small.faint { "It lets a client call every tool. Keep it to yourself." }
+            }
+            @if client.key == "codex" {
+                p.small.muted { "Set the variable in your shell: " code { "export PEGBOARD_TOKEN=" span data-token { (TOKEN) } } }
+            }
+            p.small.faint { "In a terminal: " code { "pegboard token" } }
+        }
+    }
+}
+
+fn profiles(pages: &Pages, url: &str) -> Markup {
+    let names = pages.web.gateway().profile_names();
+    html! {
+        @if !names.is_empty() {
+            section.card aria-labelledby="profiles-title" {
+                header { h2 id="profiles-title" { "Profiles" } p { "each offers a choice of servers" } }
+                ul.list { @for name in &names {
+                    li { code { (name) } span.wrap.muted { code { (url) "/" (name) } " or " code { "pegboard stdio --profile " (name) } } }
+                } }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A tool as each model provider accepts it, and what that costs.
+
+use maud::{Markup, html};
+use pegboard_catalog::ToolView;
+use pegboard_formats::{Effect, Format, Source, convert};
+use pegboard_model::ServerName;
+
+use super::parts::code;
+use super::shown::{count, line};
+use super::visit::query_string;
+
+/// Losses that are shown of one conversion.
+const LOSSES: usize = 30;
+
+pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
+    let chosen = chosen
+        .and_then(|name| name.parse().ok())
+        .unwrap_or(Format::Anthropic);
+    let description = view.description();
+    let about_server = view
+        .entry()
+        .map(|entry| entry.described())
+        .unwrap_or_default();
+    let examples = view.user_words().map(|words| words.examples.as_slice());
+    let examples = examples.unwrap_or_default().iter();
+    let source = Source {
+        name: view.exposed().as_str(),
+        server: view.server().map(ServerName::as_str),
+        server_description: Some(&*about_server).filter(|text| !text.is_empty()),
+        description: Some(&description),
+        input_schema: view.input_schema(),
+        examples: examples.map(|example| example.arguments.clone()).collect(),
+    };
+    let converted = convert(&source, chosen);
+    let text = serde_json::to_string_pretty(&converted.definition).unwrap_or_default();
+    html! {
+        section.card id="formats" aria-labelledby="formats-title" {
+            header { h2 id="formats-title" { "Provider formats" } p { "as a model's request takes it" } }
+            div.body.stack {
+                nav.tabs aria-label="Formats" {
+                    @for format in Format::all() {
+                        a href=(format!("{}#formats", query_string(&[("format", format.name())]))) data-swap="formats"
+                            aria-current=[(format == chosen).then_some("true")] { (format.name()) }
+                    }
+                }
+                @if converted.losses.is_empty() {
+                    p.small.muted { "Nothing is lost on the way." }
+                } @else {
+                    details {
+                        summary { (count(converted.losses.len(), "difference")) " from what the server wrote" }
+                        ul.stack-tight.small { @for loss in converted.losses.iter().take(LOSSES) {
+                            li {
+                                (effect(loss.kind.effect())) " " (loss.kind.meaning())
+                                @if !loss.path.is_empty() { " " code { (line(&loss.path)) } }
+                                @if !loss.detail.is_empty() { " " span.faint { (line(&loss.detail)) } }
+                            }
+                        } }
+                        @if converted.losses.len() > LOSSES { p.small.faint { "and " (converted.losses.len() - LOSSES) " more" } }
+                    }
+                }
+                (code(&text))
+            }
+        }
+    }
+}
+
+fn effect(effect: Effect) -> Markup {
+    let (word, class) = match effect {
+        Effect::Undone => ("undone", "chip ok"),
+        Effect::InWords => ("in words", "chip"),
+        Effect::Wider => ("wider", "chip warn"),
+        Effect::Narrower => ("narrower", "chip warn"),
+        Effect::Unseen => ("unseen", "chip bad"),
+    };
+    html! { span class=(class) { (word) } }
+}

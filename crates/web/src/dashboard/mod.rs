@@ -1,0 +1,87 @@
+//! The dashboard: what is known and what happens, as pages that the server renders.
+//!
+//! Each screen is a handler that reads the present snapshot and a few functions from values to markup. What people do
+//! on a page goes through the API, sent by the page's script; pages themselves only read.
+//!
+//! Invariant: foreign text reaches a page through [`shown`], and markup is escaped by the template.
+//! Invariant: no page holds more than a bounded number of rows, however much is known.
+//! Invariant: nothing in a page runs, styles or loads anything but our own files.
+
+// The frame.
+mod assets;
+mod icons;
+mod page;
+mod visit;
+
+// What screens are made of.
+mod deltas;
+mod parts;
+mod shown;
+mod words;
+
+// The screens.
+mod activity;
+mod add_server;
+mod approvals;
+mod clients;
+mod connect;
+mod context;
+mod formats;
+mod overview;
+mod search;
+mod server;
+mod server_parts;
+mod servers;
+mod tool;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+use pegboard_hub::Hub;
+use pegboard_model::Timestamp;
+
+use crate::state::WebState;
+use deltas::Deltas;
+
+pub(crate) use assets::assets;
+pub(crate) use page::login_page;
+
+/// What every screen reads.
+#[derive(Clone)]
+pub(crate) struct Pages {
+    web: WebState,
+    deltas: Arc<Deltas>,
+}
+
+impl Pages {
+    fn hub(&self) -> &Hub {
+        self.web.hub()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.web.clock().now()
+    }
+}
+
+/// The routes of all screens.
+pub(crate) fn routes(state: WebState) -> Router {
+    let deltas = Arc::new(Deltas::follow(state.hub()));
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/servers", get(servers::show))
+        .route("/add-server", get(add_server::show))
+        .route("/servers/{server}", get(server::show))
+        .route("/tools", get(tools::show))
+        .route("/tools/{tool}", get(tool::show))
+        .route("/search", get(search::show))
+        .route("/approvals", get(approvals::show))
+        .route("/activity", get(activity::show))
+        .route("/context", get(context::show))
+        .route("/connect", get(connect::show))
+        .with_state(Pages { web: state, deltas })
+}

@@ -1,0 +1,243 @@
+//! *Overview*: how everything stands, and what a person should look at.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_catalog::{Catalog, ServerEntry, Statistics};
+use pegboard_gateway::fixed_surface;
+use pegboard_guard::estimate_tokens;
+use pegboard_hub::{RunState, ServerHealth};
+use pegboard_model::{Activity, DiscoveryStatus, Foreign, ServerName, Timestamp};
+
+use super::activity::rows;
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading};
+use super::parts::{bar, empty, remedy};
+use super::shown::{Ago, count, thousands};
+use super::visit::Visit;
+use super::words::{Standing, Tone};
+use super::{Pages, add_server};
+
+/// Lines of the activity that are shown.
+const RECENT: usize = 8;
+/// Servers that are shown as running, and as failing.
+const SHOWN: usize = 8;
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let catalog = pages.hub().catalog();
+    let health = pages.hub().health();
+    let activity = pages.hub().activity(RECENT, None).await.unwrap_or_default();
+    let now = pages.now();
+    let head = heading(
+        "Overview",
+        "Every tool of every server, known without starting any.",
+    );
+    let body = match catalog.servers().next().is_none() && catalog.static_tools().next().is_none() {
+        true => html! { div id="overview" data-live="catalog" { (welcome(&pages)) } },
+        false => html! {
+            div.stack id="overview" data-live="catalog activity" {
+                (figures(&catalog, &health))
+                div.halves {
+                    (running(&health, now))
+                    (errors(&catalog, now))
+                }
+                (recent(&activity, now))
+            }
+        },
+    };
+    Page::new(Section::Overview, "Overview", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
+    let counts = catalog.statistics();
+    let by_name: BTreeMap<&ServerName, &ServerHealth> = health
+        .iter()
+        .map(|health| (&health.server, health))
+        .collect();
+    let mut tones: BTreeMap<Tone, usize> = BTreeMap::new();
+    for entry in catalog.servers() {
+        let standing = Standing::of(entry, by_name.get(entry.name()).copied());
+        *tones.entry(standing.tone).or_default() += 1;
+    }
+    let of = |tone| tones.get(&tone).copied().unwrap_or_default();
+    let legend = [
+        (Tone::Ok, "known"),
+        (Tone::Run, "running"),
+        (Tone::Warn, "to look at"),
+        (Tone::Bad, "failed"),
+        (Tone::Off, "off"),
+    ];
+    let parts: Vec<(&str, f64)> = legend
+        .iter()
+        .map(|(tone, _)| (tone.class(), of(*tone) as f64))
+        .collect();
+    html! {
+        div.figures {
+            div.card.figure {
+                span.label { a href="/servers" { "Servers" } }
+                span.value { (thousands(counts.servers.total as u64)) }
+                (bar("Servers by state", &parts))
+                div.legend {
+                    @for (tone, word) in legend {
+                        @if of(tone) > 0 { span class=(format!("state {}", tone.class())) { (of(tone)) " " (word) } }
+                    }
+                }
+            }
+            div.card.figure {
+                span.label { a href="/tools" { "Tools" } }
+                span.value { (thousands(counts.tools as u64)) small { "offered" } }
+                (bar("Tools offered and not", &[("accent", counts.tools as f64), ("off", counts.disabled as f64)]))
+                span.note { (tools_note(&counts)) }
+            }
+            (tokens(&counts))
+        }
+    }
+}
+
+fn tools_note(counts: &Statistics) -> String {
+    let told = [
+        (counts.disabled, "not offered"),
+        (counts.deprecated, "deprecated"),
+        (counts.rejected, "not accepted"),
+        (counts.conflicts, "hidden by a tool of the program"),
+    ];
+    let told: Vec<String> = told
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, words)| format!("{} {words}", thousands(*number as u64)))
+        .collect();
+    match told.is_empty() {
+        true => "All that servers sent is offered.".to_owned(),
+        false => told.join(", "),
+    }
+}
+
+fn tokens(counts: &Statistics) -> Markup {
+    let with = u64::from(estimate_tokens(&fixed_surface()));
+    let without = counts.tokens;
+    let saved = without.saturating_sub(with);
+    let share = (saved * 100).checked_div(without).unwrap_or_default();
+    html! {
+        div.card.figure {
+            span.label { "Tokens without Pegboard" }
+            span.value { (thousands(without)) }
+            (bar("All of them", &[("warn", 1.0)]))
+            span.note { "All definitions, in every request of a model." }
+        }
+        div.card.figure {
+            span.label { a href="/context" { "Tokens with Pegboard" } }
+            span.value {
+                (thousands(with))
+                @if without > with { small { (share) " % less" } }
+            }
+            (bar("Share of the tokens without Pegboard", &[("ok", with as f64), ("", saved as f64)]))
+            span.note { "Four tools that stand for all others, whatever is added." }
+        }
+    }
+}
+
+fn running(health: &[ServerHealth], now: Timestamp) -> Markup {
+    let is_up = |health: &&ServerHealth| matches!(health.state, RunState::Running | RunState::Busy);
+    let up: Vec<&ServerHealth> = health.iter().filter(is_up).collect();
+    html! {
+        section.card aria-labelledby="running" {
+            header { h2 id="running" { "Running now" } p { (count(up.len(), "server")) } }
+            @if up.is_empty() {
+                (empty("Nothing runs", "A server is started when one of its tools is called, and stopped when it is idle.", &html! {}))
+            } @else {
+                ul.list {
+                    @for server in up.iter().take(SHOWN) {
+                        li {
+                            span class=(if server.state == RunState::Busy { "state run busy" } else { "state run" }) {
+                                @if server.state == RunState::Busy { "busy" } @else { "running" }
+                            }
+                            a.name-link href=(format!("/servers/{}", server.server)) { (server.server) }
+                            span.end { "asked " (Ago { now, then: server.last_discovered }) }
+                        }
+                    }
+                }
+                @if up.len() > SHOWN { footer { a href="/servers?state=running" { "All " (up.len()) } } }
+            }
+        }
+    }
+}
+
+fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
+    let is_failing = |entry: &&std::sync::Arc<ServerEntry>| {
+        entry.spec.enabled && entry.status() == DiscoveryStatus::Failed
+    };
+    let mut failing: Vec<_> = catalog.servers().filter(is_failing).collect();
+    failing.sort_by_key(|entry| std::cmp::Reverse(entry.record.attempted_at));
+    html! {
+        section.card aria-labelledby="errors" {
+            header { h2 id="errors" { "Last errors" } p { (count(failing.len(), "server")) } }
+            @if failing.is_empty() {
+                (empty("No server fails", "What a server could not do would be told here, with the next step.", &html! {}))
+            } @else {
+                ul.list {
+                    @for entry in failing.iter().take(SHOWN) {
+                        li {
+                            div.grow.stack-tight {
+                                div.row.between {
+                                    a.name-link href=(format!("/servers/{}", entry.name())) { (entry.name()) }
+                                    span.small.faint { (Ago { now, then: entry.record.attempted_at }) }
+                                }
+                                @if let Some(note) = &entry.record.last_error {
+                                    span.small.wrap { (Foreign::new(&note.message).shortened(240)) }
+                                    span.small.muted { (remedy(&note.remedy)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if failing.len() > SHOWN { footer { a href="/servers?state=failed" { "All " (failing.len()) } } }
+            }
+        }
+    }
+}
+
+fn recent(activity: &[Activity], now: Timestamp) -> Markup {
+    html! {
+        section.card aria-labelledby="recent" {
+            header { h2 id="recent" { "Recent activity" } a.small href="/activity" { "All activity" } }
+            @if activity.is_empty() {
+                (empty("Nothing happened yet", "Calls, discoveries and decisions of people are told here.", &html! {
+                    a.button href="/connect" { "Connect a client" }
+                }))
+            } @else {
+                (rows(activity, now))
+            }
+        }
+    }
+}
+
+/// What a person sees who starts with nothing.
+fn welcome(pages: &Pages) -> Markup {
+    html! {
+        div.card { div.body {
+            (empty("No server is configured yet", "Three steps lead to an agent that finds and calls your tools.", &html! {}))
+            ol.steps {
+                li { div.stack-tight {
+                    strong { "Add a server" }
+                    span.muted { "One of your own, or the small built-in one to try things with." }
+                    div.row {
+                        a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
+                        a.button href=(add_server::example_link(pages)) { "Try the example server" }
+                    }
+                } }
+                li { div.stack-tight {
+                    strong { "Connect a client" }
+                    span.muted { "Claude Code, Cursor, VS Code and others: " a href="/connect" { "what to paste into each" } "." }
+                } }
+                li { div.stack-tight {
+                    strong { "Ask for something" }
+                    span.muted { "Pegboard finds the tool and starts exactly its server. Try it yourself: " a href="/search" { "search" } "." }
+                } }
+            }
+        } }
+    }
+}

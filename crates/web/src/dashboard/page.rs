@@ -1,0 +1,269 @@
+//! The frame of every screen: head, navigation, heading, and the headers that keep it shut.
+
+use axum::http::StatusCode;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::Pages;
+use super::assets::address;
+use super::icons::{Icon, icon, mark};
+use super::visit::Visit;
+
+/// Nothing but our own files, and no code or style inside the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The places that the navigation leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Overview,
+    Servers,
+    Tools,
+    Search,
+    Approvals,
+    Activity,
+    Context,
+    Connect,
+}
+
+const SECTIONS: &[(Section, &str, &str, Icon)] = &[
+    (Section::Overview, "Overview", "/", Icon::Overview),
+    (Section::Servers, "Servers", "/servers", Icon::Servers),
+    (Section::Tools, "Tools", "/tools", Icon::Tools),
+    (Section::Search, "Search", "/search", Icon::Search),
+    (
+        Section::Approvals,
+        "Approvals",
+        "/approvals",
+        Icon::Approvals,
+    ),
+    (Section::Activity, "Activity", "/activity", Icon::Activity),
+    (Section::Context, "Context", "/context", Icon::Context),
+    (Section::Connect, "Connect", "/connect", Icon::Connect),
+];
+
+/// One screen.
+pub(crate) struct Page {
+    pub(crate) section: Section,
+    /// The window's title, without the program's name.
+    pub(crate) title: String,
+    /// The heading with its actions.
+    pub(crate) head: Markup,
+    pub(crate) body: Markup,
+    pub(crate) status: StatusCode,
+}
+
+impl Page {
+    pub(crate) fn new(
+        section: Section,
+        title: impl Into<String>,
+        head: Markup,
+        body: Markup,
+    ) -> Self {
+        Self {
+            section,
+            title: title.into(),
+            head,
+            body,
+            status: StatusCode::OK,
+        }
+    }
+
+    /// The screen as an answer: whole, or without its frame when only that is wanted.
+    pub(crate) async fn answer(self, pages: &Pages, visit: &Visit) -> Response {
+        // An inbox that cannot be read shows no number here, and the reason on its own screen.
+        let waiting = pages
+            .hub()
+            .approvals()
+            .await
+            .map_or(0, |waiting| waiting.len());
+        let content = html! { (self.head) (self.body) };
+        let markup = match visit.is_fragment() {
+            true => html! { (badges(waiting)) (content) },
+            false => self.framed(pages, visit, waiting, &content),
+        };
+        (self.status, shut(markup)).into_response()
+    }
+
+    fn framed(&self, pages: &Pages, visit: &Visit, waiting: usize, content: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" data-theme=[visit.theme] {
+                head {
+                    (head(&self.title))
+                    meta name="pegboard-csrf" content=(visit.viewer.csrf().unwrap_or_default());
+                    meta name="pegboard-role" content=(if visit.viewer.is_admin() { "admin" } else { "call" });
+                    script type="module" src=(address("main.js")) {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    div.shell {
+                        (self.navigation(pages, waiting))
+                        main.main id="main" tabindex="-1" { div.inner { (content) } }
+                    }
+                    div.toasts id="toasts" role="status" aria-live="polite" aria-atomic="false" {}
+                    (confirmation())
+                }
+            }
+        }
+    }
+
+    fn navigation(&self, pages: &Pages, waiting: usize) -> Markup {
+        html! {
+            header.side id="side" {
+                div.side-head {
+                    a.brand href="/" { (mark()) "Pegboard" }
+                    (badge("badge-top", waiting))
+                    button.menu-button.icon.quiet type="button" id="menu" aria-expanded="false" aria-controls="fold"
+                        aria-label="Menu" { (icon(Icon::Menu)) }
+                }
+                div.fold id="fold" {
+                    nav.nav aria-label="Main" {
+                        @for (section, name, path, picture) in SECTIONS {
+                            a href=(path) aria-current=[(*section == self.section).then_some("page")] {
+                                (icon(*picture)) (name)
+                                @if *section == Section::Approvals {
+                                    span.count { (badge("badge-side", waiting)) }
+                                }
+                            }
+                        }
+                    }
+                    div.side-foot {
+                        span.live id="live" data-state="wait" title="Whether this page learns of changes at once" { "connecting" }
+                        span.num title="Version" { (pages.web.version()) }
+                        button.icon.quiet type="button" id="theme" aria-label="Light or dark" title="Light or dark" {
+                            (icon(Icon::Theme))
+                        }
+                        button.icon.quiet type="button" id="leave" aria-label="Log out" title="Log out" {
+                            (icon(Icon::Leave))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The number of calls that wait, as a link to them; present and hidden when there are none, so that the page's
+/// script finds its place.
+fn badge(id: &str, waiting: usize) -> Markup {
+    html! {
+        span id=(id) data-live="approvals" {
+            @if waiting > 0 {
+                span.badge { (waiting) span.visually-hidden { " waiting" } }
+            }
+        }
+    }
+}
+
+fn badges(waiting: usize) -> Markup {
+    html! { (badge("badge-top", waiting)) (badge("badge-side", waiting)) }
+}
+
+/// The question before what cannot be undone; filled by the page's script.
+fn confirmation() -> Markup {
+    html! {
+        dialog id="confirm" aria-labelledby="confirm-title" {
+            form method="dialog" {
+                h2 id="confirm-title" {}
+                p.muted id="confirm-text" {}
+                div.row {
+                    button type="submit" value="no" { "Cancel" }
+                    button.danger type="submit" value="yes" id="confirm-yes" {}
+                }
+            }
+        }
+    }
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        title { (title) " · Pegboard" }
+        link rel="icon" type="image/svg+xml" href=(address("mark.svg"));
+        link rel="stylesheet" href=(address("pegboard.css"));
+    }
+}
+
+/// The page on which people log in. With a code only a button is left to press; `problem` says why the last try did
+/// not work.
+pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> Response {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { (head("Log in")) }
+            body {
+                main.login id="main" {
+                    div.card { div.body.stack {
+                        div.brand { (mark()) "Pegboard" }
+                        div.stack-tight {
+                            h1 { "Log in" }
+                            @if code.is_some() {
+                                p.muted { "This link logs one browser in, once." }
+                            } @else {
+                                p.muted { "Open the link that " code { "pegboard up" } " printed, or paste the code in it." }
+                            }
+                        }
+                        @if let Some(problem) = problem {
+                            div.callout.bad role="alert" { strong { "That did not work" } (problem) }
+                        }
+                        form.stack method="post" action="/login" {
+                            @if let Some(code) = code {
+                                input type="hidden" name="code" value=(code);
+                                button.primary type="submit" autofocus { "Log in to this Pegboard" }
+                            } @else {
+                                div.field {
+                                    label for="code" { "One-time code" }
+                                    input.mono id="code" name="code" type="password" autocomplete="off" required autofocus;
+                                }
+                                button.primary type="submit" { "Log in" }
+                            }
+                        }
+                    } }
+                }
+            }
+        }
+    };
+    shut(markup)
+}
+
+/// HTML with the headers that let nothing else in.
+fn shut(markup: Markup) -> Response {
+    let PreEscaped(text) = markup;
+    let headers: [(HeaderName, &str); 6] = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    let mut response = text.into_response();
+    for (name, value) in headers {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A heading with a sentence under it.
+pub(crate) fn heading(title: &str, lead: &str) -> Markup {
+    html! { div.page-head { div.titles { h1 { (title) } p.lead { (lead) } } } }
+}
+
+/// The same with buttons.
+pub(crate) fn heading_with(title: &str, lead: &str, actions: &Markup) -> Markup {
+    html! {
+        div.page-head {
+            div.titles { h1 { (title) } p.lead { (lead) } }
+            div.actions { (actions) }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! *Search*: what a model would find for a request, and why.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_catalog::{ByMeaning, Find, Found, Hit, Why};
+use pegboard_search::{NameKind, Via};
+
+use super::Pages;
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading};
+use super::parts::{bar, empty};
+use super::shown::{count, line, thousands};
+use super::visit::{Visit, escaped};
+use super::words::policy_chip;
+
+/// Hits that are shown.
+const HITS: usize = 20;
+/// Characters of a request that are looked for.
+const REQUEST: usize = 500;
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let text: String = visit
+        .query("q")
+        .unwrap_or_default()
+        .chars()
+        .take(REQUEST)
+        .collect();
+    let catalog = pages.hub().catalog();
+    let has_tools = catalog.tools().next().is_some();
+    let finder = pages.hub().finder(None).explaining();
+    // Encoding a request takes milliseconds of computing, so it does not hold up who else is served.
+    let searching = {
+        let (catalog, text) = (catalog.clone(), text.clone());
+        tokio::task::spawn_blocking(move || {
+            let found = finder.find(&catalog, &text, HITS);
+            let misses = finder.misses_meaning(&catalog, &found);
+            results(&found, misses)
+        })
+    };
+    let list = match (text.is_empty(), has_tools) {
+        (_, false) => empty(
+            "No tool is known yet",
+            "Add a server first; then ask for what should be done.",
+            &html! {
+                a.button.primary href="/add-server" { "Add a server" }
+            },
+        ),
+        (true, _) => hints(),
+        _ => searching
+            .await
+            .unwrap_or_else(|_| empty("The search failed", "Try other words.", &html! {})),
+    };
+    let head = heading(
+        "Search",
+        "Say what should be done, as a model would. Each hit tells what speaks for it.",
+    );
+    let body = html! {
+        form.filters role="search" action="/search" data-filter="results" {
+            div.find {
+                input type="search" name="q" value=(line(&text)) placeholder="for example: how many words has this text" aria-label="What should be done" autocomplete="off" data-slash autofocus[text.is_empty()];
+                (icon(Icon::Search))
+                kbd aria-hidden="true" { "/" }
+            }
+            noscript { button type="submit" { "Search" } }
+        }
+        div id="results" data-live="catalog" { (list) }
+    };
+    Page::new(Section::Search, "Search", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn hints() -> Markup {
+    html! {
+        div.card { (empty("What should be done?", "Words, a tool's name, or both. Typos and other words for the same are understood.", &html! {})) }
+    }
+}
+
+fn results(found: &Found<'_>, misses_meaning: bool) -> Markup {
+    if found.hits.is_empty() {
+        return html! {
+            div.card { (empty("Nothing fits", "No tool has to do with these words. Say it in another way, or look through all tools.", &html! {
+                a.button href="/tools" { "All tools" }
+            })) }
+        };
+    }
+    let best = found
+        .hits
+        .first()
+        .map_or(1.0, |hit| hit.score)
+        .max(f32::MIN_POSITIVE);
+    let way = match found.by_meaning {
+        ByMeaning::All => "by words and by meaning",
+        ByMeaning::Some => "by words, and by meaning as far as tools were read for it",
+        ByMeaning::None => "by words",
+    };
+    html! {
+        div.stack {
+            p.small.muted {
+                (count(found.total, "tool")) " found " (way) "."
+                @if misses_meaning { " More is being read; ask again in a moment." }
+                @if let Some(server) = found.server { " The request names the server " a href=(format!("/servers/{}", server.name())) { (server.name()) } "." }
+            }
+            (legend())
+            ol.card.list data-keys { @for (at, hit) in found.hits.iter().enumerate() { (row(at + 1, hit, best)) } }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    let parts = [
+        ("p1", "name"),
+        ("p2", "words"),
+        ("p3", "meaning"),
+        ("p4", "coverage"),
+        ("p5", "server"),
+        ("p6", "memory"),
+    ];
+    html! { div.legend { @for (class, word) in parts { span { span class=(format!("key {class}")) {} (word) } } } }
+}
+
+fn row(rank: usize, hit: &Hit<'_>, best: f32) -> Markup {
+    let view = &hit.tool;
+    html! {
+        li.pick {
+            span.num.faint { (rank) }
+            div.grow.stack-tight {
+                div.row.between {
+                    a.name-link.mono href=(format!("/tools/{}", escaped(view.exposed().as_str()))) {
+                        @if let Some(server) = view.server() { span.prefix { (server) "/" } wbr; }
+                        (line(view.name()))
+                    }
+                    span.row.small { span.faint.num { (thousands(view.tokens())) " tokens" } (policy_chip(view.policy(), view.asks_if_possible())) span.num title="Score" { (format!("{:.2}", hit.score)) } }
+                }
+                span.muted.wrap { (line(view.summary())) }
+                @if let Some(why) = &hit.why { (explanation(why, hit.score, best)) }
+            }
+        }
+    }
+}
+
+fn explanation(why: &Why, score: f32, best: f32) -> Markup {
+    let name = why.name.as_ref().map_or(0.0, |name| name.part);
+    let part = |value: f32| f64::from(value.max(0.0));
+    let parts = [
+        ("p1", part(name)),
+        ("p2", part(why.words)),
+        ("p3", part(why.meaning)),
+        ("p4", part(why.coverage)),
+        ("p5", part(why.server)),
+        ("p6", part(why.memory)),
+        // What it lacks to the best hit stays empty.
+        ("none", part(best - score)),
+    ];
+    html! {
+        (bar("What makes up its score", &parts))
+        details.small {
+            summary { "Why: " (reasons(why)) }
+            dl.facts {
+                @if let Some(name) = &why.name {
+                    dt { "name" } dd { (match name.kind {
+                        NameKind::Exact => "the request is its name".to_owned(),
+                        NameKind::Prefix => "its name starts with the request".to_owned(),
+                        NameKind::Typo(typos) => format!("its name, but for {}", count(usize::from(typos), "typo")),
+                    }) " " (figure(name.part)) }
+                }
+                @if !why.matched.is_empty() {
+                    dt { "words" } dd { ul.stack-tight { @for word in why.matched.iter().take(20) {
+                        li {
+                            code { (line(&word.word)) }
+                            @match word.via {
+                                Via::Same => " as ",
+                                Via::Joined => " joined, as ",
+                                Via::Synonym => " means about ",
+                                Via::Typo => " perhaps meant as ",
+                            }
+                            code { (line(&word.met)) }
+                            " in its " (word.fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", "))
+                            " " (figure(word.weight))
+                        }
+                    } } }
+                }
+                @if why.coverage != 0.0 { dt { "coverage" } dd { "how much of its name these words are " (figure(why.coverage)) } }
+                @if why.meaning != 0.0 { dt { "meaning" } dd {
+                    "how close the request is to what it says it does " (figure(why.meaning))
+                    @if let Some((document, short)) = why.cosines { span.faint { " · cosine " (format!("{document:.2}")) " with its text, " (format!("{short:.2}")) " with its name" } }
+                } }
+                @if why.server != 0.0 { dt { "server" } dd { "how close its server is to the request " (figure(why.server)) } }
+                @if why.memory != 0.0 { dt { "memory" } dd { "requests like this one led to it before " (figure(why.memory)) } }
+            }
+        }
+    }
+}
+
+/// The parts in a few words, the heaviest first.
+fn reasons(why: &Why) -> String {
+    let words: Vec<String> = why
+        .matched
+        .iter()
+        .take(3)
+        .map(|word| format!("“{}”", line(&word.word)))
+        .collect();
+    let name = why.name.as_ref().map_or(0.0, |name| name.part);
+    let mut parts = vec![
+        (name, "its name".to_owned()),
+        (
+            why.words,
+            if words.is_empty() {
+                "words".to_owned()
+            } else {
+                format!("the words {}", words.join(", "))
+            },
+        ),
+        (why.meaning, "its meaning".to_owned()),
+        (why.server, "its server".to_owned()),
+        (why.memory, "past searches".to_owned()),
+    ];
+    parts.retain(|(weight, _)| *weight > 0.0);
+    parts.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let told: Vec<String> = parts.into_iter().map(|(_, words)| words).take(3).collect();
+    told.join(", ")
+}
+
+fn figure(value: f32) -> Markup {
+    html! { span.num.faint { (format!("{value:+.2}")) } }
+}

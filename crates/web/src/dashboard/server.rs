@@ -1,0 +1,178 @@
+//! One server: how it stands, what it is, what it last said, what it has.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_catalog::ServerEntry;
+use pegboard_config::command_line;
+use pegboard_hub::ServerHealth;
+use pegboard_model::{Approval, ServerName};
+
+use super::Pages;
+use super::icons::{Icon, icon};
+use super::page::{Page, Section};
+use super::parts::{empty, failure};
+use super::server_parts::{configuration, last_discovery, logs, policies, rejected, tools, words};
+use super::servers::switch;
+use super::shown::{Ago, line, thousands};
+use super::visit::Visit;
+use super::words::Standing;
+
+pub(super) async fn show(
+    State(pages): State<Pages>,
+    Path(server): Path<String>,
+    visit: Visit,
+) -> Response {
+    let catalog = pages.hub().catalog();
+    let name = ServerName::parse(&server).ok();
+    let Some(entry) = name.as_ref().and_then(|name| catalog.server(name)) else {
+        return unknown(&pages, &server, &visit).await;
+    };
+    let name = entry.name();
+    let health = pages
+        .hub()
+        .health()
+        .into_iter()
+        .find(|health| health.server == *name);
+    let standing = Standing::of(entry, health.as_ref());
+    let written = pages.web.household().written(name);
+    let log = pages.web.household().logs(name).await;
+    let now = pages.now();
+    let body = html! {
+        div.stack {
+            div.stack id="notices" data-live="catalog" { (notices(entry)) }
+            div.two-one {
+                div.stack {
+                    div id="facts" data-live="catalog" { (facts(entry, health.as_ref(), standing, now)) }
+                    div id="tools" data-live="catalog" { (tools(entry)) }
+                    div id="rejected" data-live="catalog" { (rejected(entry)) }
+                    (logs(name, log))
+                }
+                div.stack {
+                    div id="delta" data-live="catalog" { (last_discovery(entry, pages.deltas.of(name), now)) }
+                    div id="policies" data-live="catalog" { (policies(entry, &visit)) }
+                    div id="config" data-live="catalog" { (configuration(entry, &written)) }
+                    div id="words" data-live="catalog" { (words(entry)) }
+                }
+            }
+        }
+    };
+    let page = Page::new(Section::Servers, name.as_str(), head(entry, standing), body);
+    page.answer(&pages, &visit).await
+}
+
+fn head(entry: &ServerEntry, standing: Standing) -> Markup {
+    let name = entry.name();
+    let leads = entry.spec.description.as_deref();
+    html! {
+        div.page-head id="head" data-live="catalog" {
+            div.titles {
+                nav.crumbs aria-label="Where this is" { a href="/servers" { "Servers" } span aria-hidden="true" { "/" } }
+                div.row { h1 { (name) } (standing.render()) }
+                @if let Some(text) = leads { p.lead { (line(text)) } }
+            }
+            div.actions {
+                button type="button" data-call=(format!("POST /api/v1/servers/{name}/refresh")) data-refresh
+                    disabled[!entry.spec.enabled] { (icon(Icon::Refresh)) "Refresh" }
+                (switch(name, entry.spec.enabled, ""))
+                button.warns type="button" data-call=(format!("DELETE /api/v1/servers/{name}")) data-admin
+                    data-done=(format!("`{name}` was removed")) data-next="/servers"
+                    data-confirm=(format!("Remove `{name}`?"))
+                    data-confirm-text="It is taken out of the configuration file, and what is known of its tools is forgotten. Its tools leave at once."
+                    data-confirm-yes="Remove" { "Remove" }
+            }
+        }
+    }
+}
+
+fn notices(entry: &ServerEntry) -> Markup {
+    let name = entry.name();
+    html! {
+            @if entry.spec.approval != Approval::Granted {
+                div.callout.warn {
+                    strong {
+                        @if entry.spec.approval == Approval::Changed { "This server's definition changed since it was agreed to" }
+                        @else { "A project brings this server; nobody agreed to it yet" }
+                    }
+                    span { "It would run exactly this:" }
+                    code.command { (command_line(&entry.spec.transport)) }
+                    div.row {
+                        button.primary.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/trust"))
+                            data-body=(format!(r#"{{"definitionHash":"{}"}}"#, entry.spec.hash)) data-admin
+                            data-done=(format!("`{name}` may run")) { "Agree to this command" }
+                        span.small.muted { "or " code { "pegboard trust " (name) } }
+                    }
+                }
+            }
+            @if let Some(note) = entry.record.last_error.as_ref().filter(|_| entry.spec.enabled) {
+                @let kept = entry.record.tools.len();
+                (failure("The last discovery failed", note))
+                @if kept > 0 { p.small.muted { "Its " (thousands(kept as u64)) " tools as last known stay in use." } }
+            }
+            @if !entry.spec.enabled {
+                div.callout { strong { "This server is disabled" } span { "Its tools are neither listed, found nor callable." } }
+            }
+    }
+}
+
+fn facts(
+    entry: &ServerEntry,
+    health: Option<&ServerHealth>,
+    standing: Standing,
+    now: pegboard_model::Timestamp,
+) -> Markup {
+    let record = &entry.record;
+    let tokens: u64 = record.tools.iter().map(|tool| u64::from(tool.tokens)).sum();
+    let era = record.era.map(|era| match era {
+        pegboard_model::Era::Legacy => "with a handshake",
+        pegboard_model::Era::Modern => "without a handshake",
+    });
+    html! {
+        section.card aria-labelledby="facts-title" {
+            header { h2 id="facts-title" { "At a glance" } }
+            div.body { dl.facts {
+                dt { "State" } dd { (standing.render()) }
+                dt { "Discovery" } dd {
+                    (entry.status().as_str())
+                    @if entry.stale { " " span.chip.warn { "stale" } }
+                    span.faint { " · last answer " (Ago { now, then: record.discovered_at }) }
+                    @if record.attempted_at != record.discovered_at {
+                        span.faint { " · last try " (Ago { now, then: record.attempted_at }) }
+                    }
+                }
+                dt { "Tools" } dd.num { (thousands(record.tools.len() as u64)) span.faint { " · " (thousands(tokens)) " tokens if all were listed" } }
+                @let offers = &record.offers;
+                @if offers.prompts.len() + offers.resources.len() + offers.templates.len() > 0 {
+                    dt { "Beside tools" } dd.num {
+                        (offers.prompts.len()) " prompts, " (offers.resources.len()) " resources, " (offers.templates.len()) " templates"
+                    }
+                }
+                @if let Some(info) = &record.info {
+                    dt { "Calls itself" } dd { (line(&info.name)) " " span.faint { (line(&info.version)) } }
+                }
+                @if let Some(version) = &record.protocol_version {
+                    dt { "Protocol" } dd { code { (line(version)) } @if let Some(era) = era { span.faint { " · " (era) } } }
+                }
+                @if let Some(failures) = health.map(|health| health.failures).filter(|failures| *failures > 0) {
+                    dt { "Failures in a row" } dd.num { (failures) }
+                }
+            } }
+        }
+    }
+}
+
+async fn unknown(pages: &Pages, server: &str, visit: &Visit) -> Response {
+    let head = html! { div.page-head { div.titles { h1 { "No such server" } } } };
+    let text = format!(
+        "No server `{}` is configured; it may have been removed.",
+        line(server)
+    );
+    let body = html! { div.card { (empty("It is not there", &text, &html! {
+        a.button href="/servers" { "All servers" }
+        a.button.primary href="/add-server" { "Add a server" }
+    })) } };
+    let mut page = Page::new(Section::Servers, "No such server", head, body);
+    page.status = StatusCode::NOT_FOUND;
+    page.answer(pages, visit).await
+}

@@ -1,0 +1,188 @@
+//! *Servers*: every configured server and how it stands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_catalog::ServerEntry;
+use pegboard_config::shown_command_line;
+use pegboard_hub::ServerHealth;
+use pegboard_model::{ServerName, Timestamp};
+
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading_with};
+use super::parts::{Pager, empty, within};
+use super::shown::{Ago, line, thousands};
+use super::visit::Visit;
+use super::words::{Standing, policy_chip};
+use super::{Pages, add_server};
+
+/// Servers on one page.
+const ROWS: usize = 100;
+
+/// The states by which the list can be narrowed, and the words that each takes in.
+const STATES: &[(&str, &[&str])] = &[
+    ("known", &["known", "known, stale"]),
+    ("running", &["running", "busy"]),
+    ("failed", &["failed"]),
+    ("waiting", &["needs consent", "changed, needs consent"]),
+    ("disabled", &["disabled"]),
+];
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let catalog = pages.hub().catalog();
+    let health = pages.hub().health();
+    let health: BTreeMap<&ServerName, &ServerHealth> = health
+        .iter()
+        .map(|health| (&health.server, health))
+        .collect();
+    let text = visit.query("q").unwrap_or_default().to_lowercase();
+    let state = visit.query("state").unwrap_or_default();
+    let words = STATES
+        .iter()
+        .find(|(name, _)| *name == state)
+        .map(|(_, words)| *words);
+    let chosen: Vec<(&Arc<ServerEntry>, Standing)> = catalog
+        .servers()
+        .map(|entry| {
+            (
+                entry,
+                Standing::of(entry, health.get(entry.name()).copied()),
+            )
+        })
+        .filter(|(entry, standing)| {
+            let is_named = text.split_whitespace().all(|word| reads(entry, word));
+            is_named && words.is_none_or(|words| words.contains(&standing.word))
+        })
+        .collect();
+    let head = heading_with(
+        "Servers",
+        "Known from configuration and from what each last said. Looking starts none of them.",
+        &html! {
+            button type="button" data-call="POST /api/v1/refresh" data-body=r#"{"force":true}"# data-refresh {
+                (icon(Icon::Refresh)) "Refresh all"
+            }
+            a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
+        },
+    );
+    let total = catalog.servers().count();
+    let page = within(visit.page(), ROWS, chosen.len());
+    let body = html! {
+        (filters(&text, state))
+        div.card id="list" data-live="catalog" {
+            @if total == 0 {
+                (empty("No server is configured yet", "A server brings tools: a program on this machine, or an address.", &html! {
+                    a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
+                    a.button href=(add_server::example_link(&pages)) { "Try the example server" }
+                }))
+            } @else if chosen.is_empty() {
+                (empty("No server matches", "Other words, or another state, may find it.", &html! { a.button href="/servers" { "Show all" } }))
+            } @else {
+                (table(chosen.iter().skip((page - 1) * ROWS).take(ROWS), pages.now()))
+                (Pager { path: "/servers", values: &[("q", &text), ("state", state)], page, size: ROWS, total: chosen.len(), noun: "servers" }.render())
+            }
+        }
+    };
+    Page::new(Section::Servers, "Servers", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn reads(entry: &ServerEntry, word: &str) -> bool {
+    let described = entry.spec.description.as_deref().unwrap_or_default();
+    entry.name().as_str().contains(word)
+        || described.to_lowercase().contains(word)
+        || shown_command_line(&entry.spec.transport)
+            .to_lowercase()
+            .contains(word)
+}
+
+fn filters(text: &str, state: &str) -> Markup {
+    html! {
+        form.filters role="search" action="/servers" data-filter="list" {
+            div.find {
+                input type="search" name="q" value=(text) placeholder="Filter servers" aria-label="Filter servers" autocomplete="off" data-slash;
+                (icon(Icon::Search))
+                kbd aria-hidden="true" { "/" }
+            }
+            select name="state" aria-label="State" {
+                option value="" { "Every state" }
+                @for (name, _) in STATES { option value=(name) selected[*name == state] { (name) } }
+            }
+            noscript { button type="submit" { "Filter" } }
+        }
+    }
+}
+
+fn table<'a>(
+    chosen: impl Iterator<Item = &'a (&'a Arc<ServerEntry>, Standing)>,
+    now: Timestamp,
+) -> Markup {
+    html! {
+        table data-keys {
+            caption.visually-hidden { "Servers" }
+            thead { tr {
+                th scope="col" { "Server" }
+                th.tight scope="col" { "State" }
+                th.tight.num scope="col" { "Tools" }
+                th.tight.num.medium scope="col" { "Tokens" }
+                th.tight.medium scope="col" { "Asked" }
+                th.tight.wide scope="col" { "Policy" }
+                th.tight.medium scope="col" { span.visually-hidden { "Actions" } }
+            } }
+            tbody { @for (entry, standing) in chosen { (row(entry, *standing, now)) } }
+        }
+    }
+}
+
+fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
+    let name = entry.name();
+    let spec = &entry.spec;
+    let tokens: u64 = entry
+        .visible_tools()
+        .map(|tool| u64::from(tool.tokens()))
+        .sum();
+    html! {
+        tr.pick {
+            th.fill scope="row" {
+                a.name-link href=(format!("/servers/{name}")) { (name) }
+                span.sub.clip {
+                    @match &spec.description {
+                        Some(text) => (line(text)),
+                        None => code { (line(&shown_command_line(&spec.transport))) },
+                    }
+                }
+            }
+            td.tight { (standing.render()) }
+            td.tight.num { (thousands(entry.record.tools.len() as u64)) }
+            td.tight.num.medium { (thousands(tokens)) }
+            td.tight.medium { (Ago { now, then: entry.record.discovered_at }) }
+            td.tight.wide { @if let Some(policy) = spec.policy { (policy_chip(policy, false)) } @else { span.faint { "—" } } }
+            td.tight.medium {
+                span.row.held {
+                    button.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/refresh")) data-refresh
+                        disabled[!spec.enabled] aria-label=(format!("Refresh {name}")) { "Refresh" }
+                    (switch(name, spec.enabled, "slim"))
+                }
+            }
+        }
+    }
+}
+
+/// The button that switches a server on or off.
+pub(super) fn switch(name: &ServerName, enabled: bool, class: &str) -> Markup {
+    let (path, word, done) = match enabled {
+        true => (
+            "disable",
+            "Disable",
+            "is disabled; its tools are no longer offered",
+        ),
+        false => ("enable", "Enable", "is enabled"),
+    };
+    html! {
+        button class=(class) type="button" data-call=(format!("POST /api/v1/servers/{name}/{path}")) data-done=(format!("`{name}` {done}"))
+            data-admin aria-label=(format!("{word} {name}")) { (word) }
+    }
+}

@@ -1,0 +1,313 @@
+//! What the screens say.
+
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
+use pegboard_gateway::http::Role;
+use pegboard_model::{ApprovalRequest, Reason, ServerRecord, Timestamp, ToolVersion};
+use pegboard_store::Ledger;
+use pegboard_testkit::tool_json;
+use serde_json::{Value, json};
+
+use super::stage::{Stage, known};
+
+const PAGES: &[&str] = &[
+    "/",
+    "/servers",
+    "/servers/notes",
+    "/add-server",
+    "/tools",
+    "/tools/notes__add",
+    "/search?q=add",
+    "/approvals",
+    "/activity",
+    "/context",
+    "/connect",
+];
+
+fn notes() -> Stage {
+    Stage::with(vec![known("notes", &[tool_json("add"), tool_json("list")])])
+}
+
+#[tokio::test]
+async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on() {
+    let stage = notes();
+    for path in PAGES {
+        let seen = stage.open(path).await;
+        assert_eq!(seen.status, StatusCode::OK, "{path}");
+        let policy = &seen.headers[CONTENT_SECURITY_POLICY];
+        let policy = policy.to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(seen.headers["x-content-type-options"], "nosniff");
+        assert_eq!(seen.headers["referrer-policy"], "no-referrer");
+        let text = &seen.text;
+        for needed in [
+            "<!DOCTYPE html>",
+            "<h1",
+            "<main",
+            "<nav",
+            "Skip to the content",
+        ] {
+            assert!(text.contains(needed), "{path} lacks {needed}");
+        }
+        for forbidden in [
+            " style=",
+            "<style",
+            " onclick",
+            "javascript:",
+            "src=\"http",
+            "href=\"http",
+        ] {
+            assert!(!text.contains(forbidden), "{path} holds {forbidden}");
+        }
+        assert_eq!(text.matches("<script").count(), 1, "{path}");
+        assert!(
+            !text.contains("canary-token"),
+            "{path} shows the token unasked"
+        );
+    }
+}
+
+#[tokio::test]
+async fn r_api_04_what_is_not_there_is_told_with_404_and_the_way_on() {
+    let stage = notes();
+    for path in [
+        "/servers/gone",
+        "/servers/..%2F..%2Fetc",
+        "/tools/notes__gone",
+    ] {
+        let seen = stage.open(path).await;
+        assert_eq!(seen.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(seen.text.contains("No such"), "{path}");
+    }
+    let seen = stage.open_as("/", None, &[]).await;
+    assert_eq!(seen.status, StatusCode::UNAUTHORIZED, "nobody logged in");
+    assert!(!seen.text.contains("notes"));
+}
+
+#[tokio::test]
+async fn r_api_01_ten_thousand_tools_fill_pages_of_fifty() {
+    let tools: Vec<Value> = (0..10_000)
+        .map(|n| tool_json(&format!("tool_{n:05}")))
+        .collect();
+    let mut servers = Vec::new();
+    for (at, some) in tools.chunks(500).enumerate() {
+        servers.push(known(&format!("server{at}"), some));
+    }
+    let stage = Stage::with(servers);
+    let rows = |text: &str| text.matches("<tr class=\"pick\"").count();
+    let first = stage.open("/tools").await.text;
+    assert_eq!(rows(&first), 50);
+    assert!(first.contains("1–50 of 10,000 tools"));
+    let last = stage.open("/tools?page=200").await.text;
+    assert!(last.contains("9,951–10,000 of 10,000"));
+    let beyond = stage.open("/tools?page=999999999").await.text;
+    assert!(beyond.contains("9,951–10,000 of 10,000"));
+    let one = stage.open("/tools?q=TOOL_04711&fragment=1").await.text;
+    assert_eq!(rows(&one), 1);
+    assert!(!one.contains("<html"), "a fragment has no frame");
+    let of_server = stage.open("/tools?server=server3").await.text;
+    assert!(of_server.contains("1–50 of 500 tools"));
+    for path in PAGES.iter().filter(|path| !path.contains("notes")) {
+        let seen = stage.open(path).await;
+        assert!(
+            seen.text.len() < 200_000,
+            "{path}: {} bytes",
+            seen.text.len()
+        );
+    }
+    assert_eq!(rows(&stage.open("/servers/server3").await.text), 20);
+}
+
+#[tokio::test]
+async fn r_sec_foreign_text_is_shown_as_text_and_cannot_hide() {
+    let evil = json!({
+        "name": "evil",
+        "title": "<i>title</i>",
+        "description": "<script>alert(1)</script> \u{202e}drawkcab <img src=x onerror=alert(1)>",
+        "inputSchema": {"type": "object", "properties": {
+            "a\"><b>": {"type": "string", "description": "</textarea><script>"},
+        }},
+    });
+    let (spec, mut record) = known("notes", &[evil]);
+    record.instructions = Some("<iframe src=//evil>".to_owned());
+    let stage = Stage::with(vec![(spec, record)]);
+    for path in [
+        "/tools",
+        "/tools/notes__evil",
+        "/servers/notes",
+        "/search?q=alert",
+        "/",
+    ] {
+        let text = stage.open(path).await.text;
+        for forbidden in [
+            "<script>alert",
+            "<img src=x",
+            "<iframe",
+            "<b>\"",
+            "\u{202e}",
+            "\u{1b}",
+            "<i>title",
+        ] {
+            assert!(!text.contains(forbidden), "{path} holds {forbidden:?}");
+        }
+    }
+    let tool = stage.open("/tools/notes__evil").await.text;
+    assert!(tool.contains("\\u{202e}drawkcab"));
+    assert!(tool.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(
+        stage
+            .open("/servers/notes")
+            .await
+            .text
+            .contains("\\u{1b}[31mred")
+    );
+}
+
+#[tokio::test]
+async fn a_failure_is_told_with_its_reason_and_remedy() {
+    let (spec, mut record) = known("notes", &[tool_json("add")]);
+    let error = pegboard_model::ToolError::new(Reason::ServerExited, "it ended with status 3")
+        .at_server(&spec.name);
+    record.last_error = Some((&error).into());
+    record.status = pegboard_model::DiscoveryStatus::Failed;
+    let stage = Stage::with(vec![(spec, record)]);
+    for path in ["/", "/servers/notes"] {
+        let text = stage.open(path).await.text;
+        assert!(text.contains("it ended with status 3"), "{path}");
+        assert!(text.contains("<code>pegboard logs notes</code>"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn with_nothing_configured_pages_say_what_to_do_next() {
+    let stage = Stage::with(Vec::new());
+    let seen = stage.open("/").await.text;
+    assert!(
+        seen.contains("Try the example server")
+            && seen.contains("/add-server?name=example&amp;command=pegboard%20example")
+    );
+    for path in ["/servers", "/tools", "/search?q=x", "/context"] {
+        let seen = stage.open(path).await;
+        assert!(seen.text.contains("/add-server"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
+    let stage = notes();
+    let catalog = stage.hub.catalog();
+    let tool = catalog.find("notes__add").unwrap();
+    let request = ApprovalRequest {
+        id: "0badcafe".to_owned(),
+        session: "s1".to_owned(),
+        client: Some("a <b>client</b>".to_owned()),
+        tool: "notes__add".to_owned(),
+        version: ToolVersion {
+            server: tool.server().cloned(),
+            config: tool.entry().unwrap().spec.hash,
+            tool: "add".to_owned(),
+            fingerprint: tool.tool().unwrap().fingerprint,
+        },
+        definition: tool.definition().to_owned(),
+        arguments: r#"{"text":"rm -rf <\u202e>"}"#.to_owned(),
+        arguments_left_out: 0,
+        rule: "policies.add".to_owned(),
+        changed: vec!["description".to_owned()],
+        asked_at: stage.now,
+        expires_at: Timestamp(stage.now.0 + 60_000),
+    };
+    assert!(stage.ledger.ask(request, 10).await.unwrap());
+    let text = stage.open("/approvals").await.text;
+    for needed in [
+        "rm -rf &lt;\\u{202e}&gt;",
+        "a &lt;b&gt;client&lt;/b&gt;",
+        "policies.add",
+        "0badcafe",
+        "changed since it was allowed",
+        "Allow once",
+    ] {
+        assert!(text.contains(needed), "{needed}");
+    }
+    let elsewhere = stage.open("/tools?fragment=1").await.text;
+    assert!(elsewhere.contains("class=\"badge\">1"), "{elsewhere}");
+}
+
+#[tokio::test]
+async fn themes_are_kept_in_a_cookie_and_nothing_else_is_taken_from_it() {
+    let stage = notes();
+    let theme = |cookie: &'static str| {
+        let stage = &stage;
+        async move {
+            stage
+                .open_as("/", Some(Role::Caller), &[("cookie", cookie)])
+                .await
+                .text
+        }
+    };
+    assert!(
+        theme("a=b; pegboard_theme=dark")
+            .await
+            .contains("data-theme=\"dark\"")
+    );
+    assert!(!theme("pegboard_theme=\"><b>").await.contains("data-theme"));
+    assert!(
+        theme("x=y").await.contains("content=\"call\""),
+        "the role is told to the script"
+    );
+}
+
+#[tokio::test]
+async fn files_are_kept_for_ever_under_a_name_that_changes_with_them() {
+    let stage = notes();
+    let page = stage.open("/").await.text;
+    let at = page.find("/assets/").unwrap();
+    let path: String = page[at..].chars().take_while(|c| *c != '"').collect();
+    let seen = stage.open(&path).await;
+    assert_eq!(seen.status, StatusCode::OK);
+    assert!(
+        seen.headers[CACHE_CONTROL]
+            .to_str()
+            .unwrap()
+            .contains("immutable")
+    );
+    let tag = seen.headers[ETAG].to_str().unwrap().to_owned();
+    let again = stage.open_as(&path, None, &[("if-none-match", &tag)]).await;
+    assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+    assert!(again.text.is_empty());
+    let old = stage.open("/assets/000000000000/main.js").await;
+    assert_eq!(old.headers[CACHE_CONTROL], "no-cache");
+    assert_eq!(
+        stage.open("/assets/x/..%2fmod.rs").await.status,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test]
+async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
+    let (mut spec, record): (_, ServerRecord) = known("notes", &[tool_json("add")]);
+    spec.enabled = false;
+    let stage = Stage::with(vec![(spec, record)]);
+    assert!(
+        stage
+            .open("/servers/notes")
+            .await
+            .text
+            .contains("This server is disabled")
+    );
+    assert!(stage.open("/tools").await.text.contains("not offered"));
+    assert!(
+        stage
+            .open("/search?q=add")
+            .await
+            .text
+            .contains("No tool is known yet")
+    );
+    assert!(
+        stage
+            .open("/tools/notes__add")
+            .await
+            .text
+            .contains("Not offered")
+    );
+}

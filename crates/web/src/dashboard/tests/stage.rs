@@ -1,0 +1,217 @@
+//! A Pegboard without files and processes, and a browser without a window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use pegboard_gateway::http::{Login, Role, Visitor};
+use pegboard_gateway::{Gateway, GatewaySettings};
+use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts};
+use pegboard_model::{
+    Clock, DiscoveryStatus, Limits, Policy, Reason, Secret, ServerName, ServerRecord, ServerSpec,
+    Timestamp, ToolError, ToolResult,
+};
+use pegboard_store::{Ledger, MemoryLedger, MemoryStore};
+use pegboard_testkit::{FakeClock, stdio_spec};
+use pegboard_upstream::{Connect, ConnectHint, Upstream};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tower_service::Service;
+
+use crate::household::{Household, NewServer, Project, ProjectView};
+use crate::state::{WebParts, WebState};
+use crate::visitors::Logins;
+
+/// A Pegboard to look at.
+pub(super) struct Stage {
+    pub(super) hub: Hub,
+    pub(super) ledger: Arc<MemoryLedger>,
+    pub(super) now: Timestamp,
+    router: Router,
+}
+
+/// What a page answered.
+pub(super) struct Seen {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) text: String,
+}
+
+/// A server and its tools, as their definitions.
+pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
+    let spec = stdio_spec(name, "pegboard-test-server", [name, "--verbose"]);
+    let raw: Vec<Box<RawValue>> = tools
+        .iter()
+        .map(|tool| RawValue::from_string(tool.to_string()).unwrap())
+        .collect();
+    let admitted = pegboard_guard::admit(&spec.name, false, &raw, &Limits::default());
+    let mut record = ServerRecord::never(spec.name.clone(), spec.hash);
+    record.status = DiscoveryStatus::Success;
+    record.discovered_at = Some(Timestamp(1_000));
+    record.attempted_at = record.discovered_at;
+    record.tools = admitted.tools.into();
+    record.rejections = admitted.rejections.into();
+    (spec, record)
+}
+
+impl Stage {
+    /// With these servers.
+    pub(super) fn with(servers: Vec<(ServerSpec, ServerRecord)>) -> Self {
+        let clock = FakeClock::at(1_700_000_000_000);
+        let now = clock.now();
+        let (specs, records): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
+        let ledger = Arc::new(MemoryLedger::new());
+        let parts = Parts {
+            store: Arc::new(MemoryStore::new()),
+            ledger: ledger.clone() as Arc<dyn Ledger>,
+            connector: Arc::new(Nowhere),
+            clock: Arc::new(FakeClock::at(now.0)),
+            approver: Arc::new(NobodyToAsk),
+            encoder: None,
+            settings: HubSettings::default(),
+            limits: Limits::default(),
+        };
+        let hub = Hub::over(parts, records, specs);
+        let gateway = Gateway::new(
+            hub.clone(),
+            GatewaySettings {
+                profiles: Default::default(),
+                result_tokens: 10_000,
+                key: [7; 32],
+                version: "0.0.0".to_owned(),
+                limits: Limits::default(),
+            },
+        );
+        let state = WebState::new(WebParts {
+            gateway,
+            household: Arc::new(Files),
+            logins: Arc::new(Logins::new(0)),
+            clock: Arc::new(clock),
+            limits: Limits::default(),
+            url: "http://127.0.0.1:7340".to_owned(),
+            command: "pegboard".to_owned(),
+            version: "0.0.0".to_owned(),
+        });
+        let router = super::super::routes(state).merge(super::super::assets());
+        Self {
+            hub,
+            ledger,
+            now,
+            router,
+        }
+    }
+
+    /// Opens a page as somebody who administers.
+    pub(super) async fn open(&self, path: &str) -> Seen {
+        self.open_as(path, Some(Role::Admin), &[]).await
+    }
+
+    pub(super) async fn open_as(
+        &self,
+        path: &str,
+        role: Option<Role>,
+        headers: &[(&str, &str)],
+    ) -> Seen {
+        let mut request = Request::get(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(Body::empty()).unwrap();
+        if let Some(role) = role {
+            let csrf = "proof-of-this-page".into();
+            request.extensions_mut().insert(Visitor {
+                role,
+                login: Some(Login { csrf }),
+            });
+        }
+        let response = self.router.clone().call(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Seen {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
+
+/// No server is ever reached: pages only read.
+struct Nowhere;
+
+#[async_trait]
+impl Connect for Nowhere {
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        _: &ConnectHint,
+        _: Duration,
+    ) -> ToolResult<Arc<dyn Upstream>> {
+        panic!("server `{}` was started by a page", spec.name)
+    }
+}
+
+struct Files;
+
+fn not_here<T>() -> ToolResult<T> {
+    Err(ToolError::new(Reason::Internal, "pages change nothing"))
+}
+
+#[async_trait]
+impl Household for Files {
+    fn projects(&self) -> Vec<Project> {
+        Vec::new()
+    }
+
+    fn project(&self, _: &str) -> Option<ProjectView> {
+        None
+    }
+
+    fn essential(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn written(&self, _: &ServerName) -> Vec<(String, String)> {
+        vec![("env.TOKEN".to_owned(), "***".to_owned())]
+    }
+
+    async fn logs(&self, _: &ServerName) -> ToolResult<String> {
+        Ok("first\n<script>alert(1)</script> \u{1b}[31mred\n".to_owned())
+    }
+
+    async fn add_server(&self, _: NewServer) -> ToolResult<()> {
+        not_here()
+    }
+
+    async fn change_server(&self, _: &ServerName, _: Map<String, Value>) -> ToolResult<()> {
+        not_here()
+    }
+
+    async fn remove_server(&self, _: &ServerName) -> ToolResult<()> {
+        not_here()
+    }
+
+    async fn enable_server(&self, _: &ServerName, _: bool) -> ToolResult<()> {
+        not_here()
+    }
+
+    async fn trust_server(&self, _: &ServerName, _: &str) -> ToolResult<()> {
+        not_here()
+    }
+
+    async fn set_rule(
+        &self,
+        _: Option<&ServerName>,
+        _: &str,
+        _: Option<Policy>,
+    ) -> ToolResult<bool> {
+        not_here()
+    }
+
+    fn call_token(&self) -> ToolResult<Option<Secret>> {
+        Ok(Some(Secret::new("canary-token")))
+    }
+}

@@ -1,0 +1,226 @@
+//! *Tools*: every tool that is known, narrowed as one types, a page at a time.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use pegboard_catalog::{Catalog, ToolView};
+use pegboard_model::Policy;
+
+use super::Pages;
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading};
+use super::parts::{Pager, empty, within};
+use super::server_parts::POLICIES;
+use super::shown::{line, thousands};
+use super::visit::{Visit, escaped, query_string};
+use super::words::{policy_chip, tool_standing};
+
+/// Tools on one page.
+const ROWS: usize = 50;
+/// Servers and categories that a list of choices holds.
+const CHOICES: usize = 500;
+/// Words of a filter that are looked at.
+const WORDS: usize = 8;
+
+/// How a tool can stand, as the filter names it.
+const STATES: [&str; 5] = [
+    "offered",
+    "not offered",
+    "stale",
+    "deprecated",
+    "server failed",
+];
+
+/// What the list is narrowed by.
+struct Filter<'a> {
+    text: &'a str,
+    words: Vec<String>,
+    server: &'a str,
+    category: &'a str,
+    policy: Option<Policy>,
+    state: &'a str,
+    by_tokens: bool,
+}
+
+impl<'a> Filter<'a> {
+    fn of(visit: &'a Visit) -> Self {
+        let text = visit.query("q").unwrap_or_default();
+        let policy = visit.query("policy");
+        Self {
+            text,
+            words: text
+                .split_whitespace()
+                .take(WORDS)
+                .map(str::to_lowercase)
+                .collect(),
+            server: visit.query("server").unwrap_or_default(),
+            category: visit.query("category").unwrap_or_default(),
+            policy: POLICIES
+                .into_iter()
+                .find(|known| Some(known.as_str()) == policy),
+            state: visit.query("state").unwrap_or_default(),
+            by_tokens: visit.query("sort") == Some("tokens"),
+        }
+    }
+
+    fn takes(&self, view: &ToolView<'_>) -> bool {
+        let is_of_server = match self.server {
+            "" => true,
+            server => view.server().is_some_and(|name| name.as_str() == server),
+        };
+        is_of_server
+            && self.policy.is_none_or(|policy| view.policy() == policy)
+            && (self.state.is_empty() || tool_standing(view).0 == self.state)
+            && self.words.iter().all(|word| reads(view, word))
+            && (self.category.is_empty() || view.category() == self.category)
+    }
+
+    fn values(&self) -> [(&'static str, &str); 6] {
+        [
+            ("q", self.text),
+            ("server", self.server),
+            ("category", self.category),
+            ("policy", self.policy.map_or("", Policy::as_str)),
+            ("state", self.state),
+            ("sort", if self.by_tokens { "tokens" } else { "" }),
+        ]
+    }
+}
+
+fn reads(view: &ToolView<'_>, word: &str) -> bool {
+    let has = |text: &str| text.to_lowercase().contains(word);
+    has(view.exposed().as_str()) || has(view.name()) || has(view.summary())
+}
+
+pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+    let catalog = pages.hub().catalog();
+    let filter = Filter::of(&visit);
+    let mut chosen: Vec<ToolView<'_>> = catalog
+        .all_tools()
+        .filter(|view| filter.takes(view))
+        .collect();
+    if filter.by_tokens {
+        chosen.sort_by_key(|view| std::cmp::Reverse(view.tokens()));
+    }
+    let page = within(visit.page(), ROWS, chosen.len());
+    let shown = chosen.get((page - 1) * ROWS..).unwrap_or_default();
+    let shown = shown.get(..ROWS.min(shown.len())).unwrap_or_default();
+    let is_empty = catalog.all_tools().next().is_none();
+    let list = html! {
+        div.card id="list" data-live="catalog" {
+            @if is_empty {
+                (empty("No tool is known yet", "Tools come with servers; add one, or ask those that are there.", &html! {
+                    a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
+                    a.button href="/servers" { "Servers" }
+                }))
+            } @else if shown.is_empty() {
+                (empty("No tool matches", "The filter looks at names and summaries. Search also finds tools by what they mean.", &html! {
+                    a.button href="/tools" { "Clear the filter" }
+                    a.button.primary href=(format!("/search{}", query_string(&[("q", filter.text)]))) { "Search instead" }
+                }))
+            } @else {
+                (table(shown, &filter))
+                (Pager { path: "/tools", values: &filter.values(), page, size: ROWS, total: chosen.len(), noun: "tools" }.render())
+            }
+        }
+    };
+    let head = heading(
+        "Tools",
+        "All that servers offer and what may be done with each.",
+    );
+    let body = html! { (controls(&catalog, &filter)) (list) };
+    Page::new(Section::Tools, "Tools", head, body)
+        .answer(&pages, &visit)
+        .await
+}
+
+fn controls(catalog: &Catalog, filter: &Filter<'_>) -> Markup {
+    let categories: BTreeSet<&str> = catalog.all_tools().map(|view| view.category()).collect();
+    html! {
+        form.filters role="search" action="/tools" data-filter="list" {
+            div.find {
+                input type="search" name="q" value=(filter.text) placeholder="Filter tools by name or summary" aria-label="Filter tools" autocomplete="off" data-slash;
+                (icon(Icon::Search))
+                kbd aria-hidden="true" { "/" }
+            }
+            select name="server" aria-label="Server" {
+                option value="" { "Every server" }
+                @for entry in catalog.servers().take(CHOICES) {
+                    option value=(entry.name()) selected[entry.name().as_str() == filter.server] { (entry.name()) }
+                }
+            }
+            select name="category" aria-label="Category" {
+                option value="" { "Every category" }
+                @for category in categories.into_iter().take(CHOICES) {
+                    option value=(line(category)) selected[category == filter.category] { (line(category)) }
+                }
+            }
+            select name="policy" aria-label="Policy" {
+                option value="" { "Every policy" }
+                @for policy in POLICIES { option value=(policy.as_str()) selected[filter.policy == Some(policy)] { (policy.as_str()) } }
+            }
+            select name="state" aria-label="Status" {
+                option value="" { "Every status" }
+                @for state in STATES { option value=(state) selected[state == filter.state] { (state) } }
+            }
+            @if filter.by_tokens { input type="hidden" name="sort" value="tokens"; }
+            noscript { button type="submit" { "Filter" } }
+        }
+    }
+}
+
+fn table(shown: &[ToolView<'_>], filter: &Filter<'_>) -> Markup {
+    let sorted = |sort: &'static str| {
+        let mut values = filter.values();
+        if let Some(last) = values.last_mut() {
+            *last = ("sort", sort);
+        }
+        format!("/tools{}", query_string(&values))
+    };
+    let order = |is_so: bool, word: &'static str| is_so.then_some(word);
+    html! {
+        table data-keys {
+            caption.visually-hidden { "Tools" }
+            thead { tr {
+                th scope="col" aria-sort=[order(!filter.by_tokens, "ascending")] { a href=(sorted("")) data-page { "Tool" } }
+                th.tight.wide scope="col" { "Category" }
+                th.tight scope="col" { "Policy" }
+                th.tight.num.medium scope="col" aria-sort=[order(filter.by_tokens, "descending")] { a href=(sorted("tokens")) data-page { "Tokens" } }
+                th.tight.medium scope="col" { "Status" }
+            } }
+            tbody { @for view in shown { (row(view)) } }
+        }
+    }
+}
+
+/// The category without the server's name before it, which stands beside it already.
+fn category(view: &ToolView<'_>) -> String {
+    let whole = view.category();
+    let server = view.server().map_or("", |server| server.as_str());
+    match whole.strip_prefix(server) {
+        Some("") if !server.is_empty() => "—".to_owned(),
+        Some(rest) => line(rest.trim_start_matches('/')),
+        None => line(whole),
+    }
+}
+
+fn row(view: &ToolView<'_>) -> Markup {
+    let (word, tone) = tool_standing(view);
+    html! {
+        tr.pick {
+            th scope="row" {
+                a.name-link.mono href=(format!("/tools/{}", escaped(view.exposed().as_str()))) {
+                    @if let Some(server) = view.server() { span.prefix { (server) "/" } wbr; }
+                    (line(view.name()))
+                }
+                span.sub.wrap { (line(view.summary())) }
+            }
+            td.tight.wide.muted { (category(view)) }
+            td.tight { (policy_chip(view.policy(), view.asks_if_possible())) }
+            td.tight.num.medium { (thousands(view.tokens())) }
+            td.tight.medium { span class=(format!("state {}", tone.class())) { (word) } }
+        }
+    }
+}

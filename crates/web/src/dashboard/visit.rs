@@ -1,0 +1,119 @@
+//! Who looks at a page, and how: what the request says beside its path.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::COOKIE;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
+
+use crate::role::Anybody;
+
+/// The cookie in which the page's script keeps the theme that a person chose.
+const THEME_COOKIE: &str = "pegboard_theme";
+/// Bytes of a query string that are read.
+const QUERY_MAX: usize = 4_096;
+/// Values of a query string that are read.
+const VALUES_MAX: usize = 32;
+
+/// One look at a page.
+pub(crate) struct Visit {
+    /// Who looks.
+    pub(crate) viewer: Anybody,
+    /// `light` or `dark`, when the person chose one.
+    pub(crate) theme: Option<&'static str>,
+    query: Vec<(String, String)>,
+}
+
+impl Visit {
+    /// A value of the query; an empty one counts as none.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        let value = self.query.iter().find(|(key, _)| key == name);
+        let value = value.map(|(_, value)| value.trim());
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Whether only what may have changed is wanted, without the frame around it.
+    pub(crate) fn is_fragment(&self) -> bool {
+        self.query("fragment").is_some()
+    }
+
+    /// The page that is wanted, from 1.
+    pub(crate) fn page(&self) -> usize {
+        let page = self.query("page").and_then(|page| page.parse().ok());
+        page.unwrap_or(1).max(1)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Response> {
+        let viewer = Anybody::of(parts).map_err(IntoResponse::into_response)?;
+        let cookies = parts.headers.get_all(COOKIE).into_iter();
+        let cookies = cookies.filter_map(|value| value.to_str().ok());
+        let theme = cookies
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .find(|(name, _)| *name == THEME_COOKIE)
+            .and_then(|(_, value)| ["light", "dark"].into_iter().find(|theme| *theme == value));
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Self {
+            viewer,
+            theme,
+            query: read_query(query.get(..QUERY_MAX).unwrap_or(query)),
+        })
+    }
+}
+
+fn read_query(query: &str) -> Vec<(String, String)> {
+    let decoded = |text: &str| {
+        let spaced = text.replace('+', " ");
+        percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+    };
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .take(VALUES_MAX)
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value)) => (decoded(name), decoded(value)),
+            None => (decoded(pair), String::from("1")),
+        })
+        .collect()
+}
+
+/// A query string of these values, without those that are empty; with its `?`.
+pub(crate) fn query_string(values: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.push_str(name);
+        text.push('=');
+        text.push_str(&escaped(value));
+    }
+    text
+}
+
+/// A text as one piece of an address.
+pub(crate) fn escaped(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_as_it_was_written() {
+        let values = [("q", "a b&c=é"), ("empty", ""), ("server", "github")];
+        let text = query_string(&values);
+        assert_eq!(text, "?q=a%20b%26c%3D%C3%A9&server=github");
+        let read = read_query(text.trim_start_matches('?'));
+        assert_eq!(read[0], ("q".to_owned(), "a b&c=é".to_owned()));
+        assert_eq!(read.len(), 2);
+        assert_eq!(
+            read_query("a+b=1&flag"),
+            [("a b".into(), "1".into()), ("flag".into(), "1".into())]
+        );
+        assert!(read_query(&"x=1&".repeat(5000)).len() <= VALUES_MAX);
+    }
+}

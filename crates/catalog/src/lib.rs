@@ -21,6 +21,7 @@ mod example;
 mod find;
 mod flatten;
 mod listing;
+pub mod meta;
 mod near;
 mod offers;
 mod parameters;

@@ -37,18 +37,18 @@ mod spans;
 // What is listed, and the meta tools.
 mod heavy;
 mod meta_run;
-mod meta_tools;
-mod reading;
-mod shelf;
 mod surface;
 mod view;
 
 // What lasts longer than a request.
 mod level;
 mod listeners;
-mod members;
 mod seal;
 mod sessions;
+
+// What the agent's loop shares with us.
+use pegboard_catalog::meta as meta_tools;
+use pegboard_shelf::{self as shelf, members};
 
 pub use conversation::{Conversation, Outlet};
 pub use gateway::{Gateway, GatewaySettings, Offered, fixed_surface};

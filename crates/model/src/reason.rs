@@ -326,6 +326,15 @@ reasons! {
     NotRunning "NOT_RUNNING" Unavailable final exit 3
         "No Pegboard runs that could be asked.",
         "Start one with `pegboard up`.";
+    ModelRefused "MODEL_REFUSED" InvalidInput final exit 2
+        "The model's provider does not take the request.",
+        "Read the provider's message; check the model's name and the limits of the account.";
+    ModelUnavailable "MODEL_UNAVAILABLE" Unavailable retry exit 3
+        "The model's provider is overloaded or broke off its answer, also when asked again.",
+        "Try again later, or with another model.";
+    BudgetSpent "BUDGET_SPENT" ExecutionFailed final exit 1
+        "The agent reached one of its limits before it had an answer.",
+        "Raise the limit that the message names, or ask for less.";
     Internal "INTERNAL" ExecutionFailed final exit 1
         "Something happened that should not.",
         "Report it with the command and the message.";

@@ -13,9 +13,11 @@ mod near;
 pub(crate) mod open;
 mod patience;
 mod response;
+mod service;
 mod session;
 mod sse;
 mod target;
 mod upstream;
 
+pub use service::{Reply, ReplyLimits, Service};
 pub(crate) use upstream::HttpOpening;

@@ -103,13 +103,22 @@ pub(crate) async fn send(
     connect: Duration,
     wording: &Wording,
 ) -> ToolResult<Response> {
-    let sent = match client {
+    let sent = send_to(client, request, connect).await;
+    sent.map_err(|trouble| explain(trouble, target, connect, wording))
+}
+
+/// Sends a request, and leaves it to the caller to say what went wrong.
+pub(crate) async fn send_to(
+    client: &Client,
+    request: Outgoing<'_>,
+    connect: Duration,
+) -> Result<Response, Trouble> {
+    match client {
         Client::Near(near) => near.send(request, connect).await.map(Response::Near),
         Client::Far(client) => Box::pin(send_far(client, request))
             .await
             .map(|response| Response::Far(Box::new(response))),
-    };
-    sent.map_err(|trouble| explain(trouble, target, connect, wording))
+    }
 }
 
 async fn send_far(

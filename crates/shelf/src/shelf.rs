@@ -2,24 +2,24 @@
 //! how much there is and how to read on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pegboard_catalog::meta::READ_RESULT;
 use pegboard_guard::estimate_tokens;
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::conversation::lock;
 use crate::members::{Members, quoted};
-use crate::meta_tools::READ_RESULT;
-use crate::sessions::new_name;
 
 /// A result that nobody read for this long is gone.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 60);
 
 /// The results that are kept.
-pub(crate) struct Shelf {
+pub struct Shelf {
     kept: Mutex<HashMap<String, Held>>,
     most_bytes: usize,
 }
@@ -30,7 +30,7 @@ struct Held {
 }
 
 /// One large result.
-pub(crate) struct Kept {
+pub struct Kept {
     /// All its text.
     pub(crate) text: String,
     /// Its structured content, as JSON text.
@@ -87,7 +87,8 @@ pub(crate) fn boundary(text: &str, at: usize) -> usize {
 }
 
 impl Shelf {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// An empty shelf.
+    pub fn new(limits: &Limits) -> Self {
         Self {
             kept: Mutex::default(),
             most_bytes: limits.shelf_bytes,
@@ -95,7 +96,7 @@ impl Shelf {
     }
 
     /// The first part of a result that has more tokens than allowed; `None` when it is small enough.
-    pub(crate) fn shorten(&self, result: &RawValue, limit: usize) -> Option<Box<RawValue>> {
+    pub fn shorten(&self, result: &RawValue, limit: usize) -> Option<Box<RawValue>> {
         // A token has at least one byte.
         if result.get().len() <= limit {
             return None;
@@ -146,7 +147,7 @@ impl Shelf {
     }
 
     /// A kept result.
-    pub(crate) fn find(&self, id: &str) -> ToolResult<Arc<Kept>> {
+    pub fn find(&self, id: &str) -> ToolResult<Arc<Kept>> {
         let mut kept = lock(&self.kept);
         kept.retain(|_, held| held.used.elapsed() < KEPT_FOR);
         match kept.get_mut(id) {
@@ -184,6 +185,18 @@ impl Shelf {
         kept.insert(id.clone(), held);
         Some(id)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name that nobody can guess.
+fn new_name() -> String {
+    let mut bytes = [0; 18];
+    // Without randomness names could be guessed, and nothing else here would work either.
+    let _ = getrandom::fill(&mut bytes);
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// The text of a block that is read as text: text itself, and embedded text resources.

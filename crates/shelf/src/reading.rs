@@ -20,8 +20,9 @@ const PATTERN_COST: usize = 1 << 20;
 
 /// Which part of a kept result is wanted.
 #[derive(Deserialize)]
-pub(crate) struct ReadWish {
-    pub(crate) id: String,
+pub struct ReadWish {
+    /// Which result.
+    pub id: String,
     #[serde(default)]
     offset: Option<usize>,
     #[serde(default)]
@@ -31,7 +32,7 @@ pub(crate) struct ReadWish {
 }
 
 /// Reads a part.
-pub(crate) fn read(kept: &Kept, wish: &ReadWish) -> ToolResult<String> {
+pub fn read(kept: &Kept, wish: &ReadWish) -> ToolResult<String> {
     match (&wish.grep, &wish.pointer) {
         (Some(pattern), _) => grep(kept, pattern, wish.offset.unwrap_or(0)),
         (None, Some(pointer)) => at_pointer(kept, pointer, wish.offset.unwrap_or(0)),

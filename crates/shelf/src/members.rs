@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The members of a JSON object, in order, each as it was written.
-pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub struct Members<'a>(pub Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Members<'a> {
     /// Reads an object; `None` when it is none.
-    pub(crate) fn of(text: &'a str) -> Option<Self> {
+    pub fn of(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// Replaces a member's value, given as JSON text, or adds it at the end.
-    pub(crate) fn set(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) {
+    pub fn set(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) {
         let value = value.into();
         match self.0.iter_mut().find(|(held, _)| held == key) {
             Some((_, held)) => *held = value,
@@ -26,18 +26,18 @@ impl<'a> Members<'a> {
     }
 
     /// Takes a member out.
-    pub(crate) fn remove(&mut self, key: &str) {
+    pub fn remove(&mut self, key: &str) {
         self.0.retain(|(held, _)| held != key);
     }
 
     /// A member's value as JSON text.
-    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+    pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.0.iter().find(|(held, _)| held == key);
         found.map(|(_, value)| value.as_ref())
     }
 
     /// The members without the braces.
-    pub(crate) fn inner(&self) -> String {
+    pub fn inner(&self) -> String {
         let mut out = String::new();
         for (key, value) in &self.0 {
             if !out.is_empty() {
@@ -58,7 +58,7 @@ impl fmt::Display for Members<'_> {
 }
 
 /// A text as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
 }
 

@@ -5,23 +5,27 @@
 
 use serde_json::{Value, json};
 
-pub(crate) const SEARCH: &str = "search_tools";
-pub(crate) const LIST: &str = "list_available_tools";
-pub(crate) const DESCRIBE: &str = "get_tool_description";
-pub(crate) const CALL: &str = "call_tool";
+/// Finds tools.
+pub const SEARCH: &str = "search_tools";
+/// Gives an overview.
+pub const LIST: &str = "list_available_tools";
+/// Says all about a tool.
+pub const DESCRIBE: &str = "get_tool_description";
+/// Runs a tool.
+pub const CALL: &str = "call_tool";
 /// Reads on in a result that was kept aside. It is not listed: the results that need it name it.
-pub(crate) const READ_RESULT: &str = "read_result";
+pub const READ_RESULT: &str = "read_result";
 
 /// Queries of one search, and tools of one description.
-pub(crate) const AT_ONCE: usize = 5;
+pub const AT_ONCE: usize = 5;
 
 /// What the server says of itself to models.
-pub(crate) const INSTRUCTIONS: &str = "Many tools are within reach through these four. \
+pub const INSTRUCTIONS: &str = "Many tools are within reach through these four. \
 Find one with search_tools, see its parameters with get_tool_description, run it with call_tool. \
 Known tools may also be called directly by name.";
 
 /// The definitions, each on its own, in the order in which they are listed.
-pub(crate) fn definitions() -> [Value; 4] {
+pub fn definitions() -> [Value; 4] {
     let text = json!({"type": "string"});
     let texts = json!({"type": "array", "items": text, "maxItems": AT_ONCE});
     let read_only = json!({"readOnlyHint": true});
@@ -80,6 +84,6 @@ pub(crate) fn definitions() -> [Value; 4] {
 }
 
 /// Whether a name is one of ours.
-pub(crate) fn is_meta_tool(name: &str) -> bool {
+pub fn is_meta_tool(name: &str) -> bool {
     matches!(name, SEARCH | LIST | DESCRIBE | CALL | READ_RESULT)
 }

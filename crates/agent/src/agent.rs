@@ -1,0 +1,322 @@
+//! The loop.
+
+use std::sync::Arc;
+
+use pegboard_catalog::context_summary;
+use pegboard_hub::{Hub, SessionId};
+use pegboard_model::{
+    Limits, Outcome, Reason, Recorder, RunFacts, Silent, SpanContext, ToolError, ToolResult,
+    TraceId,
+};
+use tokio::time::Instant;
+
+use crate::asking::{Stop, cancelled};
+use crate::budget::{Budget, Spent};
+use crate::cancel::Cancel;
+use crate::definitions::{Definitions, Loading};
+use crate::event::AgentEvent;
+use crate::message::Conversation;
+use crate::provider::{Finish, Provider, Turn, TurnRequest, Usage};
+use crate::report::Run;
+use crate::retry::Retry;
+use crate::toolbox::Toolbox;
+
+/// Tokens that a model may write in one turn, unless told otherwise.
+const ANSWER_TOKENS: u32 = 16_000;
+/// Tokens of one result that a model reads at once, unless told otherwise.
+const RESULT_TOKENS: usize = 25_000;
+
+/// A model with every tool in reach.
+///
+/// ```no_run
+/// # async fn example(hub: pegboard_hub::Hub) -> pegboard_model::ToolResult<()> {
+/// use pegboard_agent::{Agent, Anthropic};
+/// use pegboard_model::Secret;
+///
+/// let model = Anthropic::new("claude-sonnet-5", &Secret::new("…"), None)?;
+/// let run = Agent::new(hub, model).ask("Which issues are open?").await;
+/// println!("{}", run.answer?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Agent {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) retry: Retry,
+    system: String,
+    essential: Vec<String>,
+    loading: Loading,
+    budget: Budget,
+    answer_tokens: u32,
+    session: SessionId,
+}
+
+impl Agent {
+    /// An agent that asks this model and calls the tools of this hub.
+    pub fn new(hub: Hub, provider: impl Provider + 'static) -> Self {
+        Self::over(hub, Arc::new(provider))
+    }
+
+    /// The same, with a provider that others use too.
+    pub fn over(hub: Hub, provider: Arc<dyn Provider>) -> Self {
+        let session = SessionId("agent".to_owned());
+        let limits = Limits::default();
+        Self {
+            provider,
+            toolbox: Toolbox::new(hub, session.clone(), &limits, RESULT_TOKENS),
+            recorder: Arc::new(Silent),
+            retry: Retry::default(),
+            system: String::new(),
+            essential: Vec::new(),
+            loading: Loading::default(),
+            budget: Budget::default(),
+            answer_tokens: ANSWER_TOKENS,
+            session,
+        }
+    }
+
+    /// What the model is to keep in mind; a summary of all tools follows it.
+    #[must_use]
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.system = text.into();
+        self
+    }
+
+    /// The patterns of tools that the summary names first.
+    #[must_use]
+    pub fn essential(mut self, patterns: Vec<String>) -> Self {
+        self.essential = patterns;
+        self
+    }
+
+    /// How the model comes to know the tools.
+    #[must_use]
+    pub fn loading(mut self, loading: Loading) -> Self {
+        self.loading = loading;
+        self
+    }
+
+    /// What one run may use.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// When a provider that could not answer is asked again.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Tokens that the model may write in one turn.
+    #[must_use]
+    pub fn answer_tokens(mut self, tokens: u32) -> Self {
+        self.answer_tokens = tokens.max(1);
+        self
+    }
+
+    /// Tokens of one result that the model reads at once; what is larger it reads in parts.
+    #[must_use]
+    pub fn result_tokens(mut self, tokens: usize) -> Self {
+        let hub = self.toolbox.hub().clone();
+        self.toolbox = Toolbox::new(hub, self.session.clone(), &Limits::default(), tokens);
+        self
+    }
+
+    /// Who is told of turns and runs.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = recorder;
+        self
+    }
+
+    /// The hub behind it.
+    pub fn hub(&self) -> &Hub {
+        self.toolbox.hub()
+    }
+
+    /// Works on one task, in a conversation of its own.
+    pub async fn ask(&self, task: &str) -> Run {
+        let mut conversation = Conversation::new();
+        self.run(&mut conversation, task, &Cancel::new(), &|_| {})
+            .await
+    }
+
+    /// Works on one task and tells what happens. Dropping the future stops it; `cancel` stops it too, and still gives
+    /// the report. Either way the conversation can go on.
+    pub async fn run(
+        &self,
+        conversation: &mut Conversation,
+        task: &str,
+        cancel: &Cancel,
+        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> Run {
+        let started = Instant::now();
+        let trace = new_trace();
+        let span = self.recorder.begin(None, &trace);
+        let span = span.map(|span| span.about("agent", &self.session.0));
+        let mut run = Run {
+            answer: Err(cancelled()),
+            used: Vec::new(),
+            usage: Usage::default(),
+            turns: 0,
+            calls: 0,
+            saved_tokens: 0,
+            took: started.elapsed(),
+        };
+        let stop = Stop {
+            cancel,
+            deadline: started + self.budget.time,
+            time: self.budget.time,
+        };
+        conversation.say(task);
+        let mut work = Work {
+            conversation,
+            run: &mut run,
+            stop,
+            trace: &trace,
+            span: span.as_ref(),
+        };
+        let answer = self.work(&mut work, tell).await;
+        run.answer = answer;
+        run.took = started.elapsed();
+        self.recorder.tokens_saved(run.saved_tokens);
+        self.recorder.run(
+            span.as_ref(),
+            &RunFacts {
+                agent: "pegboard",
+                turns: run.turns,
+                calls: run.calls,
+                input: Some(task),
+                output: run.answer.as_ref().ok().map(String::as_str),
+                outcome: Outcome::of(&run.answer),
+                took: run.took,
+            },
+        );
+        run
+    }
+
+    async fn work(
+        &self,
+        work: &mut Work<'_>,
+        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> ToolResult<String> {
+        // The first need: servers that do not answer are left out, and the agent goes on without their tools.
+        work.stop.or(self.hub().ensure_known()).await?;
+        let catalog = self.hub().catalog();
+        let format = match self.loading {
+            Loading::Deferred => self.provider.deferred_format(),
+            _ => None,
+        };
+        let format = format.unwrap_or_else(|| self.provider.format());
+        let definitions = Definitions::of(&catalog, format, self.loading);
+        let system = self.system_text(definitions.loading(), &catalog);
+        let mut looked_tokens = 0;
+        loop {
+            if work.run.turns >= self.budget.turns {
+                return Err(Spent::Turns(self.budget.turns).into());
+            }
+            if work.run.usage.total() >= self.budget.tokens {
+                return Err(Spent::Tokens(self.budget.tokens).into());
+            }
+            let turn = self.next_turn(work, &system, &definitions, tell).await?;
+            work.run.saved_tokens += definitions.saved_tokens().saturating_sub(looked_tokens);
+            let Turn {
+                items, text, calls, ..
+            } = turn;
+            if calls.is_empty() {
+                work.conversation.exchange(items, Vec::new());
+                match turn.finish {
+                    Finish::Paused => continue,
+                    Finish::Done => return Ok(text),
+                    Finish::Refused if text.is_empty() => {
+                        let message = "the model does not want to answer this";
+                        return Err(ToolError::new(Reason::ModelRefused, message));
+                    }
+                    Finish::Length if text.is_empty() => {
+                        let tokens = u64::from(self.answer_tokens);
+                        return Err(Spent::Tokens(tokens).into());
+                    }
+                    Finish::Refused | Finish::Length => return Ok(text),
+                }
+            }
+            let allowed = self.budget.calls.saturating_sub(work.run.calls);
+            let (stop, span) = (work.stop, work.span);
+            let called = self
+                .run_calls(&calls, &definitions, allowed, stop, span, tell)
+                .await;
+            work.run.calls += calls.len().min(allowed);
+            for answered in called.finished {
+                looked_tokens += answered.looked_tokens;
+                work.run.used.extend(answered.used);
+            }
+            work.conversation.exchange(items, called.answers);
+            if let Some(stopped) = called.stopped {
+                return Err(stopped);
+            }
+            if calls.len() > allowed {
+                return Err(Spent::Calls(self.budget.calls).into());
+            }
+        }
+    }
+
+    async fn next_turn(
+        &self,
+        work: &mut Work<'_>,
+        system: &str,
+        definitions: &Definitions,
+        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> ToolResult<Turn> {
+        let turn = work.run.turns + 1;
+        tell(AgentEvent::TurnStarted { turn });
+        let request = TurnRequest::new(
+            system,
+            work.conversation.messages(),
+            definitions.document(),
+            self.answer_tokens,
+        );
+        let span = work
+            .span
+            .and_then(|span| self.recorder.begin(Some(span), work.trace));
+        let said = self
+            .ask_model(request, work.stop, span.as_ref(), tell)
+            .await?;
+        work.run.turns = turn;
+        work.run.usage.add(said.usage);
+        tell(AgentEvent::TurnFinished {
+            turn,
+            usage: said.usage,
+            calls: said.calls.len(),
+        });
+        Ok(said)
+    }
+
+    fn system_text(&self, loading: Loading, catalog: &pegboard_catalog::Catalog) -> String {
+        let summary = match loading {
+            Loading::All => String::new(),
+            _ => context_summary(catalog, &self.essential),
+        };
+        let parts = [self.system.trim(), summary.trim()];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n\n")
+    }
+}
+
+/// One run, as far as it went.
+struct Work<'a> {
+    conversation: &'a mut Conversation,
+    run: &'a mut Run,
+    stop: Stop<'a>,
+    trace: &'a TraceId,
+    span: Option<&'a SpanContext>,
+}
+
+/// A trace of its own for each run; the last bit is set so that it is one even without randomness.
+fn new_trace() -> TraceId {
+    let mut bytes = [0; 16];
+    let _ = getrandom::fill(&mut bytes);
+    TraceId::from_bytes((u128::from_be_bytes(bytes) | 1).to_be_bytes())
+}

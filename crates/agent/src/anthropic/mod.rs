@@ -1,0 +1,149 @@
+//! Anthropic Messages.
+
+mod stream;
+
+use async_trait::async_trait;
+use pegboard_formats::{Format, anthropic_search_answer};
+use pegboard_model::{Secret, ToolResult};
+use pegboard_upstream::Service;
+use serde_json::{Value, json};
+
+use crate::content::Content;
+use crate::message::{Answer, AnswerBody, Message};
+use crate::provider::{Heard, ModelError, Provider, Turn, TurnRequest};
+use crate::wire;
+
+const BASE_URL: &str = "https://api.anthropic.com";
+/// The version of the API that is spoken.
+const VERSION: &str = "2023-06-01";
+
+/// A model behind Anthropic's Messages API.
+#[derive(Clone)]
+pub struct Anthropic {
+    service: Service,
+    model: String,
+}
+
+impl Anthropic {
+    /// A model by its name. `base_url` leads to another host of the same API.
+    pub fn new(
+        model: impl Into<String>,
+        api_key: &Secret,
+        base_url: Option<&str>,
+    ) -> ToolResult<Self> {
+        let base = base_url.unwrap_or(BASE_URL).trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base);
+        let headers = [
+            ("x-api-key", api_key.clone()),
+            ("anthropic-version", Secret::new(VERSION)),
+        ];
+        Ok(Self {
+            service: Service::at(&format!("{base}/v1/messages"), &headers)?,
+            model: model.into(),
+        })
+    }
+}
+
+#[async_trait]
+impl Provider for Anthropic {
+    fn name(&self) -> &str {
+        "anthropic"
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn format(&self) -> Format {
+        Format::Anthropic
+    }
+
+    fn deferred_format(&self) -> Option<Format> {
+        Some(Format::AnthropicDeferred)
+    }
+
+    async fn turn(
+        &self,
+        request: TurnRequest<'_>,
+        heard: &mut (dyn FnMut(Heard) + Send),
+    ) -> Result<Turn, ModelError> {
+        let mut reply = wire::ask(&self.service, &body(&self.model, request)).await?;
+        let mut reading = stream::Reading::default();
+        while let Some(event) = wire::next_event(&mut reply).await? {
+            if let Some(turn) = reading.take(&event, heard)? {
+                return Ok(turn);
+            }
+        }
+        Err(wire::broken_off())
+    }
+}
+
+fn body(model: &str, request: TurnRequest<'_>) -> Value {
+    let mut body = json!({
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "stream": true,
+        "messages": messages(request.messages),
+    });
+    if let Some(map) = body.as_object_mut() {
+        if !request.system.is_empty() {
+            // Tools and system stay the same for the whole run, so the provider may keep them.
+            let system = json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]);
+            map.insert("system".to_owned(), system);
+        }
+        if request
+            .tools
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
+        {
+            map.insert("tools".to_owned(), request.tools.clone());
+        }
+    }
+    body
+}
+
+/// The messages, with neighbours of one role joined: what a person says after answers stands behind them.
+fn messages(messages: &[Message]) -> Vec<Value> {
+    let mut all: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in messages {
+        let (role, content) = match message {
+            Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
+            Message::Assistant(items) => ("assistant", items.clone()),
+            Message::Answers(answers) => ("user", answers.iter().map(answer).collect()),
+        };
+        match all.last_mut() {
+            Some((last, blocks)) if *last == role => blocks.extend(content),
+            _ => all.push((role, content)),
+        }
+    }
+    all.into_iter()
+        .map(|(role, content)| json!({"role": role, "content": content}))
+        .collect()
+}
+
+fn answer(answer: &Answer) -> Value {
+    let content: Vec<Value> = match &answer.body {
+        AnswerBody::Tools { names, .. } => {
+            return anthropic_search_answer(&answer.id, names.iter().map(String::as_str));
+        }
+        AnswerBody::Content(parts) => parts.iter().filter_map(block).collect(),
+    };
+    let mut block = json!({"type": "tool_result", "tool_use_id": answer.id, "content": content});
+    if answer.is_error
+        && let Some(map) = block.as_object_mut()
+    {
+        map.insert("is_error".to_owned(), true.into());
+    }
+    block
+}
+
+/// A part as a block; an empty text is refused by the service, so it is left out.
+fn block(part: &Content) -> Option<Value> {
+    match part {
+        Content::Text(text) if text.is_empty() => None,
+        Content::Text(text) => Some(json!({"type": "text", "text": text})),
+        Content::Image { mime, data } => Some(json!({
+            "type": "image", "source": {"type": "base64", "media_type": mime, "data": data},
+        })),
+    }
+}

@@ -1,0 +1,214 @@
+//! From the events of a Messages stream to what the model said.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::message::{ToolUse, UseKind};
+use crate::provider::{Finish, Heard, ModelError, Turn, Usage};
+use crate::wire;
+
+/// What was read so far.
+#[derive(Default)]
+pub(super) struct Reading {
+    blocks: BTreeMap<u64, Block>,
+    turn: Turn,
+}
+
+#[derive(Default)]
+struct Block {
+    value: Value,
+    /// The arguments of a call, which come as pieces of a JSON text.
+    input: String,
+}
+
+impl Reading {
+    /// Takes one event; the turn when it was the last.
+    pub(super) fn take(
+        &mut self,
+        event: &Value,
+        heard: &mut (dyn FnMut(Heard) + Send),
+    ) -> Result<Option<Turn>, ModelError> {
+        let text =
+            |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        match event
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
+            "message_start" => {
+                if let Some(message) = event.get("message") {
+                    self.turn.id = text(message, "id");
+                    self.turn.model = text(message, "model");
+                    self.usage(message.get("usage"));
+                }
+            }
+            "content_block_start" => {
+                if self.blocks.len() >= wire::PARTS {
+                    return Err(wire::too_many_parts());
+                }
+                let value = event.get("content_block").cloned().unwrap_or_default();
+                let block = Block {
+                    value,
+                    input: String::new(),
+                };
+                self.blocks.insert(index(event), block);
+            }
+            "content_block_delta" => {
+                if let (Some(block), Some(delta)) =
+                    (self.blocks.get_mut(&index(event)), event.get("delta"))
+                {
+                    block.grow(delta, heard);
+                }
+            }
+            "message_delta" => {
+                let reason = event
+                    .get("delta")
+                    .and_then(|delta| text(delta, "stop_reason"));
+                self.turn.finish_word = reason.or(self.turn.finish_word.take());
+                self.usage(event.get("usage"));
+            }
+            "message_stop" => return Ok(Some(self.ended())),
+            "error" => {
+                let error = event.get("error").unwrap_or(&Value::Null);
+                let kind = text(error, "type").unwrap_or_default();
+                return Err(wire::told(
+                    &kind,
+                    &text(error, "message").unwrap_or_default(),
+                ));
+            }
+            // Signs of life, and whatever is added to the protocol.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The counts of an event are those of the whole answer so far.
+    fn usage(&mut self, usage: Option<&Value>) {
+        let count = |key: &str| usage?.get(key)?.as_u64();
+        let read = count("cache_read_input_tokens");
+        let written = count("cache_creation_input_tokens");
+        let now = &mut self.turn.usage;
+        if let Some(input) = count("input_tokens") {
+            let kept = read.unwrap_or(now.cached_tokens);
+            *now = Usage {
+                input_tokens: input
+                    .saturating_add(kept)
+                    .saturating_add(written.unwrap_or(0)),
+                cached_tokens: kept,
+                ..*now
+            };
+        }
+        now.output_tokens = count("output_tokens").unwrap_or(now.output_tokens);
+    }
+
+    fn ended(&mut self) -> Turn {
+        let mut turn = std::mem::take(&mut self.turn);
+        turn.finish = match turn.finish_word.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+            Some("pause_turn") => Finish::Paused,
+            Some("refusal") => Finish::Refused,
+            _ => Finish::Done,
+        };
+        for (_, block) in std::mem::take(&mut self.blocks) {
+            let (item, call) = block.ended();
+            match item.get("type").and_then(Value::as_str) {
+                Some("text") => {
+                    let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
+                    // The service does not take back an empty text.
+                    if text.is_empty() {
+                        continue;
+                    }
+                    turn.text.push_str(text);
+                }
+                None => continue,
+                _ => {}
+            }
+            turn.items.push(item);
+            turn.calls.extend(call);
+        }
+        turn
+    }
+}
+
+impl Block {
+    fn grow(&mut self, delta: &Value, heard: &mut (dyn FnMut(Heard) + Send)) {
+        let piece = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
+        match piece("type") {
+            "text_delta" => {
+                self.append("text", piece("text"));
+                heard(Heard::Text(piece("text").to_owned()));
+            }
+            "thinking_delta" => {
+                self.append("thinking", piece("thinking"));
+                heard(Heard::Thinking(piece("thinking").to_owned()));
+            }
+            "signature_delta" => self.append("signature", piece("signature")),
+            "input_json_delta" => self.input.push_str(piece("partial_json")),
+            "citations_delta" => {
+                if let (Some(map), Some(citation)) =
+                    (self.value.as_object_mut(), delta.get("citation"))
+                {
+                    let list = map
+                        .entry("citations")
+                        .or_insert_with(|| Value::Array(vec![]));
+                    if !list.is_array() {
+                        *list = Value::Array(vec![]);
+                    }
+                    if let Some(list) = list.as_array_mut() {
+                        list.push(citation.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn append(&mut self, key: &str, piece: &str) {
+        if let Some(map) = self.value.as_object_mut() {
+            match map.get_mut(key) {
+                Some(Value::String(text)) => text.push_str(piece),
+                _ => {
+                    map.insert(key.to_owned(), piece.into());
+                }
+            }
+        }
+    }
+
+    /// The block as it is sent back, and the call that it is.
+    fn ended(mut self) -> (Value, Option<ToolUse>) {
+        let kind = self.value.get("type").and_then(Value::as_str);
+        let kind = kind.unwrap_or_default().to_owned();
+        if !kind.ends_with("tool_use") {
+            return (self.value, None);
+        }
+        let empty = || Value::Object(Map::new());
+        let input: Result<Value, String> = match self.input.trim() {
+            "" => Ok(self.value.get("input").cloned().unwrap_or_else(empty)),
+            text => serde_json::from_str(text).map_err(|error| error.to_string()),
+        };
+        if let Some(map) = self.value.as_object_mut() {
+            // The service takes back nothing but an object.
+            let sent = input.as_ref().ok().filter(|input| input.is_object());
+            map.insert("input".to_owned(), sent.cloned().unwrap_or_else(empty));
+        }
+        if kind != "tool_use" {
+            return (self.value, None);
+        }
+        let text = |key: &str| {
+            let text = self.value.get(key).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let call = ToolUse {
+            id: text("id"),
+            name: text("name"),
+            arguments: input,
+            kind: UseKind::Call,
+        };
+        (self.value, Some(call))
+    }
+}
+
+fn index(event: &Value) -> u64 {
+    event.get("index").and_then(Value::as_u64).unwrap_or(0)
+}

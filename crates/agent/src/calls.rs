@@ -1,0 +1,124 @@
+//! All calls of one turn, side by side, each with an answer.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use pegboard_model::{SpanContext, ToolError};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::agent::Agent;
+use crate::asking::Stop;
+use crate::definitions::Definitions;
+use crate::event::AgentEvent;
+use crate::message::{Answer, ToolUse};
+use crate::toolbox::{Answered, cut_short};
+
+/// Calls that run side by side; further ones wait.
+const SIDE_BY_SIDE: usize = 8;
+/// Calls of one turn that are run; a model makes a handful.
+const PER_TURN: usize = 128;
+
+/// What came of the calls of one turn.
+pub(crate) struct Called {
+    /// One answer for each call, in their order.
+    pub(crate) answers: Vec<Answer>,
+    /// Those that were run, in the order in which they ended.
+    pub(crate) finished: Vec<Answered>,
+    /// Why the rest was not waited for.
+    pub(crate) stopped: Option<ToolError>,
+}
+
+impl Agent {
+    /// Runs calls; `allowed` of them at the most. The others, and those that were not done when the run was stopped,
+    /// are answered by why they were not.
+    pub(crate) async fn run_calls(
+        &self,
+        calls: &[ToolUse],
+        definitions: &Definitions,
+        allowed: usize,
+        stop: Stop<'_>,
+        span: Option<&SpanContext>,
+        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> Called {
+        let started = Instant::now();
+        let places = Semaphore::new(SIDE_BY_SIDE);
+        let running = calls.iter().take(allowed.min(PER_TURN)).enumerate();
+        let mut running: FuturesUnordered<_> = running
+            .map(|(place, call)| {
+                let places = &places;
+                async move {
+                    let _place = places.acquire().await;
+                    (place, self.run_call(call, definitions, span, tell).await)
+                }
+            })
+            .collect();
+        let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+        let mut finished = Vec::new();
+        let mut stopped = None;
+        loop {
+            match stop.or(running.next()).await {
+                Ok(Some((place, answered))) => {
+                    if let Some(answer) = answers.get_mut(place) {
+                        *answer = Some(answered.answer.clone());
+                    }
+                    finished.push(answered);
+                }
+                Ok(None) => break,
+                Err(why) => {
+                    stopped = Some(why);
+                    break;
+                }
+            }
+        }
+        drop(running);
+        let why = match &stopped {
+            Some(error) => format!("Not finished: {}.", error.message),
+            None => "Not run: too many calls; the limit is reached.".to_owned(),
+        };
+        let mut paired = Vec::with_capacity(calls.len());
+        for (call, answer) in calls.iter().zip(answers) {
+            paired.push(answer.unwrap_or_else(|| {
+                let answered = cut_short(&self.toolbox, definitions, call, &why, started.elapsed());
+                let answer = answered.answer.clone();
+                finished.push(answered);
+                answer
+            }));
+        }
+        Called {
+            answers: paired,
+            finished,
+            stopped,
+        }
+    }
+
+    async fn run_call(
+        &self,
+        call: &ToolUse,
+        definitions: &Definitions,
+        span: Option<&SpanContext>,
+        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> Answered {
+        let started = Instant::now();
+        let (tool, server) = self.toolbox.target(definitions, call);
+        tell(AgentEvent::CallStarted {
+            id: call.id.clone(),
+            tool: tool.clone(),
+            server: server.clone(),
+        });
+        let answered = self.toolbox.run_within(definitions, call, span).await;
+        let outcome = match (&answered.used, answered.answer.is_error) {
+            (Some(used), _) => used.outcome.clone(),
+            (None, false) => "ok".to_owned(),
+            (None, true) => "failed".to_owned(),
+        };
+        let used = answered.used.as_ref();
+        tell(AgentEvent::CallFinished {
+            id: call.id.clone(),
+            server: used.map_or(server, |used| used.server.clone()),
+            tool: used.map_or(tool, |used| used.tool.clone()),
+            outcome,
+            took: started.elapsed(),
+        });
+        answered
+    }
+}

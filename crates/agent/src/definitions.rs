@@ -1,0 +1,238 @@
+//! What a model is offered: the value of a request's `tools`, and the way back from its calls.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pegboard_catalog::{Catalog, ToolView, meta};
+use pegboard_formats::{DeferredSearch, Format, Options, Rendered, ToolLosses};
+use pegboard_guard::estimate_tokens;
+use serde_json::Value;
+
+use crate::sources::{read_result, rendered, rendered_own};
+
+/// How a model comes to know the tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Loading {
+    /// Through four small tools that find, list, describe and call all others; the host program's own tools stand
+    /// beside them. Works with every model, and costs the same whatever is configured.
+    #[default]
+    Meta,
+    /// By the provider's own way: tools wait outside the prompt, and a search that we answer brings them in.
+    Deferred,
+    /// All definitions, in every request.
+    All,
+}
+
+/// The tools of one snapshot as one model is offered them.
+#[derive(Clone, Debug)]
+pub struct Definitions {
+    document: Value,
+    format: Format,
+    loading: Loading,
+    rendered: Vec<Rendered>,
+    /// The provider's names of tools that a search may bring in, by exposed name.
+    searchable: BTreeMap<String, String>,
+    /// About how many tokens all definitions of the catalog have.
+    all_tokens: u64,
+    offered_tokens: u64,
+}
+
+impl Definitions {
+    /// The tools of a catalog in a provider's format. A format that knows no deferred loading gets the meta tools
+    /// in its place.
+    pub fn of(catalog: &Arc<Catalog>, format: Format, loading: Loading) -> Self {
+        let loading = match loading {
+            Loading::Deferred if deferred(format).is_none() => Loading::Meta,
+            loading => loading,
+        };
+        let options = Options::default();
+        match loading {
+            Loading::Meta => Self::meta(catalog, plain(format), &options),
+            Loading::All => Self::all(catalog, plain(format), &options),
+            Loading::Deferred => {
+                Self::deferred(catalog, deferred(format).unwrap_or(format), &options)
+            }
+        }
+    }
+
+    fn meta(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
+        let own = rendered_own(&meta::definitions(), format, options);
+        let is_free = |tool: &ToolView<'_>| !meta::is_meta_tool(tool.exposed().as_str());
+        let host = catalog.tools().filter(|tool| tool.server().is_none());
+        let host = rendered(host.filter(is_free), format, options);
+        let document = joined(entries(&own.document).chain(entries(&host.document)));
+        Self::over(catalog, format, Loading::Meta, document, vec![own, host])
+    }
+
+    fn all(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
+        let tools = rendered(catalog.tools(), format, options);
+        let own = rendered_own(&[read_result()], format, options);
+        let document = joined(entries(&tools.document).chain(entries(&own.document)));
+        Self::over(catalog, format, Loading::All, document, vec![tools, own])
+    }
+
+    fn deferred(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
+        let options = Options {
+            search: DeferredSearch::Client,
+            ..*options
+        };
+        let tools = rendered(catalog.tools(), format, &options);
+        let own = rendered_own(&[read_result()], plain(format), &options);
+        // Anthropic finds what a search names among the definitions that it was sent; OpenAI gets them with the answer.
+        let sent = match format {
+            Format::OpenAiDeferred => 1,
+            _ => usize::MAX,
+        };
+        let sent = entries(&tools.document).take(sent);
+        let document = joined(sent.chain(entries(&own.document)));
+        let searchable = tools.names.iter();
+        let searchable = searchable.map(|(name, own)| (own.clone(), name.clone()));
+        let searchable = searchable.collect();
+        let mut definitions = Self::over(
+            catalog,
+            format,
+            Loading::Deferred,
+            document,
+            vec![tools, own],
+        );
+        definitions.searchable = searchable;
+        let entry_tokens = |entry: &Value| u64::from(estimate_tokens(&entry.to_string()));
+        definitions.offered_tokens = entries(&definitions.document)
+            .filter(|entry| entry.get("defer_loading").is_none())
+            .map(entry_tokens)
+            .sum();
+        definitions
+    }
+
+    fn over(
+        catalog: &Arc<Catalog>,
+        format: Format,
+        loading: Loading,
+        document: Value,
+        rendered: Vec<Rendered>,
+    ) -> Self {
+        Self {
+            offered_tokens: u64::from(estimate_tokens(&document.to_string())),
+            all_tokens: catalog.tools().map(|tool| u64::from(tool.tokens())).sum(),
+            document,
+            format,
+            loading,
+            rendered,
+            searchable: BTreeMap::new(),
+        }
+    }
+
+    /// The value of a request's `tools`; for Bedrock, of `toolConfig.tools`.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How tools are loaded.
+    pub fn loading(&self) -> Loading {
+        self.loading
+    }
+
+    /// What tools lost on the way into this format.
+    pub fn losses(&self) -> impl Iterator<Item = &ToolLosses> {
+        self.rendered.iter().flat_map(|rendered| &rendered.losses)
+    }
+
+    /// The tool's own name and arguments for a call that the model made; `None` when no tool was offered under this
+    /// name.
+    pub fn restore(&self, name: &str, arguments: &Value) -> Option<(String, Value)> {
+        self.rendered.iter().find_map(|rendered| {
+            let (own, arguments) = rendered.restore(name, arguments.clone())?;
+            Some((own.to_owned(), arguments))
+        })
+    }
+
+    /// About how many tokens of definitions one request with these does not cost.
+    pub fn saved_tokens(&self) -> u64 {
+        self.all_tokens.saturating_sub(self.offered_tokens)
+    }
+
+    /// Tools that a search found, as the provider knows them: names and definitions.
+    pub(crate) fn found(&self, exposed: &[String]) -> (Vec<String>, Vec<Value>) {
+        let names: Vec<String> = exposed
+            .iter()
+            .filter_map(|name| self.searchable.get(name).cloned())
+            .collect();
+        let rendered = self.rendered.first().into_iter();
+        let entries = rendered.flat_map(|rendered| entries(&rendered.document));
+        let definitions = entries.filter_map(|entry| only(entry, &names)).collect();
+        (names, definitions)
+    }
+}
+
+/// An entry of `tools` with nothing in it but the named functions.
+fn only(entry: &Value, names: &[String]) -> Option<Value> {
+    let is_named = |tool: &Value| {
+        let name = tool.get("name").and_then(Value::as_str);
+        name.is_some_and(|name| names.iter().any(|wanted| wanted == name))
+    };
+    match entry.get("tools").and_then(Value::as_array) {
+        Some(tools) => {
+            let kept: Vec<Value> = tools
+                .iter()
+                .filter(|tool| is_named(tool))
+                .cloned()
+                .collect();
+            if kept.is_empty() {
+                return None;
+            }
+            let mut entry = entry.clone();
+            entry
+                .as_object_mut()?
+                .insert("tools".to_owned(), Value::Array(kept));
+            Some(entry)
+        }
+        None => is_named(entry).then(|| entry.clone()),
+    }
+}
+
+/// Lists of definitions as one. Gemini has one list within a list.
+fn joined<'a>(entries: impl IntoIterator<Item = &'a Value>) -> Value {
+    const DECLARATIONS: &str = "functionDeclarations";
+    let mut all: Vec<Value> = Vec::new();
+    for entry in entries {
+        let declared = entry.get(DECLARATIONS).and_then(Value::as_array);
+        let first = all
+            .first_mut()
+            .and_then(|first| first.get_mut(DECLARATIONS));
+        match (first, declared) {
+            (Some(Value::Array(list)), Some(more)) => list.extend(more.iter().cloned()),
+            _ => all.push(entry.clone()),
+        }
+    }
+    Value::Array(all)
+}
+
+fn entries(document: &Value) -> std::slice::Iter<'_, Value> {
+    document
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+}
+
+fn plain(format: Format) -> Format {
+    match format {
+        Format::AnthropicDeferred => Format::Anthropic,
+        Format::OpenAiDeferred => Format::OpenAiResponses,
+        format => format,
+    }
+}
+
+fn deferred(format: Format) -> Option<Format> {
+    match format {
+        Format::Anthropic | Format::AnthropicDeferred => Some(Format::AnthropicDeferred),
+        Format::OpenAiResponses | Format::OpenAiDeferred => Some(Format::OpenAiDeferred),
+        _ => None,
+    }
+}

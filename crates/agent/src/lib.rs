@@ -1,0 +1,57 @@
+//! A small agent loop over a model's API, with every tool of Pegboard in reach.
+//!
+//! An [`Agent`] asks a model through a [`Provider`], runs the tools that the model wants through the hub, hands the
+//! results back, and goes on until the model has an answer or a limit of its [`Budget`] is reached. Whoever has a
+//! loop already takes only the parts: [`Definitions`] for the model, a [`Toolbox`] that runs its calls.
+//!
+//! Invariant: in a [`Conversation`] every call of the model has exactly one answer, whatever failed.
+//! Invariant: every call of a tool passes `Hub::call`, and so the policy gate; this crate knows no other way.
+//! Invariant: what a model calls passes `Rendered::restore`, so that a tool gets its own argument names.
+//! Invariant: requests leave through `pegboard_upstream::Service` alone; an API key is a `Secret` and is never shown.
+//! Invariant: errors are values. A provider that fails ends the run, a tool or server that fails is told to the
+//! model, and nothing panics.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by field; boxing them would only hide that"
+)]
+
+// The loop.
+mod agent;
+mod asking;
+mod budget;
+mod calls;
+mod cancel;
+mod event;
+mod report;
+mod retry;
+
+// What a model is offered, and what runs its calls.
+mod content;
+mod definitions;
+mod meta;
+mod seen;
+mod sources;
+mod toolbox;
+
+// Models.
+mod anthropic;
+mod message;
+mod openai;
+mod provider;
+mod wire;
+
+pub use agent::Agent;
+pub use anthropic::Anthropic;
+pub use budget::{Budget, Spent};
+pub use cancel::Cancel;
+pub use content::Content;
+pub use definitions::{Definitions, Loading};
+pub use event::AgentEvent;
+pub use message::{Answer, AnswerBody, Conversation, Message, ToolUse, UseKind};
+pub use openai::OpenAi;
+pub use provider::{Finish, Heard, ModelError, Provider, Turn, TurnRequest, Usage};
+pub use report::{Run, UsedTool};
+pub use retry::Retry;
+pub use seen::{SeenTool, seen_in};
+pub use toolbox::{Answered, Toolbox};

@@ -1,0 +1,106 @@
+//! The tools that stand for all others, run for the agent's own model.
+
+use std::sync::Arc;
+
+use pegboard_catalog::meta::{
+    CALL, CallWish, DESCRIBE, DescribeWish, LIST, ListWish, READ_RESULT, SEARCH, SearchWish,
+    misread, wish,
+};
+use pegboard_catalog::{Catalog, Find, search_text};
+use pegboard_hub::{Hub, SessionId};
+use pegboard_model::{Reason, ToolError, ToolResult};
+use pegboard_shelf::{ReadWish, Shelf, read};
+use serde_json::value::RawValue;
+
+/// A catalog of more tools, or one that is searched by meaning, is searched on another thread.
+const SEARCHED_AT_ONCE: usize = 500;
+
+/// What a meta tool leads to.
+pub(crate) enum Led {
+    /// A text for the model.
+    Told(String),
+    /// A call of another tool.
+    Call(CallWish),
+}
+
+/// Runs one of them.
+pub(crate) async fn run(
+    hub: &Hub,
+    session: &SessionId,
+    shelf: &Arc<Shelf>,
+    name: &str,
+    arguments: &RawValue,
+) -> ToolResult<Led> {
+    let given = Some(arguments);
+    let told = match name {
+        SEARCH => {
+            let mut wish: SearchWish = wish(SEARCH, given)?;
+            let (queries, detail, limit) = (wish.queries()?, wish.detail()?, wish.limit());
+            searched(hub, session, move |catalog, finder| {
+                let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+                search_text(catalog, finder, &queries, limit, detail)
+            })
+            .await?
+        }
+        LIST => {
+            let wish: ListWish = wish(LIST, given)?;
+            let catalog = known(hub).await;
+            wish.answer(&catalog)?
+        }
+        DESCRIBE => {
+            let mut wish: DescribeWish = wish(DESCRIBE, given)?;
+            let names = wish.names()?;
+            let mut catalog = hub.catalog();
+            if names.iter().any(|name| catalog.find(name).is_err()) {
+                catalog = known(hub).await;
+            }
+            wish.answer(&names, &catalog)?
+        }
+        CALL => {
+            let wish = CallWish::read(given)?;
+            if wish.tool_name != READ_RESULT || hub.catalog().find(READ_RESULT).is_ok() {
+                return Ok(Led::Call(wish));
+            }
+            read_on(shelf, &wish.arguments).await?
+        }
+        _ => read_on(shelf, arguments).await?,
+    };
+    Ok(Led::Told(told))
+}
+
+/// Reads on in a result that was kept aside; whatever is kept is large.
+async fn read_on(shelf: &Arc<Shelf>, arguments: &RawValue) -> ToolResult<String> {
+    let wish: ReadWish =
+        serde_json::from_str(arguments.get()).map_err(|error| misread(READ_RESULT, &error))?;
+    let kept = shelf.find(&wish.id)?;
+    aside(move || read(&kept, &wish)).await?
+}
+
+/// Looks for tools in the catalog as it can be known within the answer's deadline.
+pub(crate) async fn searched<T: Send + 'static>(
+    hub: &Hub,
+    session: &SessionId,
+    look: impl FnOnce(&Catalog, &dyn Find) -> T + Send + 'static,
+) -> ToolResult<T> {
+    let catalog = known(hub).await;
+    hub.load_meaning().await;
+    let finder = hub.finder(Some(session.clone()));
+    let is_heavy = hub.knows_meaning() || catalog.tools().nth(SEARCHED_AT_ONCE).is_some();
+    match is_heavy {
+        true => aside(move || look(&catalog, &finder)).await,
+        false => Ok(look(&catalog, &finder)),
+    }
+}
+
+async fn known(hub: &Hub) -> Arc<Catalog> {
+    hub.ensure_known().await;
+    hub.catalog()
+}
+
+/// Does work on another thread that would hold up everything else on this one.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> ToolResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ToolError::new(Reason::Internal, format!("the work broke off: {error}")))
+}

@@ -1,0 +1,177 @@
+//! OpenAI Responses.
+
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use pegboard_formats::{Format, openai_search_answer};
+use pegboard_model::{Reason, Secret, ToolResult};
+use pegboard_upstream::{Reply, Service};
+use serde_json::{Value, json};
+
+use crate::content::Content;
+use crate::message::{Answer, AnswerBody, Message};
+use crate::provider::{Heard, ModelError, Provider, Turn, TurnRequest};
+use crate::wire;
+
+const BASE_URL: &str = "https://api.openai.com/v1";
+
+/// A model behind OpenAI's Responses API. Nothing is stored there: every request holds the whole conversation.
+#[derive(Clone)]
+pub struct OpenAi {
+    service: Service,
+    model: String,
+    /// Whether the model hands out its reasoning in sealed form, to be sent back. Models that do not reason refuse to
+    /// be asked for it.
+    seals_reasoning: Arc<AtomicBool>,
+}
+
+impl OpenAi {
+    /// A model by its name. `base_url` leads to another host of the same API, up to and with `/v1`.
+    pub fn new(
+        model: impl Into<String>,
+        api_key: &Secret,
+        base_url: Option<&str>,
+    ) -> ToolResult<Self> {
+        let base = base_url.unwrap_or(BASE_URL).trim_end_matches('/');
+        let bearer = Secret::new(format!("Bearer {}", api_key.reveal().trim()));
+        Ok(Self {
+            service: Service::at(&format!("{base}/responses"), &[("authorization", bearer)])?,
+            model: model.into(),
+            seals_reasoning: Arc::new(AtomicBool::new(true)),
+        })
+    }
+
+    async fn ask(&self, request: TurnRequest<'_>) -> Result<Reply, ModelError> {
+        let sealed = self.seals_reasoning.load(Ordering::Relaxed);
+        let asked = wire::ask(&self.service, &body(&self.model, request, sealed)).await;
+        match asked {
+            Err(refusal) if sealed && is_about_sealing(&refusal) => {
+                self.seals_reasoning.store(false, Ordering::Relaxed);
+                wire::ask(&self.service, &body(&self.model, request, false)).await
+            }
+            asked => asked,
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for OpenAi {
+    fn name(&self) -> &str {
+        "openai"
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn format(&self) -> Format {
+        Format::OpenAiResponses
+    }
+
+    fn deferred_format(&self) -> Option<Format> {
+        Some(Format::OpenAiDeferred)
+    }
+
+    async fn turn(
+        &self,
+        request: TurnRequest<'_>,
+        heard: &mut (dyn FnMut(Heard) + Send),
+    ) -> Result<Turn, ModelError> {
+        let mut reply = self.ask(request).await?;
+        let mut reading = stream::Reading::default();
+        while let Some(event) = wire::next_event(&mut reply).await? {
+            if let Some(turn) = reading.take(&event, heard)? {
+                return Ok(turn);
+            }
+        }
+        Err(wire::broken_off())
+    }
+}
+
+/// Whether the service refused a request because the model does not seal its reasoning.
+fn is_about_sealing(refusal: &ModelError) -> bool {
+    let message = refusal.error.message.to_ascii_lowercase();
+    refusal.error.reason == Reason::ModelRefused && message.contains("encrypted")
+}
+
+fn body(model: &str, request: TurnRequest<'_>, sealed: bool) -> Value {
+    let mut body = json!({
+        "model": model,
+        "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
+        "max_output_tokens": request.max_tokens,
+        "store": false,
+        "stream": true,
+    });
+    if let Some(map) = body.as_object_mut() {
+        if sealed {
+            map.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+        }
+        if !request.system.is_empty() {
+            map.insert("instructions".to_owned(), request.system.into());
+        }
+        if request
+            .tools
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
+        {
+            map.insert("tools".to_owned(), request.tools.clone());
+        }
+    }
+    body
+}
+
+fn items(message: &Message) -> Vec<Value> {
+    match message {
+        Message::User(text) => vec![json!({"role": "user", "content": text})],
+        Message::Assistant(items) => {
+            // Reasoning that is not sealed is known by its id alone, and nothing is stored.
+            let is_kept = |item: &&Value| {
+                let is_reasoning = item.get("type").is_some_and(|kind| kind == "reasoning");
+                let sealed = item.get("encrypted_content").and_then(Value::as_str);
+                !is_reasoning || sealed.is_some_and(|text| !text.is_empty())
+            };
+            items.iter().filter(is_kept).cloned().collect()
+        }
+        Message::Answers(answers) => answers.iter().map(answer).collect(),
+    }
+}
+
+fn answer(answer: &Answer) -> Value {
+    let parts = match &answer.body {
+        AnswerBody::Tools { definitions, .. } => {
+            return openai_search_answer(&answer.id, definitions.iter().cloned());
+        }
+        AnswerBody::Content(parts) => parts,
+    };
+    let has_images = parts
+        .iter()
+        .any(|part| matches!(part, Content::Image { .. }));
+    let output = match has_images {
+        true => parts.iter().map(block).collect(),
+        false => Value::String(texts(parts).join("\n\n")),
+    };
+    json!({"type": "function_call_output", "call_id": answer.id, "output": output})
+}
+
+fn texts(parts: &[Content]) -> Vec<&str> {
+    let text = |part: &'_ Content| matches!(part, Content::Text(_));
+    let texts = parts.iter().filter(|part| text(part));
+    texts
+        .filter_map(|part| match part {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Image { .. } => None,
+        })
+        .collect()
+}
+
+fn block(part: &Content) -> Value {
+    match part {
+        Content::Text(text) => json!({"type": "input_text", "text": text}),
+        Content::Image { mime, data } => {
+            json!({"type": "input_image", "detail": "auto", "image_url": format!("data:{mime};base64,{data}")})
+        }
+    }
+}

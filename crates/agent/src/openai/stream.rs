@@ -1,0 +1,150 @@
+//! From the events of a Responses stream to what the model said.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::message::{ToolUse, UseKind};
+use crate::provider::{Finish, Heard, ModelError, Turn, Usage};
+use crate::wire;
+
+/// What was read so far.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// The items that are whole, by their place.
+    items: BTreeMap<u64, Value>,
+}
+
+impl Reading {
+    /// Takes one event; the turn when it was the last.
+    pub(super) fn take(
+        &mut self,
+        event: &Value,
+        heard: &mut (dyn FnMut(Heard) + Send),
+    ) -> Result<Option<Turn>, ModelError> {
+        let delta = || text(event, "delta").unwrap_or_default();
+        match event
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
+            "response.output_text.delta" | "response.refusal.delta" => heard(Heard::Text(delta())),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                heard(Heard::Thinking(delta()));
+            }
+            "response.output_item.done" => {
+                if self.items.len() >= wire::PARTS {
+                    return Err(wire::too_many_parts());
+                }
+                let place = event.get("output_index").and_then(Value::as_u64);
+                let place = place.unwrap_or(self.items.len() as u64);
+                if let Some(item) = event.get("item") {
+                    self.items.insert(place, item.clone());
+                }
+            }
+            "response.completed" | "response.incomplete" => {
+                return Ok(Some(self.ended(event.get("response"))));
+            }
+            "response.failed" => {
+                let error = event.pointer("/response/error").unwrap_or(&Value::Null);
+                return Err(failed(error));
+            }
+            "error" => return Err(failed(event.get("error").unwrap_or(event))),
+            // Everything else is told again by the items.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn ended(&mut self, response: Option<&Value>) -> Turn {
+        let response = response.unwrap_or(&Value::Null);
+        let incomplete = response.pointer("/incomplete_details/reason");
+        let incomplete = incomplete.and_then(Value::as_str);
+        let status = text(response, "status");
+        let mut turn = Turn {
+            items: std::mem::take(&mut self.items).into_values().collect(),
+            finish: match incomplete {
+                Some("content_filter") => Finish::Refused,
+                Some(_) => Finish::Length,
+                None => Finish::Done,
+            },
+            finish_word: incomplete.map(str::to_owned).or(status),
+            usage: usage(response.get("usage")),
+            id: text(response, "id"),
+            model: text(response, "model"),
+            ..Turn::default()
+        };
+        for item in &turn.items {
+            match item.get("type").and_then(Value::as_str) {
+                Some("message") => {
+                    let parts = item.get("content").and_then(Value::as_array);
+                    for part in parts.into_iter().flatten() {
+                        let said = text(part, "text").or_else(|| text(part, "refusal"));
+                        turn.text.push_str(&said.unwrap_or_default());
+                    }
+                }
+                Some("function_call") => turn.calls.push(call(item)),
+                Some("tool_search_call")
+                    if item.get("execution").is_some_and(|e| e == "client") =>
+                {
+                    turn.calls.push(search(item));
+                }
+                _ => {}
+            }
+        }
+        turn
+    }
+}
+
+fn call(item: &Value) -> ToolUse {
+    let written = text(item, "arguments").unwrap_or_default();
+    let arguments = match written.trim() {
+        "" => Ok(Value::Object(Map::new())),
+        written => serde_json::from_str(written).map_err(|error| error.to_string()),
+    };
+    ToolUse {
+        id: text(item, "call_id").unwrap_or_default(),
+        name: text(item, "name").unwrap_or_default(),
+        arguments,
+        kind: UseKind::Call,
+    }
+}
+
+fn search(item: &Value) -> ToolUse {
+    // They come as an object; a text is read too, as those of functions are.
+    let arguments = match item.get("arguments") {
+        Some(Value::String(written)) => {
+            serde_json::from_str(written).map_err(|error| error.to_string())
+        }
+        Some(value) => Ok(value.clone()),
+        None => Ok(Value::Null),
+    };
+    ToolUse {
+        id: text(item, "call_id").unwrap_or_default(),
+        name: pegboard_formats::SEARCH_TOOL_NAME.to_owned(),
+        arguments,
+        kind: UseKind::Search,
+    }
+}
+
+fn usage(usage: Option<&Value>) -> Usage {
+    let count = |path: &str| {
+        let found = usage.and_then(|usage| usage.pointer(path));
+        found.and_then(Value::as_u64).unwrap_or(0)
+    };
+    Usage {
+        input_tokens: count("/input_tokens"),
+        output_tokens: count("/output_tokens"),
+        cached_tokens: count("/input_tokens_details/cached_tokens"),
+    }
+}
+
+fn failed(error: &Value) -> ModelError {
+    let kind = text(error, "code").or_else(|| text(error, "type"));
+    let message = text(error, "message").unwrap_or_default();
+    wire::told(&kind.unwrap_or_default(), &message)
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(str::to_owned)
+}

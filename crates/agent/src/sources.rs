@@ -1,0 +1,100 @@
+//! Tools of a catalog as the formats take them.
+
+use std::borrow::Cow;
+
+use pegboard_catalog::{ToolView, meta};
+use pegboard_formats::{Format, Options, Rendered, Source, definitions_with};
+use pegboard_model::ServerName;
+use serde_json::{Value, json};
+
+/// Tools in a provider's form.
+pub(crate) fn rendered<'a>(
+    tools: impl Iterator<Item = ToolView<'a>>,
+    format: Format,
+    options: &Options,
+) -> Rendered {
+    let texts: Vec<Texts<'a>> = tools.map(Texts::of).collect();
+    let sources: Vec<Source<'_>> = texts.iter().map(Texts::source).collect();
+    definitions_with(&sources, format, options)
+}
+
+/// Definitions that are ours, in a provider's form.
+pub(crate) fn rendered_own(own: &[Value], format: Format, options: &Options) -> Rendered {
+    let schemas: Vec<String> = own
+        .iter()
+        .map(|tool| {
+            tool.get("inputSchema")
+                .map_or("{}".to_owned(), Value::to_string)
+        })
+        .collect();
+    let text = |tool: &'static str, value: &Value| {
+        value.get(tool).and_then(Value::as_str).map(str::to_owned)
+    };
+    let names: Vec<String> = own.iter().filter_map(|tool| text("name", tool)).collect();
+    let descriptions: Vec<String> = own
+        .iter()
+        .map(|tool| text("description", tool).unwrap_or_default())
+        .collect();
+    let sources: Vec<Source<'_>> = names
+        .iter()
+        .zip(&descriptions)
+        .zip(&schemas)
+        .map(|((name, description), schema)| Source {
+            name,
+            description: Some(description),
+            input_schema: schema,
+            ..Source::default()
+        })
+        .collect();
+    definitions_with(&sources, format, options)
+}
+
+/// The tool that reads on in a large result, for models that have no `call_tool`.
+pub(crate) fn read_result() -> Value {
+    json!({
+        "name": meta::READ_RESULT,
+        "description": "Read on in a result that was too large to be shown at once; its first part says how.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "id": {"type": "string"},
+                "offset": {"type": "integer"},
+                "grep": {"type": "string"},
+                "pointer": {"type": "string"},
+            },
+            "required": ["id"],
+        },
+    })
+}
+
+/// What a tool says that a source only borrows.
+struct Texts<'a> {
+    view: ToolView<'a>,
+    description: Cow<'a, str>,
+    about_server: Cow<'a, str>,
+}
+
+impl<'a> Texts<'a> {
+    fn of(view: ToolView<'a>) -> Self {
+        let about_server = view.entry().map(|entry| entry.described());
+        Self {
+            view,
+            description: view.description(),
+            about_server: about_server.unwrap_or_default(),
+        }
+    }
+
+    fn source(&self) -> Source<'_> {
+        let view = &self.view;
+        let examples = view.user_words().map(|words| words.examples.as_slice());
+        let examples = examples.unwrap_or_default().iter();
+        Source {
+            name: view.exposed().as_str(),
+            server: view.server().map(ServerName::as_str),
+            server_description: Some(&*self.about_server).filter(|text| !text.is_empty()),
+            description: Some(&self.description),
+            input_schema: view.input_schema(),
+            examples: examples.map(|example| example.arguments.clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What runs a model's calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_catalog::meta as tools;
+use pegboard_guard::{estimate_tokens, tolerant_arguments};
+use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
+use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
+use pegboard_shelf::Shelf;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::content::{Content, parts};
+use crate::definitions::{Definitions, Loading};
+use crate::message::{Answer, AnswerBody, ToolUse, UseKind};
+use crate::meta::{self, Led};
+use crate::report::{UsedTool, in_words};
+
+/// Tools that one search of the provider's own kind brings in.
+const FOUND: usize = 8;
+/// Longest text of arguments, so that one call cannot fill the memory.
+const ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
+/// A result up to this size is looked through at once.
+const LIGHT_BYTES: usize = 256 * 1024;
+/// The sentence of a kept result that only holds where the meta tools are.
+const THROUGH_CALL_TOOL: &str = "; all through call_tool.";
+
+/// Runs the calls of one model. Large results are kept aside here, and read in parts.
+pub struct Toolbox {
+    hub: Hub,
+    session: SessionId,
+    shelf: Arc<Shelf>,
+    result_tokens: usize,
+}
+
+/// A call that was run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answered {
+    /// What the model gets.
+    pub answer: Answer,
+    /// The tool that was used; none for a search or another look at the catalog.
+    pub used: Option<UsedTool>,
+    /// About how many tokens of the answer are there because definitions were not.
+    pub(crate) looked_tokens: u64,
+}
+
+impl Toolbox {
+    /// A toolbox over a hub; `session` names whoever calls, in consents and in the record of activity.
+    pub fn new(hub: Hub, session: SessionId, limits: &Limits, result_tokens: usize) -> Self {
+        Self {
+            hub,
+            session,
+            shelf: Arc::new(Shelf::new(limits)),
+            result_tokens: result_tokens.max(1),
+        }
+    }
+
+    /// The hub behind it.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// The tool that a call is about, and its server; as the model wrote it where none is known.
+    pub fn target(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+    ) -> (String, Option<ServerName>) {
+        let arguments = call.arguments.as_ref().unwrap_or(&Value::Null);
+        let restored = definitions.restore(&call.name, arguments);
+        let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
+        if name == tools::CALL
+            && let Some(inner) = crate::seen::called_through(&arguments)
+        {
+            name = inner.to_owned();
+        }
+        match self.hub.catalog().find(&name) {
+            Ok(view) => (view.exposed().to_string(), view.server().cloned()),
+            Err(_) => (name, None),
+        }
+    }
+
+    /// Runs one call. Whatever goes wrong is an answer that the model can read.
+    pub async fn run(&self, definitions: &Definitions, call: &ToolUse) -> Answered {
+        self.run_within(definitions, call, None).await
+    }
+
+    pub(crate) async fn run_within(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+        span: Option<&SpanContext>,
+    ) -> Answered {
+        let started = Instant::now();
+        match self.answered(definitions, call, span, started).await {
+            Ok(answered) => answered,
+            Err(error) => {
+                let (tool, server) = self.target(definitions, call);
+                let used = UsedTool {
+                    tool,
+                    server,
+                    outcome: error.reason.code().to_owned(),
+                    took: started.elapsed(),
+                };
+                let is_look = tools::is_meta_tool(&used.tool) || call.kind == UseKind::Search;
+                Answered {
+                    answer: Answer::failure(call, in_words(&error)),
+                    used: (!is_look).then_some(used),
+                    looked_tokens: 0,
+                }
+            }
+        }
+    }
+
+    async fn answered(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+        span: Option<&SpanContext>,
+        started: Instant,
+    ) -> ToolResult<Answered> {
+        let given = call.arguments.as_ref().map_err(|why| {
+            ToolError::new(
+                Reason::ArgsInvalid,
+                format!("the arguments are not JSON: {why}"),
+            )
+            .with_remedy("Write the call again, with all of its arguments as one JSON object.")
+        })?;
+        let is_search = definitions.loading() == Loading::Deferred
+            && (call.kind == UseKind::Search || call.name == pegboard_formats::SEARCH_TOOL_NAME);
+        if is_search {
+            return self.found(definitions, call, given).await;
+        }
+        let (name, arguments) = definitions
+            .restore(&call.name, given)
+            .unwrap_or_else(|| (call.name.clone(), given.clone()));
+        let arguments = raw(&arguments)?;
+        let is_own = tools::is_meta_tool(&name) && self.hub.catalog().static_tool(&name).is_none();
+        if !is_own {
+            return self
+                .called(definitions, call, &name, arguments, span, started)
+                .await;
+        }
+        match meta::run(&self.hub, &self.session, &self.shelf, &name, &arguments).await? {
+            Led::Told(text) => Ok(Answered {
+                looked_tokens: u64::from(estimate_tokens(&text)),
+                answer: Answer::text(call, text),
+                used: None,
+            }),
+            Led::Call(wish) => {
+                self.called(
+                    definitions,
+                    call,
+                    &wish.tool_name,
+                    wish.arguments,
+                    span,
+                    started,
+                )
+                .await
+            }
+        }
+    }
+
+    async fn called(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+        tool: &str,
+        arguments: Box<RawValue>,
+        span: Option<&SpanContext>,
+        started: Instant,
+    ) -> ToolResult<Answered> {
+        let arguments = tolerant_arguments(&arguments)?;
+        let mut request = CallRequest::new(self.session.clone(), tool, arguments);
+        request.meta = span.map(|span| {
+            let mut meta = Map::new();
+            span.hand_on(&mut meta);
+            meta
+        });
+        let outcome = self.hub.call(request).await?;
+        if outcome.kind == OutcomeKind::InputRequired {
+            let message = format!("`{tool}` asks for input that nobody here can give");
+            return Err(ToolError::new(Reason::ToolFailed, message));
+        }
+        let (exposed, server) = match self.hub.catalog().find(tool) {
+            Ok(view) => (view.exposed().to_string(), view.server().cloned()),
+            Err(_) => (tool.to_owned(), None),
+        };
+        let used = UsedTool {
+            tool: exposed,
+            server,
+            outcome: outcome_word(&outcome).to_owned(),
+            took: started.elapsed(),
+        };
+        self.as_answer(definitions, call, outcome, used).await
+    }
+
+    async fn as_answer(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+        outcome: CallOutcome,
+        used: UsedTool,
+    ) -> ToolResult<Answered> {
+        let (shelf, limit) = (self.shelf.clone(), self.result_tokens);
+        let is_heavy = outcome.result.get().len() > LIGHT_BYTES;
+        let shorten = move || {
+            let shortened = shelf.shorten(&outcome.result, limit);
+            parts(shortened.as_deref().unwrap_or(&outcome.result))
+        };
+        let mut content = match is_heavy {
+            true => meta::aside(shorten).await?,
+            false => shorten(),
+        };
+        if definitions.loading() != Loading::Meta {
+            for part in &mut content {
+                if let Content::Text(text) = part
+                    && let Some(kept) = text.strip_suffix(&format!("{THROUGH_CALL_TOOL}]"))
+                {
+                    *text = format!("{kept}.]");
+                }
+            }
+        }
+        Ok(Answered {
+            answer: Answer {
+                id: call.id.clone(),
+                kind: UseKind::Call,
+                is_error: used.outcome != "ok",
+                body: AnswerBody::Content(content),
+            },
+            used: Some(used),
+            looked_tokens: 0,
+        })
+    }
+
+    /// Answers a search of the provider's own kind.
+    async fn found(
+        &self,
+        definitions: &Definitions,
+        call: &ToolUse,
+        arguments: &Value,
+    ) -> ToolResult<Answered> {
+        let query = arguments.get("query").and_then(Value::as_str);
+        let query = query.unwrap_or_default().to_owned();
+        let exposed = meta::searched(&self.hub, &self.session, move |catalog, finder| {
+            let found = finder.find(catalog, &query, FOUND);
+            let hits = found.hits.iter();
+            hits.map(|hit| hit.tool.exposed().to_string())
+                .collect::<Vec<_>>()
+        })
+        .await?;
+        let (names, definitions) = definitions.found(&exposed);
+        let looked: u64 = definitions
+            .iter()
+            .map(|tool| u64::from(estimate_tokens(&tool.to_string())))
+            .sum();
+        Ok(Answered {
+            answer: Answer {
+                id: call.id.clone(),
+                kind: call.kind,
+                body: AnswerBody::Tools { names, definitions },
+                is_error: false,
+            },
+            used: None,
+            looked_tokens: looked,
+        })
+    }
+}
+
+/// The answer to a call that was not run to its end.
+pub(crate) fn cut_short(
+    toolbox: &Toolbox,
+    definitions: &Definitions,
+    call: &ToolUse,
+    why: &str,
+    took: Duration,
+) -> Answered {
+    let (tool, server) = toolbox.target(definitions, call);
+    let is_look = tools::is_meta_tool(&tool) || call.kind == UseKind::Search;
+    let used = UsedTool {
+        tool,
+        server,
+        outcome: Reason::Cancelled.code().to_owned(),
+        took,
+    };
+    Answered {
+        answer: Answer::failure(call, why),
+        used: (!is_look).then_some(used),
+        looked_tokens: 0,
+    }
+}
+
+fn outcome_word(outcome: &CallOutcome) -> &'static str {
+    match outcome.is_error {
+        true => Reason::ToolFailed.code(),
+        false => "ok",
+    }
+}
+
+fn raw(arguments: &Value) -> ToolResult<Box<RawValue>> {
+    let text = arguments.to_string();
+    if text.len() > ARGUMENTS_BYTES {
+        let message = format!("the arguments have more than {ARGUMENTS_BYTES} bytes");
+        return Err(ToolError::new(Reason::ArgsInvalid, message));
+    }
+    RawValue::from_string(text)
+        .map_err(|error| ToolError::new(Reason::ArgsInvalid, error.to_string()))
+}

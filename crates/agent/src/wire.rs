@@ -1,0 +1,154 @@
+//! What both providers' APIs have in common: a request in JSON, an answer in events, failures by status.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_upstream::{Reply, ReplyLimits, Service};
+use serde_json::Value;
+
+use crate::provider::ModelError;
+
+/// What one answer of a model may be.
+pub(crate) const LIMITS: ReplyLimits = ReplyLimits {
+    // The last event of OpenAI repeats the whole answer.
+    event_bytes: 32 * 1024 * 1024,
+    total_bytes: 128 * 1024 * 1024,
+    // A model may think long before its first word; providers send signs of life meanwhile.
+    silence: Duration::from_secs(300),
+};
+
+/// Parts of one answer; a model writes a few.
+pub(crate) const PARTS: usize = 1_000;
+
+/// Characters of a provider's message that are shown.
+const SHOWN: usize = 600;
+
+/// Statuses that may be others at the next try.
+const TRANSIENT: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
+
+/// Sends a request; an answer that is none is an error.
+pub(crate) async fn ask(service: &Service, body: &Value) -> Result<Reply, ModelError> {
+    let body = Bytes::from(body.to_string());
+    let mut reply = service.post(body, LIMITS).await.map_err(unreached)?;
+    match reply.status() {
+        200..=299 => Ok(reply),
+        status => Err(refused(service, status, &mut reply).await),
+    }
+}
+
+/// The next event as JSON; `None` at the end of the stream.
+pub(crate) async fn next_event(reply: &mut Reply) -> Result<Option<Value>, ModelError> {
+    loop {
+        let event = match reply.next_event().await.map_err(unreached)? {
+            Some(event) => event,
+            None => return Ok(None),
+        };
+        if event.is_empty() || event == "[DONE]" {
+            continue;
+        }
+        let read = serde_json::from_str(&event);
+        return read.map(Some).map_err(|error| {
+            let message = format!("the model's provider sent an event that is not JSON: {error}");
+            ModelError::transient(ToolError::new(Reason::ModelUnavailable, message))
+        });
+    }
+}
+
+/// The stream ended in the middle of an answer.
+pub(crate) fn broken_off() -> ModelError {
+    let message = "the model's provider broke off its answer";
+    ModelError::transient(ToolError::new(Reason::ModelUnavailable, message))
+}
+
+/// An answer of more parts than any model writes.
+pub(crate) fn too_many_parts() -> ModelError {
+    let message = format!("the model's answer has more than {PARTS} parts");
+    ModelError::last(ToolError::new(Reason::ModelRefused, message))
+}
+
+/// An error that came within the stream.
+pub(crate) fn told(kind: &str, message: &str) -> ModelError {
+    let is_transient = [
+        "overloaded",
+        "rate_limit",
+        "api_error",
+        "server_error",
+        "timeout",
+    ]
+    .iter()
+    .any(|word| kind.contains(word));
+    let reason = match is_transient {
+        true => Reason::ModelUnavailable,
+        false => Reason::ModelRefused,
+    };
+    let (kind, message) = (Foreign::new(kind).shortened(80), shown(message));
+    let error = ToolError::new(
+        reason,
+        format!("the model's provider says {kind}: {message}"),
+    );
+    ModelError {
+        error,
+        is_transient,
+        retry_after: None,
+    }
+}
+
+fn unreached(error: ToolError) -> ModelError {
+    let is_transient = matches!(error.reason, Reason::ConnectFailed | Reason::ConnectTimeout);
+    ModelError {
+        error,
+        is_transient,
+        retry_after: None,
+    }
+}
+
+async fn refused(service: &Service, status: u16, reply: &mut Reply) -> ModelError {
+    let retry_after = retry_after(reply);
+    let body = reply.beginning().await;
+    let words = message_in(&body);
+    let place = service.shown();
+    let message = format!("`{place}` answered {status}: {}", shown(&words));
+    let is_transient = TRANSIENT.contains(&status);
+    let error = match status {
+        401 | 403 => ToolError::new(Reason::LoginNeeded, message).with_remedy(
+            "Set a valid key: `api_key` under `[agent]`, or the provider's variable in the environment.",
+        ),
+        300..=399 => ToolError::new(Reason::HttpRedirectRefused, message),
+        _ if is_transient => ToolError::new(Reason::ModelUnavailable, message),
+        _ => ToolError::new(Reason::ModelRefused, message),
+    };
+    ModelError {
+        error,
+        is_transient,
+        retry_after,
+    }
+}
+
+/// How long the provider asks to wait: whole or broken seconds, or milliseconds.
+fn retry_after(reply: &Reply) -> Option<Duration> {
+    let number = |name: &str| reply.header(name)?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms")
+        .map(|millis| millis / 1000.0)
+        .or_else(|| number("retry-after"))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The words of an error document; the whole text where it is none.
+fn message_in(body: &str) -> String {
+    let document = serde_json::from_str::<Value>(body).ok();
+    let message = document.as_ref().and_then(|document| {
+        let error = document.get("error").unwrap_or(document);
+        let message = error.get("message").and_then(Value::as_str)?;
+        let kind = error
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        Some(format!("{message} ({kind})"))
+    });
+    message.unwrap_or_else(|| body.to_owned())
+}
+
+fn shown(text: &str) -> String {
+    Foreign::new(text).shortened(SHOWN).to_string()
+}

@@ -1,0 +1,227 @@
+//! From what a model wrote to what it wants: one text or several, forgotten and renamed members, objects as texts.
+
+use pegboard_guard::tolerant_arguments;
+use pegboard_model::{Reason, ToolError, ToolResult};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::definitions::{AT_ONCE, CALL, DESCRIBE, LIST, SEARCH};
+use crate::brief::{Detail, ListRequest, describe_text, list_json, list_text};
+use crate::snapshot::Catalog;
+
+/// Hits of a search that names no limit.
+const HITS: usize = 5;
+
+/// Reads the arguments of the meta tool `tool`; the error says how it is called.
+pub fn wish<T: DeserializeOwned>(tool: &str, arguments: Option<&RawValue>) -> ToolResult<T> {
+    let given = arguments.map(tolerant_arguments).transpose()?;
+    let given = given.as_deref().map_or("{}", RawValue::get);
+    serde_json::from_str(given).map_err(|error| misread(tool, &error))
+}
+
+/// One text or several: models write both.
+#[derive(Debug, Default)]
+struct Texts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            One(String),
+            Several(Vec<String>),
+            Nothing(()),
+        }
+        Ok(match Either::deserialize(deserializer)? {
+            Either::One(one) => Self(vec![one]),
+            Either::Several(several) => Self(several),
+            Either::Nothing(()) => Self::default(),
+        })
+    }
+}
+
+/// A search for tools.
+#[derive(Debug, Deserialize)]
+pub struct SearchWish {
+    #[serde(default)]
+    query: Texts,
+    #[serde(default)]
+    queries: Texts,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    detail: Option<String>,
+}
+
+impl SearchWish {
+    /// What is looked for.
+    pub fn queries(&mut self) -> ToolResult<Vec<String>> {
+        together(&mut self.query, &mut self.queries, SEARCH, "query")
+    }
+
+    /// How many tools each query may give.
+    pub fn limit(&self) -> usize {
+        self.limit.unwrap_or(HITS)
+    }
+
+    /// How much is told of each.
+    pub fn detail(&self) -> ToolResult<Detail> {
+        match self.detail.as_deref() {
+            None | Some("signature") => Ok(Detail::Signature),
+            Some("brief") => Ok(Detail::Brief),
+            Some("full") => Ok(Detail::Full),
+            Some(other) => {
+                let message = format!("`detail` is `{other}`, not brief, signature or full");
+                Err(ToolError::new(Reason::ArgsInvalid, message).at_field("detail"))
+            }
+        }
+    }
+}
+
+/// An overview of tools.
+#[derive(Debug, Deserialize)]
+pub struct ListWish {
+    #[serde(default)]
+    category: Option<String>,
+    #[serde(default)]
+    include_disabled: Option<bool>,
+    #[serde(default)]
+    format: Option<String>,
+}
+
+impl ListWish {
+    /// The overview.
+    pub fn answer(&self, catalog: &Catalog) -> ToolResult<String> {
+        let category = self.category.as_deref();
+        let request = ListRequest {
+            category: category.filter(|category| !category.is_empty()),
+            include_disabled: self.include_disabled.unwrap_or(false),
+        };
+        match self.format.as_deref() {
+            None | Some("text") => Ok(list_text(catalog, &request)),
+            Some("json") => Ok(list_json(catalog, &request)),
+            Some(other) => {
+                let message = format!("`format` is `{other}`, not text or json");
+                Err(ToolError::new(Reason::ArgsInvalid, message).at_field("format"))
+            }
+        }
+    }
+}
+
+/// A close look at tools.
+#[derive(Debug, Deserialize)]
+pub struct DescribeWish {
+    #[serde(default)]
+    tool_name: Texts,
+    #[serde(default)]
+    tool_names: Texts,
+    #[serde(default)]
+    include_examples: Option<bool>,
+}
+
+impl DescribeWish {
+    /// Which tools.
+    pub fn names(&mut self) -> ToolResult<Vec<String>> {
+        together(
+            &mut self.tool_name,
+            &mut self.tool_names,
+            DESCRIBE,
+            "tool_name",
+        )
+    }
+
+    /// What is to be known of them. A name that leads nowhere is an error when it is the only one.
+    pub fn answer(&self, names: &[String], catalog: &Catalog) -> ToolResult<String> {
+        let with_examples = self.include_examples.unwrap_or(true);
+        let is_alone = names.len() == 1;
+        let mut texts = Vec::new();
+        for name in names {
+            match catalog.find(name) {
+                Ok(view) => texts.push(describe_text(&view, with_examples)),
+                Err(error) if is_alone => return Err(error),
+                Err(error) => {
+                    let nearest = match error.nearest.is_empty() {
+                        true => String::new(),
+                        false => format!(" Nearest: {}.", error.nearest.join(", ")),
+                    };
+                    texts.push(format!("{}.{nearest}", error.message));
+                }
+            }
+        }
+        Ok(texts.join("\n\n"))
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub struct CallWish {
+    /// The tool, as the model wrote it.
+    pub tool_name: String,
+    /// Its arguments.
+    pub arguments: Box<RawValue>,
+}
+
+impl CallWish {
+    /// Reads the arguments of `call_tool`.
+    pub fn read(arguments: Option<&RawValue>) -> ToolResult<Self> {
+        #[derive(Deserialize)]
+        struct Written<'a> {
+            #[serde(alias = "name", alias = "tool")]
+            tool_name: String,
+            #[serde(borrow, default, alias = "args", alias = "parameters")]
+            arguments: Option<&'a RawValue>,
+        }
+        let given = arguments.map(tolerant_arguments).transpose()?;
+        let given = given.as_deref().map_or("{}", RawValue::get);
+        let written: Written<'_> =
+            serde_json::from_str(given).map_err(|error| misread(CALL, &error))?;
+        let arguments = written.arguments.map(tolerant_arguments).transpose();
+        let arguments = arguments.map_err(|error| error.at_tool(written.tool_name.clone()))?;
+        let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
+        Ok(Self {
+            tool_name: written.tool_name.trim().to_owned(),
+            arguments: arguments.unwrap_or_else(empty),
+        })
+    }
+}
+
+fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolResult<Vec<String>> {
+    let mut all: Vec<String> = std::mem::take(&mut one.0);
+    all.append(&mut more.0);
+    all.retain(|text| !text.trim().is_empty());
+    if all.is_empty() {
+        let message = format!("`{field}` is missing");
+        return Err(wrong(tool, message).at_field(field));
+    }
+    if all.len() > AT_ONCE {
+        let message = format!("{} at once are too many; the most is {AT_ONCE}", all.len());
+        return Err(wrong(tool, message).at_field(field));
+    }
+    Ok(all)
+}
+
+/// The arguments of a meta tool cannot be read.
+pub fn misread(tool: &str, error: &serde_json::Error) -> ToolError {
+    wrong(tool, format!("the arguments cannot be read: {error}"))
+}
+
+fn wrong(tool: &str, message: String) -> ToolError {
+    let usage = match tool {
+        SEARCH => {
+            "search_tools(query: string, queries?: string[], limit?: integer, detail?: brief|signature|full)"
+        }
+        LIST => {
+            "list_available_tools(category?: string, include_disabled?: boolean, format?: text|json)"
+        }
+        DESCRIBE => {
+            "get_tool_description(tool_name: string, tool_names?: string[], include_examples?: boolean)"
+        }
+        CALL => "call_tool(tool_name: string, arguments: object)",
+        _ => "read_result(id: string, offset?: integer, grep?: string, pointer?: string)",
+    };
+    let remedy = format!("Call it as {usage}.");
+    ToolError::new(Reason::ArgsInvalid, message)
+        .at_tool(tool)
+        .with_remedy(remedy)
+}

@@ -1,0 +1,19 @@
+//! Large results of tools, kept aside so that a model can read them in parts.
+//!
+//! [`Shelf::shorten`] gives the first part of a result that is too large and keeps the whole; the part says how
+//! much there is and how to read on. [`read`] gives a further part: by position, by words, or by a JSON pointer.
+//!
+//! Invariant: nothing is cut silently, and whatever is kept is bounded in size and time.
+//! Invariant: a result that is small enough stays the bytes that its server wrote.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors are rare and read by field; boxing them would only hide that"
+)]
+
+pub mod members;
+mod reading;
+mod shelf;
+
+pub use reading::{ReadWish, read};
+pub use shelf::{Kept, Shelf};

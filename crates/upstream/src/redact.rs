@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 /// Shorter values would blot out ordinary words.
 const SHORTEST_SECRET: usize = 6;
 /// What stands in place of a secret.
@@ -29,6 +33,11 @@ impl Redactor {
         // A server that dumps its environment as JSON writes the escaped form.
         if let Ok(escaped) = serde_json::to_string(value) {
             self.add_form(escaped.trim_matches('"'));
+        }
+        // One that tells what it sends writes a login as base64, and an address with its values encoded.
+        self.add_form(&utf8_percent_encode(value, NON_ALPHANUMERIC).to_string());
+        for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            self.add_form(&engine.encode(value));
         }
         self.values
             .sort_by_key(|known| std::cmp::Reverse(known.len()));
@@ -90,6 +99,9 @@ mod tests {
             "x *** y",
         );
         check(&["with\"quote"], r#"{"K":"with\"quote"}"#, r#"{"K":"***"}"#);
+        check(&["a b/c&d=e"], "?q=a%20b%2Fc%26d%3De!", "?q=***!");
+        // `printf user:canary-9 | base64`
+        check(&["user:canary-9"], "x dXNlcjpjYW5hcnktOQ== y", "x *** y");
         check(&["short"], "a short word stays", "a short word stays");
         check(&[], "plain", "plain");
     }

@@ -108,6 +108,8 @@ pub struct CallScript {
     /// Requests to the client that are sent before the answer, as `ping`; the answer waits for the
     /// client's replies and tells them as `METHOD -> result` or `METHOD -> error CODE`. Stdio only.
     pub asks_client: Vec<String>,
+    /// The text of the result tells the request's `_meta`, too.
+    pub tells_meta: bool,
     /// So many progress notifications before the answer, when the client gave a progress token.
     pub progress: u32,
 }

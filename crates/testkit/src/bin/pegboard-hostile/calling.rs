@@ -44,7 +44,11 @@ fn text_of(server: &Server, name: &str, params: &Value) -> String {
         Some(bytes) => "r".repeat(bytes),
         None => {
             let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-            json!({"tool": name, "arguments": arguments}).to_string()
+            let mut told = json!({"tool": name, "arguments": arguments});
+            if server.script.call.tells_meta {
+                told["_meta"] = params["_meta"].clone();
+            }
+            told.to_string()
         }
     }
 }

@@ -1,0 +1,273 @@
+//! The ways out of the program. A new command is a row of `COMMANDS`; whatever answers by another way gets a function
+//! beside the three below, and a line in `check` of `main.rs`.
+
+use pegboard_testkit::wait_until_sync;
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+use crate::planted::planted;
+use crate::searching::Output;
+use crate::serving::Serving;
+use crate::support::{PATIENCE, http, mcp};
+
+/// A command, as people type it.
+pub(crate) struct Command {
+    /// The words; `…` stands for the canary that is told on purpose.
+    words: &'static str,
+    /// The canary that the user typed.
+    typed: Option<&'static str>,
+    /// What the answer may hold, because the user asked for it.
+    answers: &'static [&'static str],
+}
+
+const fn plain(words: &'static str) -> Command {
+    Command {
+        words,
+        typed: None,
+        answers: &[],
+    }
+}
+
+const fn typing(
+    words: &'static str,
+    typed: &'static str,
+    answers: &'static [&'static str],
+) -> Command {
+    Command {
+        words,
+        typed: Some(typed),
+        answers,
+    }
+}
+
+/// Every command, in an order in which each has something to tell. Each is run twice, for people and as JSON.
+pub(crate) const COMMANDS: &[Command] = &[
+    plain("config check"),
+    plain("config explain"),
+    plain("config path"),
+    plain("config schema"),
+    plain("trust"),
+    plain("trust --yes"),
+    plain("tools"),
+    plain("refresh --all"),
+    plain("refresh --all --force"),
+    plain("refresh dying --force"),
+    plain("list"),
+    plain("show leaky"),
+    plain("show dying"),
+    plain("show refusing"),
+    plain("show headers"),
+    plain("show address"),
+    plain("show whole"),
+    plain("show nowhere"),
+    plain("show theirs"),
+    plain("show remote"),
+    plain("show echo"),
+    plain("show echo_login"),
+    plain("logs leaky"),
+    plain("logs dying"),
+    plain("logs telling"),
+    plain("logs echo"),
+    plain("doctor"),
+    plain("doctor leaky"),
+    // The answer of a search repeats what was looked for.
+    typing("search …", "query of a search", &["query of a search"]),
+    typing(
+        "search --explain …",
+        "query of a search",
+        &["query of a search"],
+    ),
+    plain("describe telling/tell"),
+    typing(
+        "call telling/tell text=…",
+        "argument of a call",
+        &["text of a result"],
+    ),
+    // The server repeats in its error what it was asked.
+    typing(
+        "call telling/fail text=…",
+        "argument of a call that fails",
+        &["argument of a call that fails"],
+    ),
+    typing("call telling/none text=…", "argument of a call", &[]),
+    typing(
+        "call leaky/work wrong=…",
+        "argument of a call",
+        &["argument of a call"],
+    ),
+    plain("call dying/work"),
+    plain("call nowhere/work"),
+    plain("call echo/work"),
+    plain("call echo_login/work"),
+    plain("call theirs/work"),
+    plain("context"),
+    plain("export --format anthropic"),
+    plain("export --format openai-responses"),
+    plain("tokens"),
+    plain("policy list"),
+    plain("policy test telling/tell"),
+    plain("policy grants"),
+    plain("approvals"),
+    plain("activity"),
+    plain("secret list"),
+    plain("up --once"),
+    plain("disable leaky"),
+    plain("enable leaky"),
+    plain("edit leaky ttl never"),
+];
+
+impl Command {
+    pub(crate) fn run(&self, machine: &Machine) -> Vec<Output> {
+        let typed = self.typed.map(planted).unwrap_or_default();
+        let words: Vec<String> = (self.words.split(' '))
+            .map(|word| word.replace('…', &typed))
+            .collect();
+        let mut outputs = Vec::new();
+        for more in [None, Some("--json")] {
+            let args: Vec<&str> = words.iter().map(String::as_str).chain(more).collect();
+            let run = machine.home.run(&args);
+            assert!(
+                (0..=7).contains(&run.code),
+                "{}: {}",
+                self.words,
+                run.stderr
+            );
+            let of = |name: &str| format!("{} ({name})", self.words);
+            outputs.push(Output::new(of("stdout"), run.stdout, self.answers));
+            let (logs, told) = split(&run.stderr);
+            outputs.push(Output::new(of("stderr"), told, self.answers));
+            outputs.push(Output::new(of("logs"), logs, &[]));
+        }
+        outputs
+    }
+}
+
+/// The log lines, and what the command itself says beside its answer.
+fn split(stderr: &str) -> (String, String) {
+    let (logs, told): (Vec<&str>, Vec<&str>) = stderr
+        .lines()
+        .partition(|line| line.starts_with("{\"time\":") || line.contains("\"target\":"));
+    (logs.join("\n"), told.join("\n"))
+}
+
+/// A call that waits for a person, who is shown what it is about, and refuses.
+pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
+    let waits = "argument of a call that waits for a person";
+    let argument = format!("text={}", planted(waits));
+    let mut call = machine.home.start(&["call", "asking/wipe", &argument]);
+    let mut outputs = Vec::new();
+    let mut id = None;
+    wait_until_sync("the question is in the inbox", PATIENCE, || {
+        let run = machine.home.run(&["approvals", "--json"]).ok();
+        id = numbers(&run.json());
+        let (logs, told) = split(&run.stderr);
+        outputs.push(Output::new("approvals (stdout)", run.stdout, &[waits]));
+        outputs.push(Output::new("approvals (stderr)", told, &[]));
+        outputs.push(Output::new("approvals (logs)", logs, &[]));
+        id.is_some()
+    });
+    let shown = machine.home.run(&["approvals"]).ok();
+    outputs.push(Output::new("approvals (stdout)", shown.stdout, &[waits]));
+    let denied = machine
+        .home
+        .run(&["approvals", "deny", &id.expect("it waits")]);
+    outputs.push(Output::new("approvals deny (stdout)", denied.stdout, &[]));
+    outputs.push(Output::new("approvals deny (stderr)", denied.stderr, &[]));
+    assert_eq!(call.wait().code(), Some(6), "{}", call.told());
+    outputs.push(Output::new("call asking/wipe", call.told(), &[]));
+    outputs
+}
+
+/// The number of the first question that waits.
+fn numbers(document: &Value) -> Option<String> {
+    let waiting = document.as_object()?.values().find_map(Value::as_array)?;
+    Some(waiting.first()?["id"].as_str()?.to_owned())
+}
+
+const CALLS: &[(&str, &str, &[&str])] = &[
+    ("telling/tell", "argument of a call", &["text of a result"]),
+    (
+        "telling/fail",
+        "argument of a call that fails",
+        &["argument of a call that fails"],
+    ),
+    ("leaky/work", "argument of a call", &["argument of a call"]),
+    ("dying/work", "argument of a call", &[]),
+    ("echo/work", "argument of a call", &[]),
+    ("echo_login/work", "argument of a call", &[]),
+    ("telling/none", "argument of a call", &[]),
+];
+
+/// A client that starts us itself.
+pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
+    let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let search = json!({"query": planted("query of a search")});
+    let mut wishes = vec![
+        ("search_tools", search),
+        ("list_available_tools", json!({})),
+        ("get_tool_description", json!({"tool_name": "telling/tell"})),
+    ];
+    for (tool, argument, _) in CALLS {
+        let wish = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
+        wishes.push(("call_tool", wish));
+    }
+    let mut input = format!("{opening}\n");
+    for (number, (name, arguments)) in wishes.into_iter().enumerate() {
+        let params = json!({
+            "name": name, "arguments": arguments, "_meta": {"baggage": planted("baggage of a client")},
+        });
+        let request =
+            json!({"jsonrpc": "2.0", "id": number + 1, "method": "tools/call", "params": params});
+        input.push_str(&format!("{request}\n"));
+    }
+    let run = machine.home.run_with_input(&["stdio"], &input).ok();
+    let mut may_hold = vec!["query of a search"];
+    for (_, _, holds) in CALLS {
+        may_hold.extend_from_slice(holds);
+    }
+    vec![
+        Output::new("stdio (stdout)", run.stdout, &may_hold),
+        Output::new("stdio (stderr)", run.stderr, &[]),
+    ]
+}
+
+/// A client over HTTP, and whoever collects metrics. The API belongs here when there is one.
+pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
+    let mut serving = Serving::start(&machine.home, &[]);
+    let mut outputs = Vec::new();
+    let mut add = |label: &str, answer: &Value, may_hold: &[&'static str]| {
+        outputs.push(Output::new(label, answer.to_string(), may_hold));
+    };
+    let (url, token) = (serving.url.clone(), serving.token.clone());
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("server/discover", json!({})),
+        ("prompts/get", json!({"name": "none"})),
+        ("resources/read", json!({"uri": "pegboard://telling/none"})),
+    ] {
+        let (_, answer) = mcp(&url, &token, method, params);
+        add(method, &answer, &[]);
+    }
+    let baggage = json!({
+        "baggage": planted("baggage of a client"),
+        "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    });
+    let search = json!({"query": planted("query of a search")});
+    let answer = serving.call_with("search_tools", search, &baggage);
+    add("search_tools", &answer, &["query of a search"]);
+    for (tool, argument, holds) in CALLS {
+        let wish = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
+        let answer = serving.call_with("call_tool", wish, &baggage);
+        add(&format!("call_tool {tool}"), &answer, holds);
+    }
+    let wrong = http(&url, "POST", &[("Authorization", "Bearer wrong")], "{}");
+    add("refused", &json!(wrong.1), &[]);
+    add("metrics", &json!(serving.metrics()), &[]);
+    serving.stop();
+    outputs.push(Output::new("serve", serving.running.told(), &[]));
+    outputs
+}

@@ -53,6 +53,8 @@ impl Hub {
     /// The health of one server. Nothing is started or asked.
     pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
         let seat = self.inner.existing_seat(&entry.spec.name);
+        // A server of the same name and another definition is not this one.
+        let seat = seat.filter(|_| self.is_present(entry));
         let running = seat.as_ref().and_then(|seat| seat.running());
         let state = match &running {
             Some(running) if running.users() > 0 => RunState::Busy,
@@ -70,6 +72,12 @@ impl Hub {
             failures: seat.map_or(0, |seat| seat.failures()),
             connection: running.map(|running| running.upstream.health()),
         }
+    }
+
+    fn is_present(&self, entry: &ServerEntry) -> bool {
+        let catalog = self.inner.catalog.load();
+        let present = catalog.server(entry.name());
+        present.is_some_and(|present| present.spec.hash == entry.spec.hash)
     }
 
     /// What the catalog holds and how often it sufficed.

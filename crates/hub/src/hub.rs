@@ -207,6 +207,32 @@ impl Hub {
         Ok(forgotten)
     }
 
+    /// Forgets what lasts of a server that is configured no longer; whether it is.
+    pub async fn forget_removed(&self, server: &ServerName) -> ToolResult<bool> {
+        if self.catalog().server(server).is_some() {
+            return Ok(false);
+        }
+        self.inner.store.forget(server).await?;
+        Ok(true)
+    }
+
+    /// What is known of other servers than the configured ones, for example those of another project, together with
+    /// the host program's tools. Nothing is started, and nothing of this hub changes.
+    pub async fn catalog_of(
+        &self,
+        servers: impl IntoIterator<Item = ServerSpec>,
+        rules: &GlobalRules,
+    ) -> Catalog {
+        let mut catalog = self.catalog().only(|_| false).with_rules(rules);
+        for spec in servers {
+            let record = self.inner.store.load_server(&spec.name, &spec.hash).await;
+            let record = record.ok().flatten().map(Arc::new);
+            let entry = self.inner.entry(Arc::new(spec), record);
+            catalog = catalog.with_server(entry).0;
+        }
+        catalog
+    }
+
     /// Forgets what is known of every server.
     pub async fn clear(&self) -> ToolResult<usize> {
         let forgotten = self.inner.store.clear().await?;

@@ -12,6 +12,7 @@ pub(crate) mod meaning;
 mod metrics;
 mod observed;
 mod open;
+mod web;
 
 pub use gateway::profiles;
 pub use open::{Configured, Options, Pegboard};

@@ -119,7 +119,7 @@ pub struct Pegboard {
     hub: Hub,
     configured: Configured,
     notices: Vec<ToolError>,
-    observed: Observed,
+    observed: Arc<Observed>,
 }
 
 impl Pegboard {
@@ -178,7 +178,7 @@ impl Pegboard {
             hub,
             configured,
             notices,
-            observed,
+            observed: Arc::new(observed),
         })
     }
 
@@ -212,7 +212,7 @@ impl Pegboard {
         self.observed.recorder()
     }
 
-    pub(crate) fn observed(&self) -> &Observed {
+    pub(crate) fn observed(&self) -> &Arc<Observed> {
         &self.observed
     }
 

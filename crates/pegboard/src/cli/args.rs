@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Print the token that HTTP clients show
     #[command(after_help = "Examples:\n  pegboard token\n  pegboard token --rotate")]
     Token(TokenArgs),
+    /// Print an address that logs a browser in to the dashboard, once
+    #[command(after_help = "Examples:\n  pegboard dashboard\n  pegboard dashboard --open")]
+    Dashboard(DashboardArgs),
     /// Add a server and discover its tools at once
     #[command(
         override_usage = "pegboard add [OPTIONS] <NAME> -- <COMMAND>...\n       \
@@ -252,7 +255,17 @@ pub(crate) struct StdioArgs {
 }
 
 #[derive(Args)]
+pub(crate) struct DashboardArgs {
+    /// Open it in the browser, too
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct TokenArgs {
+    /// The token that changes things: configuration, policies, what gets started
+    #[arg(long)]
+    pub(crate) admin: bool,
     /// Make a new token; the old one counts no more
     #[arg(long)]
     pub(crate) rotate: bool,

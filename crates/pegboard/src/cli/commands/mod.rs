@@ -6,6 +6,7 @@ mod approvals;
 mod call;
 mod config;
 mod context;
+mod dashboard;
 mod describe;
 mod doctor;
 mod edit;
@@ -48,6 +49,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Serve(args) => serve::run(&args, global, output),
         Command::Stdio(args) => stdio::run(&args, global, output),
         Command::Token(args) => token::run(&args, global, output),
+        Command::Dashboard(args) => dashboard::run(&args, global, output),
         Command::Add(args) => add::run(args, global, output),
         Command::Remove(args) => edit::remove(&args.server, global, output),
         Command::Enable(args) => edit::enable(&args.server, true, global, output),

@@ -19,6 +19,7 @@ use super::serve::{FIRST_ANSWERS, follow_config, keep_house};
 use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty};
 use crate::Pegboard;
 use crate::cli::args::StdioArgs;
+use crate::web::Reload;
 
 pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
@@ -70,6 +71,7 @@ async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     let mut files = pegboard.configured().loaded.watch_list();
     let state = pegboard.configured().state.path();
     files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
+    let reload = Reload::new(pegboard, gateway);
     let signal = changed.clone();
     let watcher = Watcher::start(files, move || signal.notify_one());
     if let Err(problem) = &watcher {
@@ -77,7 +79,7 @@ async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     }
     tokio::join!(
         keep_house(pegboard.hub()),
-        follow_config(pegboard, gateway, None, &changed, output)
+        follow_config(&reload, None, &changed, output)
     );
 }
 

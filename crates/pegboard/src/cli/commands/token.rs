@@ -1,6 +1,6 @@
 //! `pegboard token`: what HTTP clients have to show.
 
-use pegboard_gateway::http::{rotate_token, token};
+use pegboard_gateway::http::{admin_token, rotate_admin_token, rotate_token, token};
 use serde::Serialize;
 
 use super::{Done, Global, Output, options};
@@ -15,12 +15,20 @@ struct Document<'a> {
 pub(crate) fn run(args: &TokenArgs, global: &Global, output: &Output) -> Done {
     let configured = Configured::read(&options(global))?;
     let state = configured.state.path();
-    let token = if args.rotate {
-        let token = rotate_token(state)?;
-        output.note("The old token counts no more; give this one to your clients.");
-        token
-    } else {
-        token(state)?
+    let token = match (args.rotate, args.admin) {
+        (true, false) => {
+            let token = rotate_token(state)?;
+            output.note("The old token counts no more; give this one to your clients.");
+            token
+        }
+        (true, true) => {
+            let token = rotate_admin_token(state)?;
+            output
+                .note("The old token counts no more; whoever has this one can change everything.");
+            token
+        }
+        (false, false) => token(state)?,
+        (false, true) => admin_token(state)?,
     };
     let token = token.reveal();
     if output.json {

@@ -32,7 +32,7 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
         }
         let listening = listen(&args.serve, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
-        let result = serve(&pegboard, listening, &args.serve, output).await;
+        let result = serve(&pegboard, listening, &args.serve, true, output).await;
         pegboard.close().await;
         result
     })

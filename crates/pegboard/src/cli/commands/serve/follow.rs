@@ -1,16 +1,15 @@
-//! What changes while Pegboard runs: config files, agreements, secrets, the token, and time.
+//! What changes while Pegboard runs: config files, agreements, secrets, the tokens, and time.
 
 use std::time::Duration;
 
-use pegboard_config::{Problem, Severity};
-use pegboard_gateway::Gateway;
+use pegboard_config::Severity;
 use pegboard_gateway::http::{self, Access};
 use pegboard_hub::Hub;
 use pegboard_model::ServerName;
 use tokio::sync::Notify;
 
-use crate::Pegboard;
 use crate::cli::output::{Output, Paint};
+use crate::web::Reload;
 
 /// What no client waits for begins when the first ones have their first answers.
 pub(crate) const FIRST_ANSWERS: Duration = Duration::from_secs(1);
@@ -28,11 +27,9 @@ pub(crate) async fn keep_house(hub: &Hub) {
     }
 }
 
-/// Takes over each change of a config file. A file that cannot be read changes nothing, because it is
-/// most likely half written; a mistake in one server costs only that server.
+/// Takes over each change of a config file, and tells what came of it.
 pub(crate) async fn follow_config(
-    pegboard: &Pegboard,
-    gateway: &Gateway,
+    reload: &Reload,
     access: Option<&Access>,
     changed: &Notify,
     output: &Output,
@@ -40,25 +37,20 @@ pub(crate) async fn follow_config(
     loop {
         changed.notified().await;
         if let Some(access) = access {
-            follow_token(pegboard, access, output);
+            follow_tokens(reload, access, output);
         }
-        let loaded = pegboard.configured().read_again();
-        for problem in loaded
+        let reloaded = reload.now().await;
+        for problem in reloaded
             .problems
             .iter()
             .filter(|p| p.severity != Severity::Advice)
         {
             output.note(&output.paint(Paint::Warn, &problem.to_string()));
         }
-        let unreadable = |p: &Problem| p.severity == Severity::Error && p.server.is_none();
-        if loaded.problems.iter().any(unreadable) {
+        let Some(change) = reloaded.change else {
             output.note("config: nothing is changed until the file can be read");
             continue;
-        }
-        pegboard.observed().learn(loaded.servers.values());
-        gateway.set_profiles(crate::profiles(&loaded.profiles));
-        pegboard.hub().set_rules(loaded.rules.clone());
-        let change = pegboard.hub().apply(loaded.servers.into_values()).await;
+        };
         let names = |names: &[ServerName]| {
             names
                 .iter()
@@ -80,13 +72,21 @@ pub(crate) async fn follow_config(
 }
 
 /// A token that cannot be read changes nothing: the one in use still counts.
-fn follow_token(pegboard: &Pegboard, access: &Access, output: &Output) {
+fn follow_tokens(reload: &Reload, access: &Access, output: &Output) {
+    let state = &reload.files.paths.state_dir;
+    match http::admin_token(state) {
+        Ok(token) => {
+            reload.observed.learn_one(&token);
+            access.set_admin_token(&token);
+        }
+        Err(error) => output.note(&output.paint(Paint::Warn, &error.to_string())),
+    }
     if !access.needs_token() {
         return;
     }
-    match http::token(pegboard.configured().state.path()) {
+    match http::token(state) {
         Ok(token) => {
-            pegboard.observed().learn_one(&token);
+            reload.observed.learn_one(&token);
             access.set_token(&token);
         }
         Err(error) => output.note(&output.paint(Paint::Warn, &error.to_string())),

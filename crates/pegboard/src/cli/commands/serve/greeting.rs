@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use pegboard_gateway::http::{Access, TOKEN_FILE, token};
+use pegboard_model::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -17,14 +18,22 @@ use crate::cli::people::count;
 #[derive(Serialize)]
 struct Document {
     url: String,
+    dashboard: String,
     profiles: Vec<String>,
     token_file: Option<String>,
 }
 
 /// Tells what is served where. Standard output holds nothing secret unless a person looks at it.
-pub(super) fn greet(pegboard: &Pegboard, listening: &Listening, access: &Access, output: &Output) {
+pub(super) fn greet(
+    pegboard: &Pegboard,
+    listening: &Listening,
+    access: &Access,
+    login: Option<&Secret>,
+    output: &Output,
+) {
     let configured = pegboard.configured();
-    let url = format!("http://{}/mcp", shown_address(listening));
+    let dashboard = format!("http://{}/", shown_address(listening));
+    let url = format!("{dashboard}mcp");
     let token_file = configured.state.path().join(TOKEN_FILE);
     let profiles: Vec<String> = configured.loaded.profiles.keys().cloned().collect();
     if output.json {
@@ -33,6 +42,7 @@ pub(super) fn greet(pegboard: &Pegboard, listening: &Listening, access: &Access,
         // Whoever does not read it can still be served.
         let _ = output.document(&Document {
             url,
+            dashboard,
             profiles,
             token_file,
         });
@@ -43,6 +53,10 @@ pub(super) fn greet(pegboard: &Pegboard, listening: &Listening, access: &Access,
         "MCP endpoint  {}",
         output.paint(Paint::Strong, &url)
     )];
+    lines.push(match login {
+        Some(login) => format!("Dashboard     {}", login.reveal()),
+        None => format!("Dashboard     {dashboard} (`pegboard dashboard` logs you in)"),
+    });
     if !profiles.is_empty() {
         lines.push(format!(
             "Profiles      {url}/NAME with {}",
@@ -82,7 +96,7 @@ pub(crate) fn tell_known(pegboard: &Pegboard, output: &Output) {
 }
 
 /// An address that can be used from here: nobody can connect to "everywhere".
-fn shown_address(listening: &Listening) -> String {
+pub(super) fn shown_address(listening: &Listening) -> String {
     let address = listening.address;
     if address.ip().is_unspecified() {
         return format!("localhost:{}", address.port());
@@ -108,7 +122,7 @@ fn pretty(entry: &Value) -> String {
 }
 
 /// `pegboard` where that finds this very program, else its path.
-fn own_command() -> String {
+pub(super) fn own_command() -> String {
     const NAME: &str = "pegboard";
     let Ok(own) = std::env::current_exe() else {
         return NAME.to_owned();

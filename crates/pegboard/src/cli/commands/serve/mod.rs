@@ -6,11 +6,12 @@ mod greeting;
 mod told;
 
 use std::future::Future;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pegboard_config::Watcher;
-use pegboard_gateway::http::{self, Access, TOKEN_FILE};
+use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
 use super::{Done, Global, Output, configured, interrupted, open, options, serving, tell_if_empty};
@@ -19,6 +20,7 @@ use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 use crate::cli::people::count;
+use crate::web::{self, Place, Reload, Running};
 use address::Listening;
 
 pub(crate) use address::listen;
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
         let pegboard = open(configured, options, output).await?;
-        let result = serve(&pegboard, listening, args, output).await;
+        let result = serve(&pegboard, listening, args, is_watched(), output).await;
         pegboard.close().await;
         result
     })
@@ -67,6 +69,7 @@ pub(crate) async fn serve(
     pegboard: &Pegboard,
     listening: Listening,
     args: &ServeArgs,
+    logs_in: bool,
     output: &Output,
 ) -> Done {
     let hub = pegboard.hub();
@@ -74,26 +77,45 @@ pub(crate) async fn serve(
     let state = pegboard.configured().state.path();
     let access = access(&listening, args, pegboard)?;
     let gateway = pegboard.gateway();
-    greeting::greet(pegboard, &listening, &access, output);
+    let reload = Arc::new(Reload::new(pegboard, &gateway));
+    let place = Place {
+        url: format!("http://{}", greeting::shown_address(&listening)),
+        address: listening.address,
+        command: greeting::own_command(),
+        needs_token: access.needs_token(),
+    };
+    let web = web::open(pegboard, &gateway, &reload, place);
+    let access = access.with_visitors(web.state.logins().clone());
+    let login = logs_in.then(|| web.login());
+    greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
+    let _running = Running::announce(state, listening.address);
     hub.session_started();
 
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
     // An agreement, a new secret value or a new token changes what may be done as much as a config file.
-    let own = ["agreements.json", "secrets.json", TOKEN_FILE];
+    let own = [
+        "agreements.json",
+        "secrets.json",
+        TOKEN_FILE,
+        ADMIN_TOKEN_FILE,
+    ];
     files.extend(own.map(|name| state.join(name)));
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let routes = http::routes(gateway.clone(), pegboard.configured().limits.clone());
-    let routes = routes.merge(pegboard.metrics_route(&gateway));
-    let router = http::guard(routes, access.clone());
+    let limits = pegboard.configured().limits.clone();
+    let router = http::routes(gateway.clone(), limits);
+    let router = router.merge(pegboard.metrics_route(&gateway));
+    let router = router.merge(pegboard_web::routes(web.state.clone()));
+    let router = http::guard(router, access.clone());
     let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
     tokio::select! {
         () = told::tell_events(events, output) => {}
         () = keep_house(hub) => {}
         () = watch(files, &changed, output) => {}
         () = forever(sweep(output)) => {}
-        () = follow_config(pegboard, &gateway, Some(&access), &changed, output) => {}
+        () = follow_config(&reload, Some(&access), &changed, output) => {}
+        () = web.projects.keep() => {}
         () = interrupted() => {}
     }
     output.note("stopping");
@@ -123,9 +145,17 @@ fn access(listening: &Listening, args: &ServeArgs, pegboard: &Pegboard) -> Resul
         pegboard.observed().learn_one(&token);
         Access::with_token(listening.address, &token)
     };
+    let admin = http::admin_token(configured.state.path())?;
+    pegboard.observed().learn_one(&admin);
+    let access = access.with_admin_token(&admin);
     let hosts = settings.allow_hosts.iter().chain(&args.allow_host);
     let access = access.allow_hosts(hosts.cloned());
     Ok(access.allow_origins(settings.allow_origins.iter().cloned()))
+}
+
+/// Whether a person looks at what we print.
+fn is_watched() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Tells what lies in the open.

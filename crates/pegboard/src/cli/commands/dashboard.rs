@@ -1,0 +1,118 @@
+//! `pegboard dashboard`: an address that logs a browser in, from the Pegboard that runs.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use pegboard_gateway::http::admin_token;
+use pegboard_model::{Reason, ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
+
+use super::{Done, Global, Output, options, reading};
+use crate::Configured;
+use crate::cli::args::DashboardArgs;
+use crate::web::find_running;
+
+/// How long the running Pegboard may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Its answer is far smaller.
+const ANSWER_BYTES: usize = 16 * 1024;
+
+#[derive(Deserialize, Serialize)]
+struct Login {
+    url: String,
+    #[serde(rename = "expiresIn")]
+    expires_in: u64,
+}
+
+pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Done {
+    let configured = Configured::read(&options(global))?;
+    let state = configured.state.path();
+    reading(async {
+        let asked = tokio::time::timeout(PATIENCE, ask(state)).await;
+        let login = asked.unwrap_or_else(|_| Err(unreachable("it did not answer in time")))?;
+        if output.json {
+            output.document(&login)?;
+        } else {
+            output.line(&login.url)?;
+            let minutes = login.expires_in / 60;
+            output.note(&format!("It works once, within {minutes} minutes."));
+        }
+        if args.open {
+            open(&login.url)?;
+        }
+        Ok(())
+    })
+}
+
+/// Asks the Pegboard that runs for a one-time login.
+async fn ask(state: &Path) -> ToolResult<Login> {
+    let address = reachable(find_running(state)?);
+    let token = admin_token(state)?;
+    let lost = |error: &dyn std::error::Error| unreachable(&error.to_string());
+    let stream = TcpStream::connect(address).await.map_err(|e| lost(&e))?;
+    let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = shaken.map_err(|e| lost(&e))?;
+    let driving = tokio::spawn(connection);
+    let request = Request::post("/api/v1/logins")
+        .header("host", address.to_string())
+        .header("authorization", format!("Bearer {}", token.reveal()))
+        .body(Empty::<Bytes>::new())
+        .map_err(|e| lost(&e))?;
+    let response = sender.send_request(request).await.map_err(|e| lost(&e))?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_BYTES)
+        .collect()
+        .await;
+    driving.abort();
+    let body = body.map_err(|error| unreachable(&error.to_string()))?;
+    if !status.is_success() {
+        return Err(unreachable(&format!("it answered with status {status}")));
+    }
+    serde_json::from_slice(&body.to_bytes()).map_err(|e| lost(&e))
+}
+
+/// Nobody can connect to "everywhere".
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        match address {
+            SocketAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            SocketAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        }
+    }
+    address
+}
+
+fn unreachable(why: &str) -> ToolError {
+    let message = format!("the Pegboard that runs cannot be asked: {why}");
+    ToolError::new(Reason::NotRunning, message)
+        .with_remedy("Look whether it still runs, or start one with `pegboard up`.")
+}
+
+/// Hands an address of ours to the system's opener: no shell, and nothing of anybody else's.
+fn open(url: &str) -> ToolResult<()> {
+    let opener = match cfg!(target_os = "macos") {
+        true => "open",
+        false => "xdg-open",
+    };
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the system's opener is no server and outlives us"
+    )]
+    let started = std::process::Command::new(opener)
+        .arg(url)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    started.map(drop).map_err(|error| {
+        let message = format!("`{opener}` could not be started: {error}");
+        ToolError::new(Reason::SpawnFailed, message)
+            .with_remedy("Open the printed address in your browser yourself.")
+    })
+}

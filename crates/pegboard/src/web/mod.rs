@@ -1,0 +1,12 @@
+//! What the HTTP API and the dashboard need of the files: configuration, projects, logs, and where we can be reached.
+
+mod household;
+mod opening;
+mod projects;
+mod reload;
+mod remembered;
+mod running;
+
+pub(crate) use opening::{Place, open};
+pub(crate) use reload::Reload;
+pub(crate) use running::{Running, find_running};

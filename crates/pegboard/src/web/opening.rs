@@ -1,0 +1,63 @@
+//! API and dashboard, put together for a Pegboard that is served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pegboard_gateway::Gateway;
+use pegboard_hub::SystemClock;
+use pegboard_model::Secret;
+use pegboard_web::{Logins, WebParts, WebState};
+
+use super::household::House;
+use super::projects::Projects;
+use super::reload::Reload;
+use crate::Pegboard;
+
+/// API and dashboard.
+pub(crate) struct Web {
+    pub(crate) state: WebState,
+    pub(crate) projects: Arc<Projects>,
+}
+
+/// Where and how it is served.
+pub(crate) struct Place {
+    /// Where clients reach it, as `http://127.0.0.1:7340`.
+    pub(crate) url: String,
+    /// The address.
+    pub(crate) address: SocketAddr,
+    /// How a client starts this program.
+    pub(crate) command: String,
+    /// Whether clients must show a token.
+    pub(crate) needs_token: bool,
+}
+
+/// Puts API and dashboard together.
+pub(crate) fn open(
+    pegboard: &Pegboard,
+    gateway: &Gateway,
+    reload: &Arc<Reload>,
+    place: Place,
+) -> Web {
+    let projects = Arc::new(Projects::new(reload.clone()));
+    let logs = pegboard.configured().logs();
+    let house = House::new(reload.clone(), projects.clone(), logs, place.needs_token);
+    let state = WebState::new(WebParts {
+        gateway: gateway.clone(),
+        household: Arc::new(house),
+        logins: Arc::new(Logins::new(place.address.port())),
+        clock: Arc::new(SystemClock),
+        limits: pegboard.configured().limits.clone(),
+        url: place.url,
+        command: place.command,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    });
+    Web { state, projects }
+}
+
+impl Web {
+    /// The address that logs one browser in, once.
+    pub(crate) fn login(&self) -> Secret {
+        let path = self.state.logins().login_path();
+        Secret::new(format!("{}{}", self.state.url(), path.reveal()))
+    }
+}

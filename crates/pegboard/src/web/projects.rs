@@ -1,0 +1,195 @@
+//! The projects that the API knows: the one that is served, and those that were served before. What is known of the
+//! latter is put together in the background, so that reading never waits for a disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use pegboard_config::{Loaded, Severity, Watcher};
+use pegboard_hub::SystemClock;
+use pegboard_model::{Clock, EventKind, Timestamp};
+use pegboard_web::{DEFAULT_PROJECT, Project, ProjectView};
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::reload::Reload;
+use super::remembered::{recall, remember};
+
+/// Discoveries come in flocks; what is known of other projects follows them after a moment.
+const GATHERING: Duration = Duration::from_secs(1);
+/// Hex digits that tell folders of the same name apart.
+const DIGITS: usize = 6;
+
+/// The projects that the API knows.
+pub(crate) struct Projects {
+    reload: Arc<Reload>,
+    running: Project,
+    others: ArcSwap<BTreeMap<String, ProjectView>>,
+}
+
+impl Projects {
+    /// The projects of a state folder; the folder that is served is remembered.
+    pub(crate) fn new(reload: Arc<Reload>) -> Self {
+        let now = SystemClock.now();
+        let folder = reload.loaded().project.clone();
+        if let Some(folder) = &folder {
+            remember(&reload.files.paths.state_dir, folder, now);
+        }
+        Self {
+            running: project(folder, true, Some(now)),
+            reload,
+            others: ArcSwap::default(),
+        }
+    }
+
+    /// Every project, the user's own configuration first.
+    pub(crate) fn list(&self) -> Vec<Project> {
+        let others = self.others.load();
+        let mut projects: Vec<Project> = others.values().map(|view| view.project.clone()).collect();
+        projects.push(self.running.clone());
+        projects.sort_by(|a, b| a.folder.cmp(&b.folder));
+        projects
+    }
+
+    /// One project, with all that is known of its tools.
+    pub(crate) fn view(&self, id: &str) -> Option<ProjectView> {
+        if id == self.running.id {
+            let loaded = self.reload.loaded();
+            return Some(ProjectView {
+                project: self.running.clone(),
+                catalog: self.reload.hub.catalog(),
+                files: files(&loaded),
+                problems: problems(&loaded),
+            });
+        }
+        self.others.load().get(id).cloned()
+    }
+
+    /// Keeps what is known of the other projects up to date, for as long as it is waited for.
+    pub(crate) async fn keep(&self) {
+        let mut events = self.reload.hub.subscribe();
+        let changed = Arc::new(Notify::new());
+        loop {
+            let watched = self.build().await;
+            if watched.is_empty() {
+                return std::future::pending().await;
+            }
+            let signal = changed.clone();
+            let start = move || Watcher::start(watched, move || signal.notify_one());
+            // Without a watcher the projects follow discoveries only.
+            let watcher = tokio::task::spawn_blocking(start).await;
+            loop {
+                tokio::select! {
+                    () = changed.notified() => break,
+                    event = events.recv() => match event {
+                        Ok(event) if is_of_interest(&event.kind) => break,
+                        Ok(_) => {}
+                        Err(RecvError::Lagged(_)) => break,
+                        Err(RecvError::Closed) => return std::future::pending().await,
+                    },
+                }
+            }
+            drop(watcher);
+            tokio::time::sleep(GATHERING).await;
+            while events.try_recv().is_ok() {}
+        }
+    }
+
+    /// Puts together what is known of every other project, and gives the files that it depends on.
+    async fn build(&self) -> Vec<PathBuf> {
+        let reload = self.reload.clone();
+        let running = self.running.folder.clone();
+        let read = tokio::task::spawn_blocking(move || read_others(&reload, running.as_deref()));
+        let Ok(read) = read.await else {
+            return Vec::new();
+        };
+        let mut watched = Vec::new();
+        let mut others = BTreeMap::new();
+        for (project, loaded) in read {
+            watched.extend(loaded.watch_list());
+            let servers = loaded.servers.values().cloned();
+            let catalog = self.reload.hub.catalog_of(servers, &loaded.rules).await;
+            let view = ProjectView {
+                project,
+                catalog: Arc::new(catalog),
+                files: files(&loaded),
+                problems: problems(&loaded),
+            };
+            others.insert(view.project.id.clone(), view);
+        }
+        self.others.store(Arc::new(others));
+        watched
+    }
+}
+
+/// Whether other projects may know more since.
+fn is_of_interest(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ServerDiscovered { .. } | EventKind::ConfigReloaded { .. }
+    )
+}
+
+/// The other projects as their files say now; folders that are gone are left out.
+fn read_others(reload: &Reload, running: Option<&Path>) -> Vec<(Project, Loaded)> {
+    let own = running.is_some().then_some((None, None));
+    let known = recall(&reload.files.paths.state_dir).into_iter();
+    let known = known.filter(|known| Some(known.folder.as_path()) != running);
+    let known = known.filter(|known| known.folder.is_dir());
+    let known = known.map(|known| (Some(known.folder), Some(known.last_used)));
+    own.into_iter()
+        .chain(known)
+        .map(|(folder, used)| {
+            let loaded = reload.files.of_project(folder.clone()).read();
+            (project(folder, false, used), loaded)
+        })
+        .collect()
+}
+
+fn project(folder: Option<PathBuf>, is_running: bool, last_used: Option<Timestamp>) -> Project {
+    let (id, name) = match &folder {
+        None => (
+            DEFAULT_PROJECT.to_owned(),
+            "Your own configuration".to_owned(),
+        ),
+        Some(folder) => (id_of(folder), name_of(folder)),
+    };
+    Project {
+        id,
+        name,
+        folder,
+        is_running,
+        last_used,
+    }
+}
+
+fn name_of(folder: &Path) -> String {
+    let name = folder.file_name().map(|name| name.to_string_lossy());
+    name.map_or_else(|| folder.display().to_string(), |name| name.into_owned())
+}
+
+/// The folder's name and a few digits of its path: readable, and the same at every start.
+fn id_of(folder: &Path) -> String {
+    let name: String = name_of(folder)
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(40)
+        .collect();
+    let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+    let digits = hash.get(..DIGITS).unwrap_or(&hash);
+    format!("{}-{digits}", name.trim_matches('-'))
+}
+
+fn files(loaded: &Loaded) -> Vec<PathBuf> {
+    let there = loaded.files.iter().filter(|file| file.exists);
+    there.map(|file| file.path.clone()).collect()
+}
+
+fn problems(loaded: &Loaded) -> Vec<String> {
+    let problems = loaded.problems.iter();
+    let problems = problems.filter(|problem| problem.severity != Severity::Advice);
+    problems.map(ToString::to_string).collect()
+}

@@ -1,0 +1,119 @@
+//! Taking over what the config files say now: one way for whoever notices a change and for whoever made it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use pegboard_config::{Environment, LoadOptions, Loaded, Paths, Problem, Severity};
+use pegboard_gateway::Gateway;
+use pegboard_hub::{ConfigChange, Hub};
+use pegboard_model::{HashKey, Limits};
+use tokio::sync::Mutex;
+
+use crate::Pegboard;
+use crate::observed::Observed;
+
+/// How the files of a configuration are read.
+#[derive(Clone)]
+pub(crate) struct Files {
+    pub(crate) load: LoadOptions,
+    pub(crate) environment: Environment,
+    pub(crate) paths: Paths,
+    key: HashKey,
+    limits: Limits,
+}
+
+impl Files {
+    /// Reads them as they are now.
+    pub(crate) fn read(&self) -> Loaded {
+        pegboard_config::load(
+            &self.load,
+            &self.environment,
+            &self.paths,
+            &self.key,
+            &self.limits,
+        )
+    }
+
+    /// The files of another project; of none, the user's own alone.
+    pub(crate) fn of_project(&self, folder: Option<PathBuf>) -> Self {
+        let mut other = self.clone();
+        other.load.project = folder;
+        // Nothing above the root is found as a project.
+        other.environment.working_dir = PathBuf::from("/");
+        other
+    }
+}
+
+/// Takes over what the files say.
+pub(crate) struct Reload {
+    pub(crate) files: Files,
+    pub(crate) hub: Hub,
+    pub(crate) observed: Arc<Observed>,
+    gateway: Gateway,
+    loaded: ArcSwap<Loaded>,
+    /// What was read first must not be taken over last.
+    turn: Mutex<()>,
+}
+
+/// What came of it.
+pub(crate) struct Reloaded {
+    /// Everything that is wrong in the files.
+    pub(crate) problems: Vec<Problem>,
+    /// What changed; `None` when a file could not be read, so that nothing was taken over.
+    pub(crate) change: Option<ConfigChange>,
+}
+
+impl Reload {
+    pub(crate) fn new(pegboard: &Pegboard, gateway: &Gateway) -> Self {
+        let configured = pegboard.configured();
+        Self {
+            files: Files {
+                load: configured.load.clone(),
+                environment: configured.environment.clone(),
+                paths: configured.paths.clone(),
+                key: configured.key.clone(),
+                limits: configured.limits.clone(),
+            },
+            hub: pegboard.hub().clone(),
+            observed: pegboard.observed().clone(),
+            gateway: gateway.clone(),
+            loaded: ArcSwap::from_pointee(configured.loaded.clone()),
+            turn: Mutex::default(),
+        }
+    }
+
+    /// What the files said when they were last taken over.
+    pub(crate) fn loaded(&self) -> Arc<Loaded> {
+        self.loaded.load_full()
+    }
+
+    /// Takes over what the files say now. A file that cannot be read changes nothing, because it is most likely half
+    /// written; a mistake in one server costs only that server.
+    pub(crate) async fn now(&self) -> Reloaded {
+        let _turn = self.turn.lock().await;
+        let files = self.files.clone();
+        let Ok(loaded) = tokio::task::spawn_blocking(move || files.read()).await else {
+            return Reloaded {
+                problems: Vec::new(),
+                change: None,
+            };
+        };
+        let problems = loaded.problems.clone();
+        let unreadable = |p: &Problem| p.severity == Severity::Error && p.server.is_none();
+        if problems.iter().any(unreadable) {
+            let change = None;
+            return Reloaded { problems, change };
+        }
+        self.observed.learn(loaded.servers.values());
+        self.gateway.set_profiles(crate::profiles(&loaded.profiles));
+        self.hub.set_rules(loaded.rules.clone());
+        let servers: Vec<_> = loaded.servers.values().cloned().collect();
+        self.loaded.store(Arc::new(loaded));
+        let change = self.hub.apply(servers).await;
+        Reloaded {
+            problems,
+            change: Some(change),
+        }
+    }
+}

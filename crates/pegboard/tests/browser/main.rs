@@ -1,0 +1,99 @@
+//! The dashboard as people meet it: a real browser, driven through every screen of the real program. Each test starts
+//! Pegboard and a script of `pages/`, which fails on any error of a page, on anything that its policy refuses and on
+//! any request to another place. `scripts/install-test-env` installs what is needed into the folder that
+//! `PEGBOARD_TEST_ENV` names; without it each test says so and passes.
+//!
+//! Pictures of every screen are written to the folder that `PEGBOARD_ARTEFACTS` names, else to `screenshots` beside
+//! the build's folders.
+
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot go on stops, with a sentence that says why"
+)]
+
+#[path = "../cli/support/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+)]
+mod support;
+
+mod browser;
+
+use browser::Desk;
+use pegboard_testkit::{binary, tool_json};
+use serde_json::{Value, json};
+use support::{Home, PEGBOARD};
+
+/// Tools of each large server: as many as one may have.
+const MANY: usize = 2_000;
+
+#[test]
+fn r_api_07_a_person_goes_from_the_first_login_to_an_approved_call() {
+    let Some(desk) = Desk::here(Home::new()) else {
+        return;
+    };
+    desk.drive("journey.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
+    let home = Home::new();
+    home.add(
+        "example",
+        PEGBOARD,
+        &["example-server"],
+        "description = \"Small built-in tools\"\n",
+    );
+    home.add("broken", "false", &["--never-answers"], "");
+    home.add("spare", PEGBOARD, &["example-server"], "enabled = false\n");
+    home.add(
+        "asking",
+        PEGBOARD,
+        &["example-server"],
+        "policy = \"ask\"\npolicies = { \"note_*\" = \"deny\" }\n",
+    );
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = Desk::here(home) else {
+        return;
+    };
+    desk.drive("screens.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_07_the_keyboard_is_enough() {
+    let Some(desk) = Desk::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("keyboard.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_01_ten_thousand_tools_stay_a_short_page() {
+    let home = Home::new();
+    let replay = binary("pegboard-replay").display().to_string();
+    for server in 0..5 {
+        let tools: Vec<Value> = (0..MANY)
+            .map(|n| tool_json(&format!("tool_{server}_{n:04}")))
+            .collect();
+        let file = home.write(
+            &format!("many{server}.json"),
+            &json!({ "tools": tools }).to_string(),
+        );
+        home.add(
+            &format!("many{server}"),
+            &replay,
+            &[&file.display().to_string()],
+            "",
+        );
+    }
+    let Some(desk) = Desk::here(home) else {
+        return;
+    };
+    desk.home.run(&["refresh", "--all"]).ok();
+    desk.drive("many.mjs", &json!({ "tools": 5 * MANY }));
+}

@@ -1,0 +1,191 @@
+// From the first login to an approved call, and back to an empty board.
+
+import assert from "node:assert/strict";
+import { assertNeverReloaded, connectClient, isLive, logIn, mark, script, step, told } from "./harness.mjs";
+
+const toast = (page, text) => page.locator(".toast", { hasText: text }).first().waitFor();
+const go = (page, name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name }).click();
+const row = (page, text) => page.locator("tbody tr", { hasText: text });
+
+await script({}, async (context, browser) => {
+  await step("a stranger is sent to the login", async () => {
+    const stranger = await (await browser.newContext()).newPage();
+    await stranger.goto(`${told.address}/tools`);
+    assert.equal(new URL(stranger.url()).pathname, "/login");
+    await stranger.close();
+  });
+
+  const page = await step("log in with the one-time link", () => logIn(context));
+  await step("with nothing configured the next step is offered", async () => {
+    await page.getByText("No server is configured yet").waitFor();
+  });
+
+  const onlooker = await context.newPage();
+  await step("another page looks at the servers", async () => {
+    await onlooker.goto(`${told.address}/servers`);
+    await isLive(onlooker);
+    await mark(onlooker);
+  });
+
+  await step("add the example server and read what it answers", async () => {
+    await page.getByRole("link", { name: "Try the example server" }).click();
+    await page.getByRole("heading", { name: "Add a server", level: 1 }).waitFor();
+    assert.equal(await page.locator("#name").inputValue(), "example");
+    assert.deepEqual(await page.locator("#words code").allTextContents(), [told.program, "example-server"]);
+    await isLive(page);
+    await page.getByRole("button", { name: "Add and discover" }).click();
+    await page.getByText("16 tools are known").first().waitFor();
+    assert.match(await page.locator("#progress .command").textContent(), /example-server$/);
+  });
+
+  await step("the other page shows it discovered, without being loaded again", async () => {
+    await row(onlooker, "example").getByText("known").waitFor();
+    await row(onlooker, "example").getByText("16", { exact: true }).waitFor();
+    await assertNeverReloaded(onlooker);
+  });
+
+  await step("a name that is taken is told at its field", async () => {
+    await page.getByRole("button", { name: "Add and discover" }).click();
+    await page.locator('[data-field="name"] .fault', { hasText: "already" }).waitFor();
+  });
+
+  await step("filter the tools while typing, and open one", async () => {
+    await go(page, "Tools");
+    await row(page, "echo").first().waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 16);
+    await page.getByRole("searchbox", { name: "Filter tools" }).pressSequentially("base64");
+    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+    assert.match(page.url(), /q=base64/);
+    await page.getByRole("link", { name: "encode_base64" }).click();
+    await page.getByRole("heading", { name: "encode_base64", level: 1 }).waitFor();
+  });
+
+  await step("try it with the form, then as JSON", async () => {
+    const trial = page.locator("#try");
+    await trial.getByLabel("text", { exact: true }).fill("pegboard");
+    await trial.getByRole("button", { name: "Run" }).click();
+    await trial.getByText("cGVnYm9hcmQ=").first().waitFor();
+    await trial.getByRole("button", { name: "JSON" }).click();
+    const text = JSON.parse(await trial.getByLabel("Arguments as JSON").inputValue());
+    assert.equal(text.text, "pegboard");
+    await trial.getByLabel("Arguments as JSON").fill('{"text": "peg"}');
+    await trial.getByRole("button", { name: "Run" }).click();
+    await trial.getByText("cGVn", { exact: true }).first().waitFor();
+    await trial.getByLabel("Arguments as JSON").fill('{"text": 7}');
+    await trial.getByRole("button", { name: "Run" }).click();
+    await trial.locator(".callout.bad").waitFor();
+  });
+
+  await step("see it as another provider wants it", async () => {
+    await page.locator("#formats").getByRole("link", { name: "gemini" }).click();
+    await page.locator("#formats pre", { hasText: '"parameters"' }).waitFor();
+    await page.locator('#formats [aria-current="true"]', { hasText: "gemini" }).waitFor();
+  });
+
+  await step("search, and read why", async () => {
+    await go(page, "Search");
+    await page.getByRole("searchbox").pressSequentially("count the words of a text");
+    const first = page.locator("#results ol li").first();
+    await first.getByRole("link", { name: "count_words" }).waitFor();
+    await first.locator("summary").click();
+    await first.locator("dt", { hasText: "words" }).waitFor();
+    await first.getByText("in its name").first().waitFor();
+  });
+
+  await step("make a tool ask", async () => {
+    await page.goto(`${told.address}/tools/example__add_numbers`);
+    await isLive(page);
+    await page.getByLabel("For this tool").selectOption("ask");
+    await toast(page, "The policy of add_numbers is ask");
+    await page.locator("#head .chip", { hasText: "ask" }).waitFor();
+  });
+
+  const client = await step("a real client connects", connectClient);
+  await step("its call waits, and the navigation says so", async () => {
+    const answer = client.call("example__add_numbers", { numbers: [40, 2] });
+    await page.locator("#badge-side .badge", { hasText: "1" }).waitFor();
+    await go(page, "Approvals");
+    const card = page.locator("article", { hasText: "example__add_numbers" });
+    await card.getByText("a-real-client").waitFor();
+    assert.deepEqual(JSON.parse(await card.locator("pre").first().textContent()), { numbers: [40, 2] });
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await toast(page, "The call may run");
+    const result = await answer;
+    assert.equal(result.isError ?? false, false);
+    assert.match(JSON.stringify(result.content), /42/);
+    await page.getByText("No call waits for you").waitFor();
+    await page.locator("#badge-side .badge").waitFor({ state: "detached" });
+  });
+
+  await step("another one is refused", async () => {
+    const answer = client.call("example__add_numbers", { numbers: [1] }).catch((error) => error);
+    const card = page.locator("article", { hasText: "example__add_numbers" });
+    await card.getByRole("button", { name: "Refuse" }).click();
+    const result = await answer;
+    assert.match(JSON.stringify(result.content ?? result.message), /TOOL_DENIED|refused|not allowed|denied/i);
+  });
+  await client.close();
+
+  await step("both are in the activity", async () => {
+    await go(page, "Activity");
+    const calls = row(page, "example__add_numbers");
+    await calls.filter({ hasText: "call" }).filter({ hasText: "ok" }).first().waitFor();
+    await calls.filter({ hasText: "once" }).first().waitFor();
+    await calls.filter({ hasText: "refuse" }).first().waitFor();
+  });
+
+  await step("what a model sees names the server", async () => {
+    await go(page, "Context");
+    await page.locator("#summary pre", { hasText: "16 tools of 1 server" }).waitFor();
+    await page.getByText("search_tools", { exact: true }).first().waitFor();
+  });
+
+  await step("the token is shown on demand only", async () => {
+    await go(page, "Connect");
+    assert.ok(!(await page.content()).includes(told.token));
+    await page.getByRole("button", { name: "Put the token in" }).click();
+    await page.locator("pre", { hasText: told.token }).waitFor();
+    await page.getByRole("button", { name: "Hide the token" }).click();
+    assert.ok(!(await page.content()).includes(told.token));
+    await page.getByRole("link", { name: "Zed" }).click();
+    await page.locator("pre", { hasText: "context_servers" }).first().waitFor();
+  });
+
+  await step("a disabled server takes its tools along", async () => {
+    const tools = await context.newPage();
+    await tools.goto(`${told.address}/tools`);
+    await isLive(tools);
+    await mark(tools);
+    await onlooker.getByRole("button", { name: "Disable example" }).click();
+    await row(onlooker, "example").getByText("disabled").waitFor();
+    await tools.getByText("No tool matches").waitFor();
+    await assertNeverReloaded(tools);
+    await onlooker.getByRole("button", { name: "Enable example" }).click();
+    await row(tools, "echo").first().waitFor();
+    await tools.close();
+  });
+
+  await step("a refresh tells what changed", async () => {
+    await onlooker.getByRole("link", { name: "example", exact: true }).click();
+    await isLive(onlooker);
+    await onlooker.getByRole("button", { name: "Refresh" }).click();
+    await toast(onlooker, "nothing changed");
+    await onlooker.locator("#delta", { hasText: "16 tools as before" }).waitFor();
+  });
+
+  await step("removing asks first", async () => {
+    await onlooker.getByRole("button", { name: "Remove" }).click();
+    await onlooker.getByRole("button", { name: "Cancel" }).click();
+    assert.match(onlooker.url(), /servers\/example/);
+    await onlooker.getByRole("button", { name: "Remove" }).click();
+    await onlooker.locator("dialog").getByRole("button", { name: "Remove" }).click();
+    await onlooker.getByText("No server is configured yet").waitFor();
+  });
+
+  await step("log out", async () => {
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.waitForURL(/\/login$/);
+    await page.goto(told.address);
+    assert.equal(new URL(page.url()).pathname, "/login");
+  });
+});

@@ -62,6 +62,7 @@ pub(super) struct Hit {
 
 /// The parts of a score; they add up to it.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Reasons {
     /// How the query fits the tool's name, when it does: `exact`, `beginning` or `typo`.
     #[serde(skip_serializing_if = "Option::is_none")]

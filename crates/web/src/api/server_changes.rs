@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use pegboard_config::command_line;
+use pegboard_config::{command_line, shown_command_line};
 use pegboard_hub::Which;
 use pegboard_model::{Activity, ActivityKind, Reason, ServerName, ToolError};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,9 @@ const KEYS: &[&str] = &[
     "ttl",
     "url",
 ];
+
+/// Characters of a command that the activity log keeps.
+const COMMAND_CHARACTERS: usize = 1_000;
 
 /// A server to be added: `command` for a local program, or `url` for an address.
 #[derive(Deserialize, ToSchema)]
@@ -373,17 +376,16 @@ fn changed(
     })
 }
 
-/// Writes down who changed what gets started; the exact command stands in the log of the program.
+/// Writes down who changed what gets started, with the command as everybody may see it: the exact one is in the
+/// answer, for whoever may administer.
 fn note(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
     let catalog = state.hub().catalog();
-    let command = catalog
-        .server(name)
-        .map(|entry| command_line(&entry.spec.transport));
-    tracing::info!(target: "pegboard", server = %name, by = admin.word(), command, "server {what} by the API");
+    let entry = catalog.server(name);
+    let command = entry.map(|entry| shown_command_line(&entry.spec.transport));
     state.hub().record_activity(Activity {
         session: Some(admin.word().to_owned()),
         server: Some(name.clone()),
-        tool: command.map(|command| command.chars().take(500).collect()),
+        tool: command.map(|command| command.chars().take(COMMAND_CHARACTERS).collect()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, what)
     });
 }

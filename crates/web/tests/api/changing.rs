@@ -1,0 +1,195 @@
+//! Servers added, changed, refreshed and removed, and that everybody learns of it.
+
+use pegboard_model::EventKind;
+use serde_json::{Value, json};
+
+use crate::face::{CALL, Face};
+use crate::fake::tool;
+
+#[tokio::test]
+async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
+    let face = Face::new().await;
+    face.servers.set("three", vec![tool("fetch"), tool("post")]);
+    let mut events = face.hub.subscribe();
+    let add = json!({"name": "three", "command": "fetcher", "args": ["--all"]});
+    let answer = face.admin("POST", "/servers", add.clone()).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = answer.json();
+    assert!(answer["command"].as_str().unwrap().starts_with("fetcher"));
+    assert_eq!(answer["discovery"]["status"], "success");
+    assert_eq!(answer["discovery"]["tools"], 2);
+    assert_eq!(
+        answer["discovery"]["delta"]["added"],
+        json!(["fetch", "post"])
+    );
+    assert_eq!(answer["server"]["health"]["status"], "success");
+    assert_eq!(face.get("/tools?server=three").await.json()["total"], 2);
+    let mut told = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        told.push(event.kind);
+    }
+    let is_discovery = |kind: &EventKind| matches!(kind, EventKind::ServerDiscovered { server, .. } if server.as_str() == "three");
+    assert!(told.iter().any(is_discovery), "{told:?}");
+    let again = face.admin("POST", "/servers", add).await;
+    assert_eq!(
+        (again.status, again.code()),
+        (409, "CONFIG_DUPLICATE".into())
+    );
+}
+
+#[tokio::test]
+async fn r_api_05_a_failure_is_stored_with_the_server_and_told() {
+    let face = Face::new().await;
+    let add = json!({"name": "broken", "command": "nothing-like-this"});
+    let answer = face.admin("POST", "/servers", add).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(answer["discovery"]["status"], "failed");
+    assert_eq!(answer["discovery"]["error"]["code"], "SPAWN_NOT_FOUND");
+    assert_eq!(answer["discovery"]["error"]["message"], "no such command");
+    let kept = face.get("/servers/broken").await.json();
+    assert_eq!(kept["health"]["status"], "failed");
+    assert_eq!(kept["health"]["lastError"]["message"], "no such command");
+}
+
+#[tokio::test]
+async fn r_api_05_a_change_is_taken_over_and_a_removal_too() {
+    let face = Face::new().await;
+    let starts = face.servers.starts();
+    let about = json!({"description": "Reads and writes"});
+    let answer = face.admin("PATCH", "/servers/one", about).await.json();
+    assert_eq!(answer["server"]["description"], "Reads and writes");
+    assert_eq!(answer["discovery"], Value::Null);
+    assert_eq!(face.servers.starts(), starts, "nothing was started for it");
+    face.servers.set("one", vec![tool("read")]);
+    let command = json!({"command": "another"});
+    let answer = face.admin("PATCH", "/servers/one", command).await.json();
+    assert_eq!(answer["discovery"]["tools"], 1, "{answer}");
+    assert!(answer["command"].as_str().unwrap().starts_with("another"));
+    let mut events = face.hub.subscribe();
+    let off = face
+        .admin("POST", "/servers/two/disable", Value::Null)
+        .await;
+    assert_eq!(off.json()["server"]["enabled"], false);
+    assert_eq!(face.get("/tools?server=two").await.json()["total"], 0);
+    let removed = events.recv().await.unwrap().kind;
+    assert!(
+        matches!(removed, EventKind::ServerRemoved { .. }),
+        "{removed:?}"
+    );
+    face.admin("POST", "/servers/two/enable", Value::Null).await;
+    assert_eq!(face.get("/tools?server=two").await.json()["total"], 1);
+    let gone = face.admin("DELETE", "/servers/two", Value::Null).await;
+    assert_eq!((gone.status, gone.body.as_str()), (204, ""));
+    assert_eq!(face.get("/servers/two").await.status, 404);
+    let lines = face
+        .eventually("/activity", |seen| {
+            let lines = seen["activity"].as_array().unwrap();
+            lines
+                .iter()
+                .any(|line| line["outcome"] == "removed" && line["session"] == "api")
+        })
+        .await;
+    let changed = |line: &&Value| line["outcome"] == "changed" && line["server"] == "one";
+    let lines = lines["activity"].as_array().unwrap();
+    let changed = lines.iter().find(changed).unwrap();
+    assert!(
+        changed["tool"].as_str().unwrap().starts_with("another"),
+        "{changed}"
+    );
+}
+
+#[tokio::test]
+async fn r_api_06_a_refresh_tells_what_changed() {
+    let face = Face::new().await;
+    face.servers.set("one", vec![tool("read"), tool("copy")]);
+    let asked = face
+        .ask(CALL, "POST", "/servers/one/refresh", Value::Null)
+        .await;
+    assert_eq!(asked.status, 200, "{asked:?}");
+    let asked = asked.json();
+    assert_eq!(asked["delta"]["added"], json!(["copy"]));
+    assert_eq!(asked["delta"]["removed"], json!(["write"]));
+    assert_eq!(asked["source"], "asked");
+    let server = face.get("/servers/one").await.json();
+    assert_eq!(server["lastDelta"]["delta"]["added"], json!(["copy"]));
+    let wish = json!({"force": false});
+    let fresh = face
+        .ask(CALL, "POST", "/servers/one/refresh", wish)
+        .await
+        .json();
+    assert_eq!(fresh["source"], "fresh");
+    let all = face
+        .ask(CALL, "POST", "/refresh", json!({"force": true}))
+        .await
+        .json();
+    assert_eq!(all["servers"].as_array().unwrap().len(), 2);
+    let bad = face
+        .ask(CALL, "POST", "/refresh", json!({"forced": true}))
+        .await;
+    assert_eq!((bad.status, bad.code()), (400, "REQUEST_INVALID".into()));
+}
+
+#[tokio::test]
+async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
+    let face = Face::new().await;
+    for (body, code, field) in [
+        (json!({}), "REQUEST_INVALID", "name"),
+        (json!({"name": "three"}), "REQUEST_INVALID", "command"),
+        (
+            json!({"name": "three", "command": " "}),
+            "REQUEST_INVALID",
+            "command",
+        ),
+        (
+            json!({"name": "three", "command": "a", "url": "b"}),
+            "REQUEST_INVALID",
+            "url",
+        ),
+        (
+            json!({"name": "No Name", "command": "a"}),
+            "CONFIG_NAME",
+            "name",
+        ),
+        (
+            json!({"name": "three", "command": 7}),
+            "REQUEST_INVALID",
+            "command",
+        ),
+        (
+            json!({"name": "three", "comand": "a"}),
+            "REQUEST_INVALID",
+            "comand",
+        ),
+        (
+            json!({"name": "three", "command": "a", "env": {"A": 1}}),
+            "REQUEST_INVALID",
+            "env.A",
+        ),
+        (json!([]), "REQUEST_INVALID", ""),
+    ] {
+        let answer = face.admin("POST", "/servers", body.clone()).await;
+        assert_eq!((answer.status, answer.code()), (400, code.into()), "{body}");
+        let told = answer.json()["error"]["field"].clone();
+        assert_eq!(
+            told.as_str().unwrap_or_default(),
+            field,
+            "{body}: {}",
+            answer.body
+        );
+    }
+    let answer = face
+        .admin("PATCH", "/servers/one", json!({"rules": 1}))
+        .await;
+    assert_eq!(
+        (answer.status, answer.code()),
+        (400, "REQUEST_INVALID".into())
+    );
+    assert_eq!(
+        face.get("/servers").await.json()["servers"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}

@@ -1,0 +1,209 @@
+//! Logging in, and what a login does not do for pages of others.
+
+use axum::body::Body;
+use axum::http::Request;
+use pegboard_gateway::http::Access;
+use serde_json::{Value, json};
+
+use crate::face::{ADMIN, Answer, CALL, Face, HOST, address, plain, with};
+
+fn form(code: &str) -> Request<Body> {
+    let mut request = plain("POST", "/login");
+    *request.body_mut() = Body::from(format!("code={code}"));
+    with(request, "content-type", "application/x-www-form-urlencoded")
+}
+
+/// The cookie of a browser that logged in.
+async fn log_in(face: &Face) -> String {
+    let code = face.logins.mint();
+    let answer = face.send(form(code.reveal())).await;
+    assert_eq!((answer.status, answer.header("location")), (303, "/"));
+    let cookie = answer.header("set-cookie");
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+fn change(cookie: &str) -> Request<Body> {
+    let mut request = plain("POST", "/api/v1/servers");
+    *request.body_mut() = Body::from(json!({"name": "three", "command": "x"}).to_string());
+    let request = with(request, "content-type", "application/json");
+    with(request, "cookie", cookie)
+}
+
+fn csrf(face: &Face, cookie: &str) -> String {
+    use pegboard_gateway::http::Visitors;
+    let request = with(plain("GET", "/"), "cookie", cookie);
+    let login = face.logins.recognise(request.headers()).unwrap();
+    login.csrf.to_string()
+}
+
+#[tokio::test]
+async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
+    let face = Face::new().await;
+    let page = face
+        .send(with(plain("GET", "/"), "accept", "text/html,*/*"))
+        .await;
+    assert_eq!((page.status, page.header("location")), (303, "/login"));
+    let program = face.send(plain("GET", "/")).await;
+    assert_eq!(
+        (program.status, program.code()),
+        (401, "TOKEN_WRONG".into())
+    );
+    let login = face.send(plain("GET", "/login")).await;
+    assert_eq!(login.status, 200);
+    assert!(login.body.contains("name=\"code\""), "{}", login.body);
+    assert!(
+        login
+            .header("content-security-policy")
+            .contains("default-src 'none'")
+    );
+    assert_eq!(login.header("x-frame-options"), "DENY");
+    assert_eq!(login.header("cache-control"), "no-store");
+    let protocol = with(plain("GET", "/mcp"), "accept", "text/html");
+    assert_eq!(
+        face.send(protocol).await.status,
+        401,
+        "clients are not sent to pages"
+    );
+}
+
+#[tokio::test]
+async fn r_sec_03_opening_the_address_uses_no_code_up_and_sending_it_does() {
+    let face = Face::new().await;
+    let code = face.logins.mint();
+    let path = format!("/login?code={}", code.reveal());
+    for _ in 0..2 {
+        let shown = face.send(plain("GET", &path)).await;
+        assert_eq!(shown.status, 200);
+        assert!(shown.body.contains(code.reveal()), "the form is filled in");
+        assert_eq!(shown.header("set-cookie"), "");
+    }
+    let hostile = face
+        .send(plain("GET", "/login?code=%22%3E%3Cscript%3E"))
+        .await;
+    assert!(!hostile.body.contains("\"><script>"), "{}", hostile.body);
+    let elsewhere = with(form(code.reveal()), "sec-fetch-site", "cross-site");
+    assert_eq!(face.send(elsewhere).await.code(), "REQUEST_FORGED");
+    let first = face.send(form(code.reveal())).await;
+    assert_eq!(first.status, 303);
+    let cookie = first.header("set-cookie");
+    assert!(
+        cookie.contains("HttpOnly; SameSite=Strict; Path=/"),
+        "{cookie}"
+    );
+    let second = face.send(form(code.reveal())).await;
+    assert_eq!((second.status, second.header("set-cookie")), (401, ""));
+    for wrong in ["", "wrong", "%FF", &"x".repeat(9_000)] {
+        let answer = face.send(form(wrong)).await;
+        assert!([400, 401].contains(&answer.status), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
+    let face = Face::new().await;
+    let cookie = log_in(&face).await;
+    let csrf = csrf(&face, &cookie);
+    let reads = with(plain("GET", "/api/v1/approvals"), "cookie", &cookie);
+    assert_eq!(face.send(reads).await.status, 200, "a login administers");
+    let own = format!("http://{HOST}");
+    let forged: Vec<(&str, Request<Body>)> = vec![
+        ("nothing", change(&cookie)),
+        ("no token", with(change(&cookie), "origin", &own)),
+        ("no origin", with(change(&cookie), "x-pegboard-csrf", &csrf)),
+        (
+            "a wrong token",
+            with(
+                with(change(&cookie), "origin", &own),
+                "x-pegboard-csrf",
+                "wrong",
+            ),
+        ),
+    ];
+    for (what, request) in forged {
+        let answer = face.send(request).await;
+        assert_eq!(
+            (answer.status, answer.code()),
+            (403, "REQUEST_FORGED".into()),
+            "{what}"
+        );
+    }
+    // A page of another port of this machine: browsers send it the cookie, and we do not count it.
+    for (header, value) in [
+        ("origin", "http://localhost:5173"),
+        ("origin", "http://127.0.0.1:7341"),
+        ("sec-fetch-site", "same-site"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let request = with(change(&cookie), "x-pegboard-csrf", &csrf);
+        let answer = face.send(with(request, header, value)).await;
+        assert_eq!(answer.status, 401, "{value}: {answer:?}");
+        let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
+        let answer = face.send(with(reads, header, value)).await;
+        assert_eq!(answer.status, 401, "{value}: {answer:?}");
+    }
+    for (header, value) in [("origin", own.as_str()), ("sec-fetch-site", "same-origin")] {
+        let request = with(change(&cookie), "x-pegboard-csrf", &csrf);
+        let answer: Answer = face.send(with(request, header, value)).await;
+        assert!([201, 409].contains(&answer.status), "{value}: {answer:?}");
+    }
+    let protocol = with(plain("POST", "/mcp"), "cookie", &cookie);
+    assert_eq!(
+        face.send(protocol).await.status,
+        401,
+        "the protocol takes tokens only"
+    );
+}
+
+#[tokio::test]
+async fn r_sec_03_logging_out_ends_a_login() {
+    let face = Face::new().await;
+    let cookie = log_in(&face).await;
+    let csrf = csrf(&face, &cookie);
+    let out = || with(plain("POST", "/logout"), "cookie", &cookie);
+    assert_eq!(face.send(out()).await.status, 403, "not by pages of others");
+    let own = with(out(), "sec-fetch-site", "same-origin");
+    let left = face.send(with(own, "x-pegboard-csrf", &csrf)).await;
+    assert_eq!((left.status, left.header("location")), (303, "/login"));
+    assert!(left.header("set-cookie").contains("Max-Age=0"));
+    let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
+    assert_eq!(face.send(reads).await.status, 401);
+}
+
+#[tokio::test]
+async fn r_sec_03_without_a_token_everybody_reads_and_calls_and_nobody_administers() {
+    let face = Face::with(Access::without_token(address()).unwrap()).await;
+    let read = face.send(plain("GET", "/api/v1/servers")).await;
+    assert_eq!(read.status, 200);
+    let mut request = plain("POST", "/api/v1/servers");
+    *request.body_mut() = Body::from("{}");
+    let request = with(request, "content-type", "application/json");
+    let refused = face.send(request).await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (403, "ADMIN_NEEDED".into())
+    );
+    let add = json!({"name": "three", "command": "x"});
+    assert_eq!(face.ask(ADMIN, "POST", "/servers", add).await.status, 201);
+    assert_eq!(
+        face.ask(CALL, "GET", "/approvals", Value::Null)
+            .await
+            .status,
+        403
+    );
+}
+
+#[tokio::test]
+async fn a_one_time_login_is_made_for_whoever_administers() {
+    let face = Face::new().await;
+    let made = face.admin("POST", "/logins", Value::Null).await;
+    assert_eq!(made.status, 201);
+    let made = made.json();
+    let url = made["url"].as_str().unwrap();
+    let code = url
+        .strip_prefix(&format!("http://{HOST}/login?code="))
+        .unwrap();
+    assert_eq!(made["expiresIn"], 600);
+    assert_eq!(face.send(form(code)).await.status, 303);
+    let token = face.admin("GET", "/call-token", Value::Null).await.json();
+    assert_eq!(token["token"], CALL);
+}

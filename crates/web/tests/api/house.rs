@@ -1,0 +1,147 @@
+//! A household without files.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use pegboard_hub::Hub;
+use pegboard_model::{Policy, Secret, ServerName, ServerSpec, Template, ToolResult, Transport};
+use pegboard_web::{Household, NewServer, NewTransport, Project, ProjectView};
+use serde_json::{Map, Value};
+
+use crate::fake::spec;
+
+/// What is configured, and the hub that is told of it.
+pub(crate) struct House {
+    hub: Hub,
+    servers: Mutex<BTreeMap<String, ServerSpec>>,
+    pub(crate) rules: Mutex<BTreeMap<String, Policy>>,
+}
+
+impl House {
+    pub(crate) fn new(hub: Hub, names: &[&str]) -> Self {
+        let servers = names.iter().map(|name| ((*name).to_owned(), spec(name)));
+        Self {
+            hub,
+            servers: Mutex::new(servers.collect()),
+            rules: Mutex::default(),
+        }
+    }
+
+    async fn apply(&self) {
+        let servers: Vec<_> = self.servers.lock().unwrap().values().cloned().collect();
+        self.hub.apply(servers).await;
+    }
+
+    fn change(&self, server: &ServerName, change: impl FnOnce(&mut ServerSpec)) {
+        let mut servers = self.servers.lock().unwrap();
+        change(servers.get_mut(server.as_str()).unwrap());
+    }
+
+    fn project_of(&self, id: &str) -> Project {
+        Project {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            folder: None,
+            is_running: id == "default",
+            last_used: None,
+        }
+    }
+}
+
+#[async_trait]
+impl Household for House {
+    fn projects(&self) -> Vec<Project> {
+        vec![self.project_of("default")]
+    }
+
+    fn project(&self, id: &str) -> Option<ProjectView> {
+        (id == "default").then(|| ProjectView {
+            project: self.project_of(id),
+            catalog: self.hub.catalog(),
+            files: vec!["/home/somebody/.config/pegboard/config.toml".into()],
+            problems: Vec::new(),
+        })
+    }
+
+    fn essential(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn written(&self, _: &ServerName) -> Vec<(String, String)> {
+        vec![("command".to_owned(), "none".to_owned())]
+    }
+
+    async fn logs(&self, _: &ServerName) -> ToolResult<String> {
+        Ok("first\nsecond\nthird\n".to_owned())
+    }
+
+    async fn add_server(&self, server: NewServer) -> ToolResult<()> {
+        let mut spec = spec(server.name.as_str());
+        if let NewTransport::Stdio { command, .. } = &server.transport {
+            set_command(&mut spec, command);
+        }
+        spec.enabled = server.enabled;
+        let name = server.name.to_string();
+        self.servers.lock().unwrap().insert(name, spec);
+        self.apply().await;
+        Ok(())
+    }
+
+    async fn change_server(
+        &self,
+        server: &ServerName,
+        changes: Map<String, Value>,
+    ) -> ToolResult<()> {
+        self.change(server, |spec| {
+            if let Some(command) = changes.get("command").and_then(Value::as_str) {
+                set_command(spec, command);
+            }
+            if let Some(about) = changes.get("description").and_then(Value::as_str) {
+                spec.description = Some(about.to_owned());
+            }
+        });
+        self.apply().await;
+        Ok(())
+    }
+
+    async fn remove_server(&self, server: &ServerName) -> ToolResult<()> {
+        self.servers.lock().unwrap().remove(server.as_str());
+        self.apply().await;
+        Ok(())
+    }
+
+    async fn enable_server(&self, server: &ServerName, enabled: bool) -> ToolResult<()> {
+        self.change(server, |spec| spec.enabled = enabled);
+        self.apply().await;
+        Ok(())
+    }
+
+    async fn trust_server(&self, _: &ServerName, _: &str) -> ToolResult<()> {
+        Ok(())
+    }
+
+    async fn set_rule(
+        &self,
+        _: Option<&ServerName>,
+        pattern: &str,
+        policy: Option<Policy>,
+    ) -> ToolResult<bool> {
+        let mut rules = self.rules.lock().unwrap();
+        Ok(match policy {
+            Some(policy) => rules.insert(pattern.to_owned(), policy) != Some(policy),
+            None => rules.remove(pattern).is_some(),
+        })
+    }
+
+    fn call_token(&self) -> ToolResult<Option<Secret>> {
+        Ok(Some(Secret::new(crate::face::CALL)))
+    }
+}
+
+fn set_command(spec: &mut ServerSpec, word: &str) {
+    if let Transport::Stdio { command, .. } = &mut spec.transport {
+        *command = Template::literal(word);
+    }
+    spec.hash = pegboard_model::ConfigHash(*blake3::hash(word.as_bytes()).as_bytes());
+}

@@ -54,4 +54,5 @@ pub use provider::{Finish, Heard, ModelError, Provider, Turn, TurnRequest, Usage
 pub use report::{Run, UsedTool};
 pub use retry::Retry;
 pub use seen::{SeenTool, seen_in};
+pub use sources::rendered;
 pub use toolbox::{Answered, Toolbox};

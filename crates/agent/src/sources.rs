@@ -7,8 +7,8 @@ use pegboard_formats::{Format, Options, Rendered, Source, definitions_with};
 use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
-/// Tools in a provider's form.
-pub(crate) fn rendered<'a>(
+/// Tools in a provider's form, with what they lost on the way.
+pub fn rendered<'a>(
     tools: impl Iterator<Item = ToolView<'a>>,
     format: Format,
     options: &Options,

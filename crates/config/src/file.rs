@@ -13,6 +13,7 @@ use crate::typed::{Typed, duplicates};
 
 /// The keys at the top of a file.
 const ROOT_KEYS: &[&str] = &[
+    "agent",
     "mcpServers",
     "policies",
     "profiles",

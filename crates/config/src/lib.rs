@@ -14,6 +14,7 @@
 // A problem is large because it holds its place and its help; it is made once per mistake.
 #![allow(clippy::result_large_err)]
 
+mod agent;
 mod agreements;
 mod atomic;
 mod builtin;
@@ -56,6 +57,7 @@ mod typed;
 mod watch;
 mod yaml;
 
+pub use agent::{AgentLoading, AgentProvider, AgentSettings};
 pub use agreements::Agreements;
 pub use atomic::write_file_atomically;
 pub use builtin::builtin_server;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pegboard_model::{Foreign, GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec};
 use serde::Serialize;
 
+use crate::agent::{AgentSettings, read_agent};
 use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths};
 use crate::explain::Explained;
 use crate::file::ConfigFile;
@@ -56,6 +57,8 @@ pub struct Loaded {
     pub settings: Settings,
     /// Where spans are sent.
     pub trace: TraceSettings,
+    /// Which model `pegboard ask` asks.
+    pub agent: AgentSettings,
     /// The policies that hold for the tools of every server; each server carries them too.
     pub rules: Arc<GlobalRules>,
     /// What clients get to see, by the profile's name.
@@ -147,6 +150,7 @@ pub fn load(
     apply_environment(&mut merged, env, &mut loaded);
     finish(merged, &files, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
+    read_agent(&files, &values, &mut loaded);
     loaded
 }
 

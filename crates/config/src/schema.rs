@@ -17,6 +17,7 @@ pub fn schema() -> Value {
             },
             "settings": { "$ref": "#/$defs/settings" },
             "trace": { "$ref": "#/$defs/trace" },
+            "agent": { "$ref": "#/$defs/agent", "description": "Which model `pegboard ask` asks." },
             "policies": {
                 "type": "object",
                 "description": "Policies for the tools of every server, by name, pattern or annotation (`@destructive`, `@read_only`).",
@@ -42,6 +43,7 @@ pub fn schema() -> Value {
             "settings": settings(),
             "trace": trace(),
             "profile": profile(),
+            "agent": agent(),
             "tool": tool(),
             "duration": {
                 "description": "A time as `30s`, `5m`, `24h`, `500ms`, `1h30m`, or a whole number of seconds.",
@@ -185,6 +187,25 @@ fn profile() -> Value {
     })
 }
 
+fn agent() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "provider": { "enum": ["anthropic", "openai"], "description": "Who runs the model." },
+            "model": { "type": "string", "description": "The model's name." },
+            "base_url": { "$ref": "#/$defs/value", "description": "Another address of the same API." },
+            "api_key": { "$ref": "#/$defs/value", "description": "The key; best as `${secret:NAME}`." },
+            "system": { "type": "string", "description": "What the model is to keep in mind." },
+            "loading": { "enum": ["meta", "deferred", "all"], "description": "How the model comes to know the tools." },
+            "max_turns": { "type": "integer", "minimum": 1, "description": "How often the model may be asked." },
+            "max_calls": { "type": "integer", "minimum": 1, "description": "How many calls it may make." },
+            "max_tokens": { "type": "integer", "minimum": 1, "description": "How many tokens it may read and write." },
+            "max_time": duration("How long it may take.")
+        },
+        "additionalProperties": false
+    })
+}
+
 fn tool() -> Value {
     json!({
         "type": "object",
@@ -205,6 +226,7 @@ fn tool() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::AGENT_KEYS;
     use crate::profile::PROFILE_KEYS;
     use crate::server::SERVER_KEYS;
     use crate::settings::SETTING_KEYS;
@@ -218,6 +240,7 @@ mod tests {
             ("settings", SETTING_KEYS),
             ("profile", PROFILE_KEYS),
             ("trace", TRACE_KEYS),
+            ("agent", AGENT_KEYS),
         ] {
             for key in keys {
                 assert!(

@@ -2,6 +2,7 @@
 
 use pegboard_model::{has_url_secret, secret_arguments};
 
+use crate::agent::AGENT_KEYS;
 use crate::node::{Entry, Node, Value};
 use crate::profile::PROFILE_KEYS;
 use crate::server::SERVER_KEYS;
@@ -30,6 +31,8 @@ pub(crate) fn showing(root: &str, key: &str) -> Showing {
         ("profiles", key) if PROFILE_KEYS.contains(&key) => Showing::Open,
         ("trace", "capture_content" | "environment" | "service_name") => Showing::Open,
         ("trace", "endpoint") => Showing::Address,
+        ("agent", "base_url") => Showing::Address,
+        ("agent", key) if key != "api_key" && AGENT_KEYS.contains(&key) => Showing::Open,
         ("servers" | "mcpServers", key) => match key {
             "command" | "args" => Showing::Arguments,
             "url" | "serverUrl" | "httpUrl" => Showing::Address,

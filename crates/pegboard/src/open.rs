@@ -1,7 +1,7 @@
 //! Opening Pegboard: configuration, state folder, store and hub put together.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper};
 use pegboard_hub::{
@@ -120,6 +120,8 @@ pub struct Pegboard {
     configured: Configured,
     notices: Vec<ToolError>,
     observed: Arc<Observed>,
+    /// Made when a model's first call is run.
+    pub(crate) tools: OnceLock<pegboard_agent::Toolbox>,
 }
 
 impl Pegboard {
@@ -179,6 +181,7 @@ impl Pegboard {
             configured,
             notices,
             observed: Arc::new(observed),
+            tools: OnceLock::new(),
         })
     }
 

@@ -1,7 +1,8 @@
 //! What the tests of every other crate lean on: a clock that stands still, specs in one line, waiting
 //! without sleeping, counting processes, and MCP programs of our own: `pegboard-hostile`, which misbehaves
 //! as its [`Script`] says, `pegboard-replay`, which serves a recorded tool list, and both sides of the
-//! protocol's conformance suite, `pegboard-conformance-server` and `pegboard-conformance-client`.
+//! protocol's conformance suite, `pegboard-conformance-server` and `pegboard-conformance-client`. A scripted model,
+//! [`ModelServer`] and `pegboard-model`, stands in for the services of model providers.
 //!
 //! Invariant: for tests only. A set-up that is wrong panics with a sentence that says what is wrong.
 //! Invariant: hostile and replaying servers need no async runtime and start in a few milliseconds.
@@ -21,6 +22,7 @@ mod binary;
 mod clock;
 mod counts;
 mod hostile_http;
+mod model_server;
 mod process;
 pub mod script;
 mod spec;
@@ -30,6 +32,7 @@ pub use binary::binary;
 pub use clock::FakeClock;
 pub use counts::{methods_in, note, starts_in};
 pub use hostile_http::HostileHttp;
+pub use model_server::{ModelRequest, ModelScript, ModelServer, ModelTurn, ScriptedCall};
 pub use process::{is_alive, own_peak_rss_kib, own_rss_kib, processes_with_marker, rss_kib};
 pub use script::Script;
 pub use spec::{http_spec, server, stdio_spec, tool_json, with_env};

@@ -144,6 +144,14 @@ pub(crate) enum Command {
         pegboard tokens --lists recorded/"
     )]
     Tokens(TokensArgs),
+    /// Ask a model that has every tool in reach; the answer is streamed
+    #[command(
+        after_help = "Examples:\n  pegboard ask \"What time is it in Tokyo?\"\n  \
+        pegboard ask --provider openai --model gpt-6 \"Which issues are open?\"\n  \
+        cat report.txt | pegboard ask -\n  pegboard ask --json \"…\" | jq -c 'select(.event == \"done\")'\n\n\
+        The key comes from `api_key` under `[agent]`, ANTHROPIC_API_KEY or OPENAI_API_KEY."
+    )]
+    Ask(super::commands::ask::args::AskArgs),
     /// Call a tool; starts exactly its server
     #[command(
         after_help = "Examples:\n  pegboard call time/get_current_time timezone=Europe/Paris\n  \

@@ -22,6 +22,7 @@ const STREAM_BUFFER: usize = 64 * 1024;
 const WIDTH_WITHOUT_TERMINAL: u16 = 120;
 
 /// Where and how a command writes.
+#[derive(Clone)]
 pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,

@@ -237,8 +237,8 @@ fn show(result: &RawValue, output: &Output) -> Done {
 }
 
 /// Asks the person at the terminal.
-struct Terminal {
-    yes: bool,
+pub(super) struct Terminal {
+    pub(super) yes: bool,
 }
 
 #[async_trait]
@@ -275,7 +275,7 @@ fn consent(question: &str) -> Verdict {
 }
 
 /// Tells where a call waits that nobody at this terminal can be asked about.
-async fn tell_waiting(
+pub(super) async fn tell_waiting(
     mut events: tokio::sync::broadcast::Receiver<Event>,
     output: &Output,
 ) -> std::convert::Infallible {

@@ -1,9 +1,7 @@
 //! `pegboard export`: the tools as a model provider wants them.
 
-use std::borrow::Cow;
-
 use pegboard_catalog::{Catalog, ToolView};
-use pegboard_formats::{Format, Rendered, Source, ToolLosses, definitions};
+use pegboard_formats::{Format, Rendered, ToolLosses};
 use pegboard_model::{Foreign, Reason, ServerName, ToolError};
 use serde::Serialize;
 
@@ -43,45 +41,12 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
-/// What a tool says that a source only borrows.
-struct Texts<'a> {
-    view: ToolView<'a>,
-    description: Cow<'a, str>,
-    about_server: Cow<'a, str>,
-}
-
 fn rendered(catalog: &Catalog, servers: &[ServerName], format: Format) -> Rendered {
     let is_wanted = |view: &ToolView<'_>| {
         servers.is_empty() || view.server().is_some_and(|server| servers.contains(server))
     };
-    let texts: Vec<Texts<'_>> = catalog
-        .tools()
-        .filter(is_wanted)
-        .map(|view| Texts {
-            view,
-            description: view.description(),
-            about_server: view
-                .entry()
-                .map(|entry| entry.described())
-                .unwrap_or_default(),
-        })
-        .collect();
-    let sources: Vec<Source<'_>> = texts.iter().map(source).collect();
-    definitions(&sources, format)
-}
-
-fn source<'a>(texts: &'a Texts<'a>) -> Source<'a> {
-    let view = &texts.view;
-    let examples = view.user_words().map(|words| words.examples.as_slice());
-    let examples = examples.unwrap_or_default().iter();
-    Source {
-        name: view.exposed().as_str(),
-        server: view.server().map(ServerName::as_str),
-        server_description: Some(&*texts.about_server).filter(|text| !text.is_empty()),
-        description: Some(&texts.description),
-        input_schema: view.input_schema(),
-        examples: examples.map(|example| example.arguments.clone()).collect(),
-    }
+    let tools = catalog.tools().filter(is_wanted);
+    pegboard_agent::rendered(tools, format, &pegboard_formats::Options::default())
 }
 
 fn tell(rendered: &Rendered, args: &ExportArgs, output: &Output) -> Done {

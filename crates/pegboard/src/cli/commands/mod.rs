@@ -3,6 +3,7 @@
 mod activity;
 mod add;
 mod approvals;
+pub(crate) mod ask;
 mod call;
 mod config;
 mod context;
@@ -63,6 +64,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Context => context::run(global, output),
         Command::Export(args) => export::run(&args, global, output),
         Command::Tokens(args) => tokens::run(&args, global, output),
+        Command::Ask(args) => ask::run(&args, global, output),
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),

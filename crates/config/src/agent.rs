@@ -1,0 +1,142 @@
+//! The `[agent]` table: which model `pegboard ask` asks, and where.
+
+use pegboard_model::{Foreign, Layer, Reason, Template};
+
+use crate::explain::explain_entry;
+use crate::file::ConfigFile;
+use crate::load::Loaded;
+use crate::problem::Severity;
+use crate::template::Values;
+use crate::typed::{Typed, duplicates};
+
+/// The keys of `[agent]`.
+pub(crate) const AGENT_KEYS: &[&str] = &[
+    "api_key",
+    "base_url",
+    "loading",
+    "max_calls",
+    "max_time",
+    "max_tokens",
+    "max_turns",
+    "model",
+    "provider",
+    "system",
+];
+
+/// Highest limit of turns and calls that means anything.
+const MOST_STEPS: usize = 100_000;
+/// Highest limit of tokens that means anything.
+const MOST_TOKENS: usize = 1_000_000_000;
+
+/// Who runs the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentProvider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Responses.
+    OpenAi,
+}
+
+/// How the model comes to know the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentLoading {
+    /// Through the meta tools.
+    Meta,
+    /// By the provider's own search.
+    Deferred,
+    /// All definitions at once.
+    All,
+}
+
+/// What `[agent]` says; everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// Who runs the model.
+    pub provider: Option<AgentProvider>,
+    /// Its name.
+    pub model: Option<String>,
+    /// Another address of the same API.
+    pub base_url: Option<Template>,
+    /// The key.
+    pub api_key: Option<Template>,
+    /// What the model is to keep in mind.
+    pub system: Option<String>,
+    /// How it comes to know the tools.
+    pub loading: Option<AgentLoading>,
+    /// How often it may be asked.
+    pub max_turns: Option<usize>,
+    /// How many calls it may make.
+    pub max_calls: Option<usize>,
+    /// How many tokens it may read and write.
+    pub max_tokens: Option<usize>,
+    /// How long it may take.
+    pub max_time: Option<std::time::Duration>,
+}
+
+/// Reads `[agent]` of the user's own files. A project's file could lead the user's key to another host, so it has no
+/// say here.
+pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+    for file in files {
+        let Some(root) = file.table("agent") else {
+            continue;
+        };
+        let mut typed = file.typed(None, values);
+        if file.layer == Layer::Project {
+            typed.report(
+                Severity::Warning,
+                Reason::ConfigInvalid,
+                root.key_start,
+                "a project file cannot say which model is asked; `agent` is ignored here",
+                "write it into your own config file, if you mean it",
+            );
+            loaded.problems.append(&mut typed.problems);
+            continue;
+        }
+        let entries = typed.table(root, "{ provider = \"anthropic\" }");
+        let entries = entries.unwrap_or_default();
+        let twice: Vec<&str> = duplicates(entries)
+            .iter()
+            .map(|(_, entry)| entry.key.as_str())
+            .collect();
+        for entry in entries {
+            if !twice.contains(&entry.key.as_str())
+                && loaded.agent.apply(entry, &mut typed).is_some()
+            {
+                let key = format!("agent.{}", Foreign::new(&entry.key).shortened(60));
+                let (source, layer) = (&file.source, file.layer);
+                explain_entry(&mut loaded.values, "agent", key, entry, source, layer);
+            }
+        }
+        loaded.problems.append(&mut typed.problems);
+    }
+}
+
+impl AgentSettings {
+    fn apply(&mut self, entry: &crate::node::Entry, typed: &mut Typed<'_>) -> Option<()> {
+        match entry.key.as_str() {
+            "provider" => {
+                use AgentProvider::{Anthropic, OpenAi};
+                let words = [("anthropic", Anthropic), ("openai", OpenAi)];
+                self.provider = Some(typed.word(entry, &words)?);
+            }
+            "loading" => {
+                use AgentLoading::{All, Deferred, Meta};
+                let words = [("meta", Meta), ("deferred", Deferred), ("all", All)];
+                self.loading = Some(typed.word(entry, &words)?);
+            }
+            "model" => self.model = Some(typed.text(entry)?),
+            "system" => self.system = Some(typed.text(entry)?),
+            "base_url" => self.base_url = Some(typed.template("base_url", &entry.node)?),
+            "api_key" => self.api_key = Some(typed.template("api_key", &entry.node)?),
+            "max_turns" => self.max_turns = Some(typed.count(entry, MOST_STEPS)?),
+            "max_calls" => self.max_calls = Some(typed.count(entry, MOST_STEPS)?),
+            "max_tokens" => self.max_tokens = Some(typed.count(entry, MOST_TOKENS)?),
+            "max_time" => self.max_time = Some(typed.duration(entry, false)?),
+            _ => {
+                typed.unknown_key(entry, "`agent`", AGENT_KEYS);
+                return None;
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,123 @@
+//! `pegboard ask`: a model answers, with every tool in reach.
+
+pub(crate) mod args;
+mod model;
+mod screen;
+
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pegboard_agent::{Agent, AgentEvent, Cancel, Conversation};
+use pegboard_hub::{Approver, Ask, Verdict};
+use pegboard_model::{Reason, ToolError};
+use pegboard_upstream::{adopt_orphans, watch_soon};
+
+use super::call::{Terminal, tell_waiting};
+use super::{Done, Global, Output, configured, interrupted, open, options, working};
+use crate::cli::failure::Failure;
+use args::AskArgs;
+use screen::Screen;
+
+/// Bytes of a question on standard input.
+const QUESTION_BYTES: u64 = 1024 * 1024;
+
+/// What the model is told before the summary of the tools, unless the user says otherwise.
+const SYSTEM: &str = "You answer a person at a terminal. Use the tools where they help, several at once where they do \
+not depend on each other, and say plainly what could not be done. Answer briefly, in plain text.";
+
+pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
+    let question = question(args)?;
+    let configured = configured(global, output)?;
+    let provider = model::provider(args, &configured)?;
+    let settings = configured.loaded.agent.clone();
+    let (essential, result_tokens) = {
+        let settings = &configured.loaded.settings;
+        (settings.essential.clone(), settings.result_tokens)
+    };
+    adopt_orphans();
+    watch_soon();
+    let screen = Arc::new(Screen::new(output));
+    let mut options = options(global);
+    options.approver = Some(Arc::new(OnScreen {
+        terminal: Terminal { yes: args.yes },
+        screen: screen.clone(),
+    }));
+    working(async {
+        let pegboard = open(configured, options, output).await?;
+        let hub = pegboard.hub().clone();
+        let agent = Agent::over(hub.clone(), provider)
+            .system(settings.system.as_deref().unwrap_or(SYSTEM))
+            .essential(essential)
+            .result_tokens(result_tokens)
+            .loading(model::loading(args, &settings))
+            .budget(model::budget(args, &settings))
+            .retry(model::retry(args));
+        let cancel = Cancel::new();
+        let mut conversation = Conversation::new();
+        let tell = |event: AgentEvent| screen.tell(event);
+        let run = {
+            let work = agent.run(&mut conversation, &question, &cancel, &tell);
+            let mut work = std::pin::pin!(work);
+            tokio::select! {
+                run = &mut work => run,
+                () = interrupted() => {
+                    cancel.cancel();
+                    work.await
+                }
+                never = tell_waiting(hub.subscribe(), output) => match never {},
+            }
+        };
+        hub.shutdown().await;
+        // The process ends now; giving thousands of tools back one by one helps nobody.
+        std::mem::forget(pegboard);
+        screen.end(&run)?;
+        match run.answer {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+fn question(args: &AskArgs) -> Result<String, Failure> {
+    let written = args.question.join(" ");
+    let missing = |why: String| {
+        let error = ToolError::new(Reason::ArgsInvalid, why);
+        Failure::from(error.with_remedy("Write it: pegboard ask \"Which issues are open?\""))
+    };
+    let question = match written.trim() {
+        "" if std::io::stdin().is_terminal() => String::new(),
+        "" | "-" => {
+            let mut text = String::new();
+            let mut input = std::io::stdin().lock().take(QUESTION_BYTES);
+            let read = input.read_to_string(&mut text);
+            read.map_err(|error| missing(format!("standard input: {error}")))?;
+            text
+        }
+        written => written.to_owned(),
+    };
+    match question.trim() {
+        "" => Err(missing("there is no question".to_owned())),
+        question => Ok(question.to_owned()),
+    }
+}
+
+/// Asks the person at the terminal, and keeps the screen quiet meanwhile.
+struct OnScreen {
+    terminal: Terminal,
+    screen: Arc<Screen>,
+}
+
+#[async_trait]
+impl Approver for OnScreen {
+    fn can_ask(&self) -> bool {
+        self.terminal.can_ask()
+    }
+
+    async fn ask(&self, question: Ask) -> Verdict {
+        self.screen.pause();
+        let verdict = self.terminal.ask(question).await;
+        self.screen.go_on();
+        verdict
+    }
+}

@@ -1,0 +1,152 @@
+//! Which model is asked, and with which key: flags, then `[agent]`, then the environment.
+
+use std::sync::Arc;
+
+use pegboard_agent::{Anthropic, Budget, Loading, OpenAi, Provider, Retry};
+use pegboard_config::{AgentLoading, AgentProvider, AgentSettings};
+use pegboard_model::{Reason, Secret, Template, ToolError, ToolResult};
+
+use super::args::{AskArgs, LoadingWord, ProviderWord};
+use crate::Configured;
+
+/// The variables of one provider.
+struct Names {
+    provider: &'static str,
+    key: &'static str,
+    base_url: &'static str,
+    model: &'static str,
+}
+
+const ANTHROPIC: Names = Names {
+    provider: "anthropic",
+    key: "ANTHROPIC_API_KEY",
+    base_url: "ANTHROPIC_BASE_URL",
+    model: "ANTHROPIC_MODEL",
+};
+
+const OPENAI: Names = Names {
+    provider: "openai",
+    key: "OPENAI_API_KEY",
+    base_url: "OPENAI_BASE_URL",
+    model: "OPENAI_MODEL",
+};
+
+/// The model to ask.
+pub(super) fn provider(args: &AskArgs, configured: &Configured) -> ToolResult<Arc<dyn Provider>> {
+    let settings = &configured.loaded.agent;
+    let chosen = chosen(args, configured)?;
+    // What the file says is about the provider that it names.
+    let is_ours = settings.provider.is_none_or(|own| own == chosen);
+    let none = AgentSettings::default();
+    let settings = if is_ours { settings } else { &none };
+    let names = match chosen {
+        AgentProvider::Anthropic => &ANTHROPIC,
+        AgentProvider::OpenAi => &OPENAI,
+    };
+    let model = args
+        .model
+        .clone()
+        .or_else(|| settings.model.clone())
+        .or_else(|| variable(configured, names.model));
+    let model = model.ok_or_else(|| no_model(names))?;
+    let key = match &settings.api_key {
+        Some(template) => Some(resolved(template, configured)?),
+        None => variable(configured, names.key).map(Secret::new),
+    };
+    let key = key.ok_or_else(|| no_key(names))?;
+    let base_url = match &settings.base_url {
+        Some(template) => Some(resolved(template, configured)?),
+        None => variable(configured, names.base_url).map(Secret::new),
+    };
+    let base_url = base_url.as_ref().map(Secret::reveal);
+    Ok(match chosen {
+        AgentProvider::Anthropic => Arc::new(Anthropic::new(model, &key, base_url)?),
+        AgentProvider::OpenAi => Arc::new(OpenAi::new(model, &key, base_url)?),
+    })
+}
+
+fn chosen(args: &AskArgs, configured: &Configured) -> ToolResult<AgentProvider> {
+    let flag = args.provider.map(|word| match word {
+        ProviderWord::Anthropic => AgentProvider::Anthropic,
+        ProviderWord::Openai => AgentProvider::OpenAi,
+    });
+    if let Some(provider) = flag.or(configured.loaded.agent.provider) {
+        return Ok(provider);
+    }
+    let known = [
+        (&ANTHROPIC, AgentProvider::Anthropic),
+        (&OPENAI, AgentProvider::OpenAi),
+    ];
+    let keyed = known
+        .into_iter()
+        .find(|(names, _)| variable(configured, names.key).is_some());
+    keyed.map(|(_, provider)| provider).ok_or_else(|| {
+        let message = "no model provider is configured, and no key is in the environment";
+        ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(
+            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or write `provider`, `model` and `api_key` under `[agent]`.",
+        )
+    })
+}
+
+/// What one run may use.
+pub(super) fn budget(args: &AskArgs, settings: &AgentSettings) -> Budget {
+    let usual = Budget::default();
+    let tokens = settings
+        .max_tokens
+        .map(|tokens| u64::try_from(tokens).unwrap_or(u64::MAX));
+    Budget {
+        turns: args.max_turns.or(settings.max_turns).unwrap_or(usual.turns),
+        calls: args.max_calls.or(settings.max_calls).unwrap_or(usual.calls),
+        tokens: args.max_tokens.or(tokens).unwrap_or(usual.tokens),
+        time: args.max_time.or(settings.max_time).unwrap_or(usual.time),
+    }
+}
+
+/// How the model comes to know the tools.
+pub(super) fn loading(args: &AskArgs, settings: &AgentSettings) -> Loading {
+    match (args.loading, settings.loading) {
+        (Some(LoadingWord::Meta), _) | (None, Some(AgentLoading::Meta) | None) => Loading::Meta,
+        (Some(LoadingWord::Deferred), _) | (None, Some(AgentLoading::Deferred)) => {
+            Loading::Deferred
+        }
+        (Some(LoadingWord::All), _) | (None, Some(AgentLoading::All)) => Loading::All,
+    }
+}
+
+/// How often an overloaded provider is asked again.
+pub(super) fn retry(args: &AskArgs) -> Retry {
+    let usual = Retry::default();
+    Retry {
+        times: args.retries.unwrap_or(usual.times),
+        ..usual
+    }
+}
+
+fn variable(configured: &Configured, name: &str) -> Option<String> {
+    let value = configured.environment.vars.get(name)?;
+    Some(value.clone()).filter(|value| !value.trim().is_empty())
+}
+
+fn resolved(template: &Template, configured: &Configured) -> ToolResult<Secret> {
+    template.resolve(&configured.secrets()).map_err(|name| {
+        let message = format!("the secret `{name}` that `[agent]` names is not kept");
+        ToolError::new(Reason::ConfigSecretMissing, message)
+            .with_remedy(format!("Keep it with `pegboard secret set {name}`."))
+    })
+}
+
+fn no_key(names: &Names) -> ToolError {
+    let message = format!("there is no key for `{}`", names.provider);
+    let (key, name) = (names.key, names.provider);
+    ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(format!(
+        "Set {key}, or run `pegboard secret set {name}` and write `api_key = \"${{secret:{name}}}\"` under `[agent]`."
+    ))
+}
+
+fn no_model(names: &Names) -> ToolError {
+    let message = format!("no model of `{}` is named", names.provider);
+    ToolError::new(Reason::ConfigInvalid, message).with_remedy(format!(
+        "Name one: `pegboard ask --model NAME`, `model = \"NAME\"` under `[agent]`, or {}.",
+        names.model
+    ))
+}

@@ -1,0 +1,234 @@
+//! A run as a person sees it: the answer as it comes, each call with its time.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pegboard_agent::{AgentEvent, Run};
+use pegboard_model::Foreign;
+use serde::Serialize;
+
+use crate::cli::failure::Failure;
+use crate::cli::output::{Output, Paint};
+use crate::cli::people::{count, duration, thousands};
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(120);
+/// Characters of a provider's message that are shown while it is asked again.
+const WHY: usize = 200;
+
+/// Where a run is shown.
+pub(super) struct Screen {
+    output: Output,
+    /// Whether the answer is written while it comes; elsewhere a try that broke off would stand in it twice.
+    streams: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    spinner: Option<ProgressBar>,
+    /// The calls that run, by id.
+    running: BTreeMap<String, String>,
+    /// Whether something of the answer stands in the line where the cursor is.
+    in_line: bool,
+    /// Whether a person is being asked something.
+    paused: bool,
+}
+
+#[derive(Serialize)]
+struct Done<'a> {
+    event: &'static str,
+    answer: Option<&'a str>,
+    error: Option<&'a pegboard_model::ToolError>,
+    used: &'a [pegboard_agent::UsedTool],
+    usage: pegboard_agent::Usage,
+    turns: usize,
+    calls: usize,
+    saved_tokens: u64,
+    took_ms: u64,
+}
+
+impl Screen {
+    pub(super) fn new(output: &Output) -> Self {
+        Self {
+            output: output.clone(),
+            streams: !output.json && std::io::stdout().is_terminal(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Shows what happens.
+    pub(super) fn tell(&self, event: AgentEvent) {
+        if self.output.json {
+            if let Ok(line) = serde_json::to_string(&event) {
+                let _ = self.output.line(&line);
+            }
+            return;
+        }
+        let mut state = self.lock();
+        match event {
+            AgentEvent::Text { text } if self.streams => {
+                state.hide();
+                let shown = Foreign::block(&text).to_string();
+                let mut stdout = std::io::stdout().lock();
+                let _ = stdout.write_all(shown.as_bytes());
+                let _ = stdout.flush();
+                state.in_line = !shown.ends_with('\n') && (state.in_line || !shown.is_empty());
+            }
+            AgentEvent::TurnStarted { .. } => self.spin(&mut state),
+            AgentEvent::Retrying { why, pause } => {
+                state.hide();
+                state.end_line();
+                let why = Foreign::new(&why).shortened(WHY);
+                let text = format!("asking again in {}: {why}", duration(pause));
+                self.output.note(&self.output.paint(Paint::Warn, &text));
+                self.spin(&mut state);
+            }
+            AgentEvent::CallStarted { id, tool, .. } => {
+                state.end_line();
+                state.running.insert(id, tool);
+                self.spin(&mut state);
+            }
+            AgentEvent::CallFinished {
+                id,
+                tool,
+                outcome,
+                took,
+                ..
+            } => {
+                state.running.remove(&id);
+                state.hide();
+                state.end_line();
+                let (mark, paint, how) = match outcome.as_str() {
+                    "ok" => ("✓", Paint::Good, String::new()),
+                    code => ("✗", Paint::Bad, format!(" [{code}]")),
+                };
+                let tool = Foreign::new(&tool).shortened(100).to_string();
+                let text = format!(
+                    "{} {tool}  {}{how}",
+                    self.output.paint(paint, mark),
+                    duration(took)
+                );
+                self.output.note(&text);
+                self.spin(&mut state);
+            }
+            AgentEvent::TurnFinished { .. } => state.hide(),
+            _ => {}
+        }
+    }
+
+    /// Makes room for a question to the person; [`Screen::go_on`] ends it.
+    pub(super) fn pause(&self) {
+        let mut state = self.lock();
+        state.hide();
+        state.end_line();
+        state.paused = true;
+    }
+
+    pub(super) fn go_on(&self) {
+        let mut state = self.lock();
+        state.paused = false;
+        self.spin(&mut state);
+    }
+
+    /// Shows what came of it.
+    pub(super) fn end(&self, run: &Run) -> Result<(), Failure> {
+        {
+            let mut state = self.lock();
+            state.hide();
+            state.end_line();
+        }
+        let answer = run.answer.as_deref();
+        if self.output.json {
+            let done = Done {
+                event: if answer.is_ok() { "done" } else { "failed" },
+                answer: answer.ok(),
+                error: answer.err(),
+                used: &run.used,
+                usage: run.usage,
+                turns: run.turns,
+                calls: run.calls,
+                saved_tokens: run.saved_tokens,
+                took_ms: u64::try_from(run.took.as_millis()).unwrap_or(u64::MAX),
+            };
+            let line = serde_json::to_string(&done).unwrap_or_default();
+            return self.output.line(&line);
+        }
+        if let (Ok(answer), false) = (answer, self.streams) {
+            self.output.line(&Foreign::block(answer).to_string())?;
+        }
+        self.output
+            .note(&self.output.paint(Paint::Dim, &summary(run)));
+        Ok(())
+    }
+
+    fn spin(&self, state: &mut State) {
+        if !self.output.is_watched() || state.paused || state.in_line {
+            return;
+        }
+        let names: Vec<String> = state
+            .running
+            .values()
+            .map(|tool| Foreign::new(tool).shortened(60).to_string())
+            .collect();
+        let message = match names.is_empty() {
+            true => "thinking".to_owned(),
+            false => names.join(", "),
+        };
+        let spinner = state.spinner.get_or_insert_with(|| {
+            let spinner = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
+                spinner.set_style(style);
+            }
+            spinner.enable_steady_tick(TICK);
+            spinner
+        });
+        spinner.set_message(message);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn hide(&mut self) {
+        if let Some(spinner) = self.spinner.take() {
+            spinner.finish_and_clear();
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.in_line) {
+            let mut stdout = std::io::stdout().lock();
+            let _ = stdout.write_all(b"\n");
+            let _ = stdout.flush();
+        }
+    }
+}
+
+fn summary(run: &Run) -> String {
+    let number = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
+    let cached = match run.usage.cached_tokens {
+        0 => String::new(),
+        tokens => format!(" ({} of them kept by the provider)", number(tokens)),
+    };
+    let mut text = format!(
+        "{}, {}, {}: {} tokens read{cached}, {} written; about {} tokens of definitions saved.",
+        count(run.turns, "turn"),
+        count(run.calls, "call"),
+        duration(run.took),
+        number(run.usage.input_tokens),
+        number(run.usage.output_tokens),
+        number(run.saved_tokens),
+    );
+    let servers = run.servers();
+    if !servers.is_empty() {
+        let names: Vec<&str> = servers.iter().map(|name| name.as_str()).collect();
+        text.push_str(&format!(" Servers used: {}.", names.join(", ")));
+    }
+    text
+}

@@ -26,6 +26,9 @@ const ANSWER_TOKENS: u32 = 16_000;
 /// Tokens of one result that a model reads at once, unless told otherwise.
 const RESULT_TOKENS: usize = 25_000;
 
+/// What stands under an answer that the model had no room to end.
+const CUT: &str = "[The answer is cut here: the model had no room for more.]";
+
 /// A model with every tool in reach.
 ///
 /// ```no_run
@@ -229,18 +232,9 @@ impl Agent {
             } = turn;
             if calls.is_empty() {
                 work.conversation.exchange(items, Vec::new());
-                match turn.finish {
-                    Finish::Paused => continue,
-                    Finish::Done => return Ok(text),
-                    Finish::Refused if text.is_empty() => {
-                        let message = "the model does not want to answer this";
-                        return Err(ToolError::new(Reason::ModelRefused, message));
-                    }
-                    Finish::Length if text.is_empty() => {
-                        let tokens = u64::from(self.answer_tokens);
-                        return Err(Spent::Tokens(tokens).into());
-                    }
-                    Finish::Refused | Finish::Length => return Ok(text),
+                match self.ended(turn.finish, text) {
+                    Some(answer) => return answer,
+                    None => continue,
                 }
             }
             let allowed = self.budget.calls.saturating_sub(work.run.calls);
@@ -261,6 +255,22 @@ impl Agent {
                 return Err(Spent::Calls(self.budget.calls).into());
             }
         }
+    }
+
+    /// What a turn without calls means; `None` when the model is to go on.
+    fn ended(&self, finish: Finish, text: String) -> Option<ToolResult<String>> {
+        Some(match finish {
+            Finish::Paused => return None,
+            Finish::Done => Ok(text),
+            Finish::Refused => {
+                let message = "the model, or its provider, does not want to answer this";
+                Err(ToolError::new(Reason::ModelRefused, message))
+            }
+            Finish::Length if text.is_empty() => {
+                Err(Spent::Tokens(u64::from(self.answer_tokens)).into())
+            }
+            Finish::Length => Ok(format!("{text}\n\n{CUT}")),
+        })
     }
 
     async fn next_turn(

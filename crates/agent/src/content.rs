@@ -26,7 +26,7 @@ pub enum Content {
 }
 
 #[derive(Deserialize)]
-struct Result_<'a> {
+struct Written<'a> {
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -54,7 +54,7 @@ struct Resource {
 
 /// The parts of a server's result. What a model cannot read is named in words.
 pub(crate) fn parts(result: &RawValue) -> Vec<Content> {
-    let Ok(view) = serde_json::from_str::<Result_<'_>>(result.get()) else {
+    let Ok(view) = serde_json::from_str::<Written<'_>>(result.get()) else {
         return vec![Content::Text(result.get().to_owned())];
     };
     let mut images = 0;

@@ -1,4 +1,5 @@
 //! An agent with a tool of its own and every tool of every configured MCP server.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use pegboard::agent::{AgentEvent, Anthropic, Cancel, Conversation};
 use pegboard::{Options, Pegboard, Secret, ToolResult};
@@ -7,39 +8,29 @@ use serde_json::json;
 #[tokio::main]
 async fn main() -> ToolResult<()> {
     let pegboard = Pegboard::open(Options::default()).await?;
-    let schema =
-        json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let takes = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
     pegboard.register(
-        "order_status",
+        "order",
         "Says where an order is.",
-        schema,
+        takes,
         |order| async move { Ok(json!({"id": order["id"], "status": "on its way"})) },
     )?;
 
-    let key = Secret::new(std::env::var("ANTHROPIC_API_KEY").unwrap_or_default());
-    let address = std::env::var("ANTHROPIC_BASE_URL").ok();
-    let model = Anthropic::new("claude-sonnet-5", &key, address.as_deref())?;
-    let agent = pegboard
-        .agent(model)
-        .system("You help the people of a small shop.");
+    let key = std::env::var("ANTHROPIC_API_KEY").unwrap_or_default();
+    let model = Anthropic::new("claude-sonnet-5", &Secret::new(key), None)?;
+    let agent = pegboard.agent(model).system("You help in a small shop.");
 
-    let mut conversation = Conversation::new();
-    let task = std::env::args()
-        .nth(1)
-        .unwrap_or("Where is order 7?".to_owned());
     let show = |event: AgentEvent| match event {
         AgentEvent::Text { text } => print!("{text}"),
         AgentEvent::CallFinished { tool, took, .. } => eprintln!("[{tool}: {took:?}]"),
         _ => {}
     };
-    let run = agent
-        .run(&mut conversation, &task, &Cancel::new(), &show)
-        .await;
-    println!(
-        "\n{} tokens, about {} saved",
-        run.usage.total(),
-        run.saved_tokens
-    );
+    let (mut talk, cancel) = (Conversation::new(), Cancel::new());
+    for task in std::env::args().skip(1) {
+        let run = agent.run(&mut talk, &task, &cancel, &show).await;
+        println!("\n{:?}, {} tokens saved", run.usage, run.saved_tokens);
+        run.answer?;
+    }
     pegboard.close().await;
-    run.answer.map(|_| ())
+    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::provider::{Heard, ModelError, Provider, Turn, TurnRequest};
 use crate::wire;
 
 const BASE_URL: &str = "https://api.anthropic.com";
-/// The version of the API that is spoken.
+/// The version of the API that is spoken: the one that other hosts of these models know, too.
 const VERSION: &str = "2023-06-01";
 
 /// A model behind Anthropic's Messages API.

@@ -157,14 +157,11 @@ fn answer(answer: &Answer) -> Value {
 }
 
 fn texts(parts: &[Content]) -> Vec<&str> {
-    let text = |part: &'_ Content| matches!(part, Content::Text(_));
-    let texts = parts.iter().filter(|part| text(part));
-    texts
-        .filter_map(|part| match part {
-            Content::Text(text) => Some(text.as_str()),
-            Content::Image { .. } => None,
-        })
-        .collect()
+    let texts = parts.iter().filter_map(|part| match part {
+        Content::Text(text) => Some(text.as_str()),
+        Content::Image { .. } => None,
+    });
+    texts.collect()
 }
 
 fn block(part: &Content) -> Value {

@@ -143,9 +143,10 @@ impl Drop for ModelServer {
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let keys = ["x-api-key", "anthropic-version"];
-    let missing = keys.iter().find(|key| !headers.contains_key(**key));
-    let missing = missing.map(|key| format!("the header `{key}` is missing"));
+    // The service takes the key in either header; its own SDK sends the second.
+    let has_key = headers.contains_key("x-api-key") || headers.contains_key("authorization");
+    let is_whole = has_key && headers.contains_key("anthropic-version");
+    let missing = (!is_whole).then(|| "a key or `anthropic-version` is missing".to_owned());
     answer(&shared, "/v1/messages", missing, &body)
 }
 

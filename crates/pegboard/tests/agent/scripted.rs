@@ -1,0 +1,101 @@
+//! A scripted model, and an agent that asks it.
+
+use std::sync::{Arc, Mutex};
+
+use pegboard::agent::{
+    Agent, AgentEvent, Anthropic, Cancel, Conversation, OpenAi, Provider, Retry, Run,
+};
+use pegboard::{Pegboard, Secret};
+use pegboard_testkit::{ModelScript, ModelServer};
+use serde_json::{Value, json};
+
+/// A key that must not be seen anywhere.
+pub(crate) const KEY: &str = "sk-planted-canary-7f3a";
+
+/// The protocols that the scripted model speaks.
+pub(crate) const BOTH: [Who; 2] = [Who::Anthropic, Who::OpenAi];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Anthropic,
+    OpenAi,
+}
+
+/// A model that says these turns.
+pub(crate) fn model(turns: Value) -> ModelServer {
+    ModelServer::start(ModelScript::of(json!({"turns": turns})))
+}
+
+pub(crate) fn provider(who: Who, server: &ModelServer) -> Arc<dyn Provider> {
+    let key = Secret::new(KEY);
+    match who {
+        Who::Anthropic => Arc::new(
+            Anthropic::new("m-1", &key, Some(&server.anthropic_url())).expect("a provider"),
+        ),
+        Who::OpenAi => {
+            Arc::new(OpenAi::new("m-1", &key, Some(&server.openai_url())).expect("a provider"))
+        }
+    }
+}
+
+/// An agent that does not wait long before it asks again.
+pub(crate) fn agent(pegboard: &Pegboard, who: Who, server: &ModelServer) -> Agent {
+    let retry = Retry {
+        pause: std::time::Duration::from_millis(1),
+        ..Retry::default()
+    };
+    Agent::over(pegboard.hub().clone(), provider(who, server)).retry(retry)
+}
+
+/// One task in a conversation of its own, with everything that was told.
+pub(crate) async fn asked(agent: &Agent, task: &str) -> (Run, Vec<AgentEvent>) {
+    let mut conversation = Conversation::new();
+    goes_on(agent, &mut conversation, task).await
+}
+
+pub(crate) async fn goes_on(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    task: &str,
+) -> (Run, Vec<AgentEvent>) {
+    let events = Mutex::new(Vec::new());
+    let tell = |event: AgentEvent| events.lock().expect("no panic").push(event);
+    let run = agent.run(conversation, task, &Cancel::new(), &tell).await;
+    (run, events.into_inner().expect("no panic"))
+}
+
+/// The results of tools that the last request handed back: text and whether it is marked as an error.
+pub(crate) fn results(server: &ModelServer) -> Vec<(String, bool)> {
+    let requests = server.requests();
+    let body = &requests.last().expect("a request").body;
+    match body["messages"].as_array() {
+        Some(messages) => {
+            let blocks = messages.last().expect("a message")["content"].clone();
+            let blocks = blocks.as_array().cloned().unwrap_or_default();
+            let results = blocks.iter().filter(|b| b["type"] == "tool_result");
+            results
+                .map(|b| (b["content"].to_string(), b["is_error"] == true))
+                .collect()
+        }
+        None => {
+            let items = body["input"].as_array().cloned().unwrap_or_default();
+            let outputs = items.iter().rev();
+            let outputs = outputs.take_while(|item| {
+                let kind = item["type"].as_str().unwrap_or_default();
+                kind.ends_with("_output")
+            });
+            let mut found: Vec<(String, bool)> = outputs
+                .map(|item| {
+                    let text = match item["type"] == "tool_search_output" {
+                        true => item["tools"].to_string(),
+                        false => item["output"].as_str().unwrap_or_default().to_owned(),
+                    };
+                    let is_error = text.ends_with(']') && text.contains(" [");
+                    (text, is_error)
+                })
+                .collect();
+            found.reverse();
+            found
+        }
+    }
+}

@@ -129,5 +129,7 @@ pub use pegboard_hub::{
     ToolHandler, Verdict,
 };
 pub use pegboard_model::{
-    ErrorClass, Event, EventKind, Reason, Secret, ServerName, ToolError, ToolResult,
+    ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, SpanContext, ToolError,
+    ToolResult,
 };
+pub use pegboard_trace::Redactor;

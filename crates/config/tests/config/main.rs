@@ -16,4 +16,5 @@ mod policies;
 mod profiles;
 mod robust;
 mod secrecy;
+mod traces;
 mod world;

@@ -12,7 +12,9 @@ fn files() -> [(&'static str, String); 3] {
     let toml = format!(
         "[servers.a]\ncommand = 'run'\nargs = ['--token', '{CANARY}', '--api-key={CANARY}', 'https://u:{CANARY}@h/']\n\
          env = {{ KEY = '{CANARY}', OTHER = '${{NONE:-{CANARY}}}' }}\n[servers.b]\nurl = 'https://u:{CANARY}@h/?k={CANARY}'\n\
-         headers = {{ Authorization = 'Bearer {CANARY}' }}\nbearer = '{CANARY}'\n[servers.c]\nurl = 'https://h/${{FROM_ENV}}'\n"
+         headers = {{ Authorization = 'Bearer {CANARY}' }}\nbearer = '{CANARY}'\n[servers.c]\nurl = 'https://h/${{FROM_ENV}}'\n\
+         [trace]\nendpoint = 'https://u:{CANARY}@h/?k={CANARY}'\nheaders = {{ X = '{CANARY}' }}\n\
+         langfuse = {{ public_key = '{CANARY}', secret_key = '{CANARY}' }}\n"
     );
     let json = format!(
         "{{\"servers\":{{\"a\":{{\"command\":\"run\",\"args\":[\"--token\",\"{CANARY}\"],\n\"env\":{{\"KEY\":\"{CANARY}\"}}}},\n\

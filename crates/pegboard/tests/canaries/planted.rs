@@ -23,7 +23,7 @@ const fn row(name: &'static str, kind: Kind) -> Canary {
     Canary { name, kind }
 }
 
-/// The forty.
+/// The forty, and some more.
 pub(crate) const ALL: &[Canary] = &[
     row("variable of a server", Secret),
     row("variable of a server, from ${VAR}", Secret),
@@ -63,6 +63,7 @@ pub(crate) const ALL: &[Canary] = &[
     row("password in a collector's address", Secret),
     row("query of a collector's address", Secret),
     row("baggage of a client", Secret),
+    row("token that a tool gives back in its result", Content),
     row("argument of a call", Content),
     row("argument of a call that fails", Content),
     row("argument of a call that waits for a person", Content),
@@ -70,7 +71,8 @@ pub(crate) const ALL: &[Canary] = &[
     row("query of a search", Content),
 ];
 
-/// The names of those that may come out where they were asked for.
+/// The names of those that may be in spans where contents are recorded. What is known to be a secret may not, though
+/// the answer of the call holds it.
 pub(crate) const CONTENTS: &[&str] = &[
     "argument of a call",
     "argument of a call that fails",

@@ -92,11 +92,10 @@ impl Hub {
             }
             found => found,
         };
-        let is_started = span.is_some() && !self.inner.is_running(found.as_ref().ok());
         let result = match &found {
             Ok(view) => {
-                let wish = self.inner.route(view, &request, span.as_ref(), &trace);
-                wish.await
+                let routed = self.inner.route(view, &request, span.as_ref(), &trace);
+                routed.await
             }
             Err(error) => Err(error.clone()),
         };
@@ -120,7 +119,7 @@ impl Hub {
             exposed: tool,
             channel: entry.map_or(Channel::Inside, |entry| channel_of(&entry.spec)),
             protocol: entry.and_then(|entry| entry.record.protocol_version.as_deref()),
-            started: is_started,
+            started: span.is_some() && self.inner.was_started(entry, started),
             arguments: Some(request.arguments.get()),
             result: result.as_ref().ok().map(|outcome| outcome.result.get()),
             outcome: match &result {
@@ -199,13 +198,11 @@ impl Inner {
         }
     }
 
-    /// Whether what answers a call is there already.
-    fn is_running(&self, view: Option<&ToolView<'_>>) -> bool {
-        let Some(entry) = view.and_then(ToolView::entry) else {
-            return true;
-        };
-        let seat = self.existing_seat(&entry.spec.name);
-        seat.is_some_and(|seat| seat.running().is_some())
+    /// Whether a server that runs now did not run before.
+    fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
+        let seat = entry.and_then(|entry| self.existing_seat(&entry.spec.name));
+        let running = seat.and_then(|seat| seat.running());
+        running.is_some_and(|running| running.since >= before)
     }
 
     async fn call_static(

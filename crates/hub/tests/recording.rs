@@ -1,0 +1,211 @@
+//! What the hub tells a recorder, and how spans lie below each other.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fake::{FakeConnector, Servers, spec};
+use pegboard_catalog::Find;
+use pegboard_hub::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, Which};
+use pegboard_model::{
+    CallFacts, Clock, DiscoveryFacts, Limits, LookupFacts, Outcome, Policy, PolicyFacts, Recorder,
+    SearchFacts, ServerSpec, SpanContext, TraceId,
+};
+use pegboard_store::{MemoryLedger, MemoryStore};
+use pegboard_testkit::FakeClock;
+use serde_json::value::RawValue;
+
+/// Writes down what it is told, as `parent>span: what`.
+#[derive(Debug, Default)]
+struct Listening {
+    told: Mutex<Vec<String>>,
+    spans: AtomicU64,
+    is_deaf: bool,
+}
+
+impl Listening {
+    fn note(&self, span: Option<&SpanContext>, what: String) {
+        let id = |bytes: Option<[u8; 8]>| bytes.map_or(0, u64::from_be_bytes);
+        let place = match span {
+            Some(span) => format!(
+                "{}>{}: ",
+                id(span.parent_bytes()),
+                id(Some(span.span_bytes()))
+            ),
+            None => String::new(),
+        };
+        self.told.lock().unwrap().push(format!("{place}{what}"));
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.lock().unwrap())
+    }
+}
+
+fn outcome(outcome: Outcome<'_>) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::ToolFailed => "tool failed",
+        Outcome::Failed(error) => error.reason.code(),
+    }
+}
+
+impl Recorder for Listening {
+    fn is_tracing(&self) -> bool {
+        !self.is_deaf
+    }
+
+    fn begin(&self, parent: Option<&SpanContext>, trace: &TraceId) -> Option<SpanContext> {
+        let id = self.spans.fetch_add(1, Ordering::Relaxed) + 1;
+        match parent {
+            _ if self.is_deaf => None,
+            Some(parent) => Some(parent.child(id)),
+            None => SpanContext::first(trace, id),
+        }
+    }
+
+    fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
+        self.note(span, format!("lookup {}/{}", facts.hits, facts.misses));
+    }
+
+    fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
+        let (server, tools) = (facts.server, facts.tools.len());
+        let told = format!("discovery {server} {tools} {:?}", facts.cache);
+        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+    }
+
+    fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
+        self.note(span, format!("search {:?}", (facts.names)()));
+    }
+
+    fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
+        let told = format!("policy {} {}", facts.tool, facts.decision);
+        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+    }
+
+    fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
+        let told = format!("call {} {:?}", facts.exposed, facts.channel);
+        let told = format!("{told} started {}", facts.started);
+        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+    }
+}
+
+struct Set {
+    hub: Hub,
+    listening: Arc<Listening>,
+}
+
+async fn set(listening: Listening, specs: Vec<ServerSpec>) -> Set {
+    let (servers, listening) = (Servers::new(), Arc::new(listening));
+    servers.tools("a", &["one"]);
+    servers.tools("b", &["two"]);
+    let parts = Parts {
+        ledger: Arc::new(MemoryLedger::new()),
+        encoder: None,
+        recorder: listening.clone(),
+        store: Arc::new(MemoryStore::new()),
+        connector: Arc::new(FakeConnector(servers)),
+        clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
+        approver: Arc::new(NobodyToAsk),
+        settings: HubSettings::default(),
+        limits: Limits::default(),
+    };
+    let hub = Hub::open(parts, specs).await.unwrap().0;
+    Set { hub, listening }
+}
+
+impl Set {
+    async fn call(&self, tool: &str, span: Option<SpanContext>) {
+        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let request = CallRequest::new(SessionId("s".into()), tool, arguments);
+        let _ = self.hub.call(CallRequest { span, ..request }).await;
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &[&str]) {
+        assert_eq!(self.listening.take(), expected);
+    }
+}
+
+#[tokio::test]
+async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
+    let mut denied = spec("b");
+    denied.policy = Some(Policy::Deny);
+    let set = set(Listening::default(), vec![spec("a"), denied]).await;
+    // The server was never seen: it is asked first, below the call.
+    set.call("a/one", None).await;
+    set.check(&[
+        "1>2: discovery a 1 Miss ok",
+        "1>3: policy a__one allow ok",
+        "0>1: call a__one Pipe started true ok",
+    ]);
+    set.call("a/one", None).await;
+    set.check(&[
+        "4>5: policy a__one allow ok",
+        "0>4: call a__one Pipe started false ok",
+    ]);
+    set.hub.ensure_known().await;
+    set.check(&["6>7: discovery b 1 Miss ok", "0>6: lookup 1/1"]);
+    set.call("b/two", None).await;
+    set.check(&[
+        "8>9: policy b__two deny POLICY_DENIED",
+        "0>8: call b__two Pipe started false POLICY_DENIED",
+    ]);
+    let above = SpanContext::parse(
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ff-01",
+        None,
+    );
+    set.call("a/none", above).await;
+    set.check(&["255>10: call unknown Inside started false TOOL_UNKNOWN"]);
+    set.hub.shutdown().await;
+    let newest = &set.hub.activity(1, None).await.unwrap()[0];
+    let trace = newest.trace.as_ref().map(TraceId::as_str);
+    assert_eq!(trace, Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+}
+
+#[tokio::test]
+async fn r_obs_02_a_lookup_tells_hits_and_misses_and_a_search_what_it_found() {
+    let set = set(Listening::default(), vec![spec("a"), spec("b")]).await;
+    set.hub.ensure_known().await;
+    let told = set.listening.take();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(told[2], "0>1: lookup 0/2");
+    assert!(
+        told[..2].iter().all(|line| line.starts_with("1>")),
+        "{told:?}"
+    );
+    set.hub.ensure_known().await;
+    set.check(&["0>4: lookup 2/0"]);
+    let finder = set.hub.finder(None);
+    finder.find(&set.hub.catalog(), "two", 5);
+    set.check(&["0>5: search [\"b__two\"]"]);
+    set.hub.refresh(Which::All, false).await.unwrap();
+    set.check(&["0>6: discovery a 1 Hit ok", "0>7: discovery b 1 Hit ok"]);
+    set.hub.shutdown().await;
+}
+
+#[tokio::test]
+async fn r_obs_02_a_recorder_that_only_counts_hears_the_same_without_spans() {
+    let deaf = Listening {
+        is_deaf: true,
+        ..Listening::default()
+    };
+    let set = set(deaf, vec![spec("a")]).await;
+    set.hub.ensure_known().await;
+    set.call("a/one", None).await;
+    set.check(&[
+        "discovery a 1 Miss ok",
+        "lookup 0/1",
+        "call a__one Pipe started false ok",
+    ]);
+    set.hub.shutdown().await;
+}

@@ -35,7 +35,12 @@ pub(super) fn protocol_error(status: StatusCode, code: i64, why: &str) -> Respon
 
 /// An error outside the protocol: its code, what is wrong, and the next step.
 pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
-    let error = json!({ "code": reason.code(), "message": message, "remedy": remedy });
+    let error = json!({
+        "code": reason.code(),
+        "message": message,
+        "remedy": remedy,
+        "retryable": reason.retryable(),
+    });
     json(status, json!({ "error": error }).to_string())
 }
 

@@ -131,3 +131,43 @@ async fn r_gate_03_a_session_that_leaves_the_memory_watches_nothing() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn r_api_03_whoever_is_connected_is_known_until_it_leaves() {
+    let profiles = [("work", profile(&[], Mode::Direct))];
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &profiles).await;
+    let client = Client::legacy(&gateway, "work", json!({})).await;
+    let call = json!({"name": "a__one", "arguments": {"text": "x"}});
+    client.result("tools/call", call.clone()).await;
+    client.result("tools/list", json!({})).await;
+    for _ in 0..2 {
+        let modern = Client::modern(&gateway, "", json!({}));
+        modern.result("tools/call", call.clone()).await;
+    }
+    let sessions = gateway.hub().sessions();
+    let shown: Vec<_> = sessions
+        .iter()
+        .map(|session| {
+            let client = session.client.as_deref().unwrap_or_default();
+            (
+                session.face.as_str(),
+                client,
+                session.profile.as_str(),
+                session.calls,
+            )
+        })
+        .collect();
+    let expected = [
+        ("http-legacy", "test 1", "work", 1),
+        ("http-modern", "", "", 2),
+    ];
+    assert!(expected.iter().all(|one| shown.contains(one)), "{shown:?}");
+    assert_eq!(
+        shown.len(),
+        2,
+        "requests of one modern client are one session"
+    );
+    let id = client.conversation.session_id().unwrap();
+    assert!(gateway.end_session("work", &id));
+    assert_eq!(gateway.hub().sessions().len(), 1);
+}

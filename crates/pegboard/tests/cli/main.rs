@@ -8,6 +8,7 @@
     reason = "a test that cannot go on stops, with a sentence that says why"
 )]
 
+mod api;
 mod commands;
 mod lasting;
 mod layers;

@@ -87,6 +87,7 @@ impl From<Activity> for Line {
 /// Lists what was done: calls, discoveries, answers of people, changes of the configuration.
 #[utoipa::path(
     get,
+    operation_id = "listActivity",
     path = "/activity",
     tag = "state",
     params(ActivityQuery),

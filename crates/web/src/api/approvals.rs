@@ -72,6 +72,7 @@ impl From<ApprovalRequest> for Waiting {
 /// Lists the calls that wait for a person, with their arguments.
 #[utoipa::path(
     get,
+    operation_id = "listApprovals",
     path = "/approvals",
     tag = "policies",
     security(("admin" = [])),
@@ -100,6 +101,7 @@ pub(super) struct Answer {
 /// Answers a call that waits. An answer is good for exactly the tool and the arguments that were shown.
 #[utoipa::path(
     post,
+    operation_id = "decideApproval",
     path = "/approvals/{id}",
     tag = "policies",
     security(("admin" = [])),

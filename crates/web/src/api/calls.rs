@@ -40,6 +40,7 @@ pub(super) struct Called {
 /// Calls a tool. Its server is started if it has to be; policies hold as for every call.
 #[utoipa::path(
     post,
+    operation_id = "callTool",
     path = "/tools/{name}/call",
     tag = "tools",
     params(("name" = String, Path, description = "The tool, as `server__tool`")),

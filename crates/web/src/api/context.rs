@@ -48,6 +48,7 @@ impl Counted {
 /// Gives what a model sees of all tools.
 #[utoipa::path(
     get,
+    operation_id = "getContext",
     path = "/context",
     tag = "state",
     responses(

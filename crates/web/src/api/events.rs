@@ -40,6 +40,7 @@ struct Listener {
 /// counts as a person who can be asked.
 #[utoipa::path(
     get,
+    operation_id = "listenToEvents",
     path = "/events",
     tag = "state",
     responses(

@@ -41,6 +41,7 @@ pub(super) struct Granted {
 /// Lists the lasting consents.
 #[utoipa::path(
     get,
+    operation_id = "listGrants",
     path = "/grants",
     tag = "policies",
     responses(
@@ -85,6 +86,7 @@ pub(super) struct GrantQuery {
 /// Takes a lasting consent back; the tool asks again.
 #[utoipa::path(
     delete,
+    operation_id = "revokeGrant",
     path = "/grants",
     tag = "policies",
     security(("admin" = [])),

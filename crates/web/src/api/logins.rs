@@ -23,6 +23,7 @@ pub(super) struct OneTimeLogin {
 /// Makes a one-time login for the dashboard.
 #[utoipa::path(
     post,
+    operation_id = "makeLogin",
     path = "/logins",
     tag = "dashboard",
     security(("admin" = [])),
@@ -51,6 +52,7 @@ pub(super) struct CallToken {
 /// Gives the token that MCP clients show, to be pasted into their configuration.
 #[utoipa::path(
     get,
+    operation_id = "getCallToken",
     path = "/call-token",
     tag = "dashboard",
     security(("admin" = [])),

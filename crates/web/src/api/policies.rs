@@ -68,6 +68,7 @@ impl Rule {
 /// Lists every rule.
 #[utoipa::path(
     get,
+    operation_id = "listPolicies",
     path = "/policies",
     tag = "policies",
     responses(
@@ -153,6 +154,7 @@ pub(super) struct RuleQuery {
 /// Sets a rule in the user's file, or in the file of the server.
 #[utoipa::path(
     put,
+    operation_id = "setPolicy",
     path = "/policies",
     tag = "policies",
     security(("admin" = [])),
@@ -186,6 +188,7 @@ pub(super) async fn set(
 /// Takes a rule out.
 #[utoipa::path(
     delete,
+    operation_id = "unsetPolicy",
     path = "/policies",
     tag = "policies",
     security(("admin" = [])),
@@ -304,6 +307,7 @@ pub(super) struct Weighed {
 /// Tells which rule decides for a tool, and why the others lost.
 #[utoipa::path(
     get,
+    operation_id = "explainPolicy",
     path = "/policies/explain",
     tag = "policies",
     params(ExplainQuery),

@@ -58,6 +58,7 @@ impl From<Project> for ShownProject {
 /// Lists projects.
 #[utoipa::path(
     get,
+    operation_id = "listProjects",
     path = "/projects",
     tag = "projects",
     responses(
@@ -100,6 +101,7 @@ pub(super) struct Configuration {
 /// Gives a project's configuration with every tool that is known of it. Nothing is started.
 #[utoipa::path(
     get,
+    operation_id = "getProjectConfiguration",
     path = "/projects/{id}/configuration",
     tag = "projects",
     params(("id" = String, Path, description = "The project; `default` is the user's own configuration"), PageQuery),

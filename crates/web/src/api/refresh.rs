@@ -85,6 +85,7 @@ pub(super) async fn discover(
 /// Asks one server for its tools, starting it if it has to be, and tells what changed.
 #[utoipa::path(
     post,
+    operation_id = "refreshServer",
     path = "/servers/{name}/refresh",
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
@@ -118,6 +119,7 @@ pub(super) async fn one(
 /// Asks every enabled server for its tools, side by side, and tells what changed.
 #[utoipa::path(
     post,
+    operation_id = "refreshServers",
     path = "/refresh",
     tag = "servers",
     request_body = Option<Wish>,

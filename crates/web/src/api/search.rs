@@ -101,6 +101,7 @@ pub(super) struct Word {
 /// Finds tools.
 #[utoipa::path(
     get,
+    operation_id = "searchTools",
     path = "/search",
     tag = "tools",
     params(SearchQuery),

@@ -92,6 +92,7 @@ pub(super) struct ChangedServer {
 /// Adds a server and asks it for its tools at once. A server that cannot be reached is kept, with its error.
 #[utoipa::path(
     post,
+    operation_id = "addServer",
     path = "/servers",
     tag = "servers",
     security(("admin" = [])),
@@ -176,6 +177,7 @@ fn checked(body: ServerToAdd) -> Answered<NewServer> {
 /// for its tools at once.
 #[utoipa::path(
     patch,
+    operation_id = "changeServer",
     path = "/servers/{name}",
     tag = "servers",
     security(("admin" = [])),
@@ -228,6 +230,7 @@ pub(super) async fn change(
 /// Takes a server out of the configuration.
 #[utoipa::path(
     delete,
+    operation_id = "removeServer",
     path = "/servers/{name}",
     tag = "servers",
     security(("admin" = [])),
@@ -253,6 +256,7 @@ pub(super) async fn remove(
 /// Switches a server on.
 #[utoipa::path(
     post,
+    operation_id = "enableServer",
     path = "/servers/{name}/enable",
     tag = "servers",
     security(("admin" = [])),
@@ -276,6 +280,7 @@ pub(super) async fn enable(
 /// Switches a server off: its tools are no longer offered, and it is stopped.
 #[utoipa::path(
     post,
+    operation_id = "disableServer",
     path = "/servers/{name}/disable",
     tag = "servers",
     security(("admin" = [])),
@@ -323,6 +328,7 @@ pub(super) struct Agreement {
 /// Agrees to start a server that a project's file brings, as it is now.
 #[utoipa::path(
     post,
+    operation_id = "trustServer",
     path = "/servers/{name}/trust",
     tag = "servers",
     security(("admin" = [])),

@@ -29,6 +29,7 @@ pub(super) struct Servers {
 /// Lists servers with their health. Nothing is started.
 #[utoipa::path(
     get,
+    operation_id = "listServers",
     path = "/servers",
     tag = "servers",
     responses(
@@ -53,6 +54,7 @@ pub(super) async fn list(
 /// Tells everything about one server. Nothing is started.
 #[utoipa::path(
     get,
+    operation_id = "getServer",
     path = "/servers/{name}",
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
@@ -79,6 +81,7 @@ pub(super) async fn one(
 /// Tells how one server is doing. Nothing is started or asked.
 #[utoipa::path(
     get,
+    operation_id = "getServerHealth",
     path = "/servers/{name}/health",
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
@@ -122,6 +125,7 @@ pub(super) struct Log {
 /// Gives the end of what a server wrote to its standard error.
 #[utoipa::path(
     get,
+    operation_id = "getServerLogs",
     path = "/servers/{name}/logs",
     tag = "servers",
     params(("name" = String, Path, description = "The server"), LogQuery),

@@ -63,6 +63,7 @@ impl From<&SessionInfo> for Session {
 /// Lists who is connected to this Pegboard.
 #[utoipa::path(
     get,
+    operation_id = "listSessions",
     path = "/sessions",
     tag = "sessions",
     responses(
@@ -96,6 +97,7 @@ pub(super) struct SessionConfiguration {
 /// Gives the tools that a session really has: those of its profile and of the host program.
 #[utoipa::path(
     get,
+    operation_id = "getSessionConfiguration",
     path = "/sessions/{id}/configuration",
     tag = "sessions",
     params(("id" = String, Path, description = "The session"), PageQuery),

@@ -44,6 +44,7 @@ pub(super) struct Tokens {
 /// Gives counts.
 #[utoipa::path(
     get,
+    operation_id = "getStats",
     path = "/stats",
     tag = "state",
     responses(

@@ -54,6 +54,7 @@ pub(super) struct Tools {
 /// Lists tools.
 #[utoipa::path(
     get,
+    operation_id = "listTools",
     path = "/tools",
     tag = "tools",
     params(ToolsQuery),
@@ -108,13 +109,12 @@ fn holds(view: &ToolView<'_>, text: &str) -> bool {
 
 /// A tool that is known, also a disabled one.
 pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> Answered<ToolView<'a>> {
-    let exact = catalog
-        .all_tools()
-        .find(|view| view.exposed().as_str() == name);
-    match exact {
-        Some(view) => Ok(view),
-        None => catalog.find(name).map_err(Into::into),
-    }
+    catalog.find(name).or_else(|error| {
+        let disabled = catalog
+            .all_tools()
+            .find(|view| view.exposed().as_str() == name);
+        disabled.ok_or_else(|| error.into())
+    })
 }
 
 /// Everything about one tool.
@@ -167,6 +167,7 @@ impl WholeTool {
 /// Tells everything about one tool.
 #[utoipa::path(
     get,
+    operation_id = "getTool",
     path = "/tools/{name}",
     tag = "tools",
     params(("name" = String, Path, description = "The tool, as `server__tool`")),
@@ -206,6 +207,7 @@ pub(super) struct ProviderTool {
 /// Gives a tool's definition in the form that a model provider takes.
 #[utoipa::path(
     get,
+    operation_id = "getToolFormat",
     path = "/tools/{name}/formats/{format}",
     tag = "tools",
     params(

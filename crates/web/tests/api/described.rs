@@ -69,6 +69,11 @@ async fn r_api_07_the_description_is_complete_and_served() {
     );
     let routes = described();
     assert!(routes.len() >= 30, "{}", routes.len());
+    let names: BTreeSet<&str> = routes
+        .iter()
+        .filter_map(|(.., about)| about["operationId"].as_str())
+        .collect();
+    assert_eq!(names.len(), routes.len(), "each has a name of its own");
     for (method, path, about) in &routes {
         let said: BTreeSet<&str> = about["responses"]
             .as_object()

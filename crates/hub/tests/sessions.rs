@@ -1,0 +1,103 @@
+//! Who is connected, what changed last, and what is known of servers that are not configured.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Bench, spec};
+use pegboard_hub::{Face, SessionId, Which};
+use pegboard_model::{GlobalRules, ServerName};
+
+#[tokio::test]
+async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
+    let bench = Bench::new(&["one"]).await;
+    let (hub, clock) = (&bench.hub, &bench.clock);
+    let open = |number: usize| {
+        let id = SessionId(format!("s{number}"));
+        hub.session_opened(&id, Face::Stdio, None, "");
+        clock.advance(Duration::from_secs(1));
+        id
+    };
+    let first = open(0);
+    for number in 1..1_001 {
+        open(number);
+    }
+    let sessions = hub.sessions();
+    assert_eq!(sessions.len(), 1_000);
+    assert!(
+        sessions.iter().all(|session| session.id != first),
+        "it gave way"
+    );
+    assert_eq!(sessions[0].id.0, "s1000", "the newest first");
+
+    let presence = hub.client_seen("key", "work", || Some("client 1".into()));
+    hub.session_seen(&presence, true);
+    hub.session_seen(
+        &hub.client_seen("key", "work", || panic!("it is known")),
+        false,
+    );
+    let seen = hub
+        .sessions()
+        .into_iter()
+        .find(|session| session.face == Face::HttpModern);
+    let seen = seen.unwrap();
+    assert_eq!((seen.calls, seen.client.as_deref()), (1, Some("client 1")));
+    clock.advance(Duration::from_secs(3_600));
+    let left = hub.sessions();
+    assert!(left.iter().all(|session| session.face == Face::Stdio));
+    hub.session_ended(&SessionId("s1000".to_owned()));
+    assert_eq!(hub.sessions().len(), left.len() - 1);
+}
+
+#[tokio::test]
+async fn r_api_06_the_last_change_of_a_servers_tools_is_remembered_while_it_is_there() {
+    let bench = Bench::new(&["one"]).await;
+    let (hub, one) = (&bench.hub, ServerName::parse("one").unwrap());
+    assert!(hub.last_delta(&one).is_none());
+    bench.servers.tools("one", &["read", "write"]);
+    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    assert_eq!(hub.last_delta(&one).unwrap().delta.added, ["read", "write"]);
+    bench.servers.tools("one", &["read"]);
+    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    assert_eq!(hub.last_delta(&one).unwrap().delta.removed, ["write"]);
+    hub.apply([]).await;
+    assert!(hub.last_delta(&one).is_none());
+}
+
+#[tokio::test]
+async fn r_api_02_what_is_known_of_other_servers_is_read_without_starting_any() {
+    let bench = Bench::new(&["one", "two"]).await;
+    let hub = &bench.hub;
+    for name in ["one", "two"] {
+        bench.servers.tools(name, &["read"]);
+    }
+    hub.refresh(Which::All, true).await.unwrap();
+    let starts = bench.servers.started("one");
+    let others = [spec("one"), spec("unseen")];
+    let catalog = hub.catalog_of(others, &GlobalRules::default()).await;
+    let names: Vec<_> = catalog
+        .tools()
+        .map(|tool| tool.exposed().to_string())
+        .collect();
+    assert_eq!(names, ["one__read"]);
+    assert_eq!(catalog.servers().count(), 2);
+    assert_eq!(
+        hub.catalog().servers().count(),
+        2,
+        "the hub has its own still"
+    );
+    assert_eq!(bench.servers.started("one"), starts);
+    hub.apply([spec("one")]).await;
+    let two = ServerName::parse("two").unwrap();
+    let one = ServerName::parse("one").unwrap();
+    assert!(hub.forget_removed(&two).await.unwrap());
+    assert!(!hub.forget_removed(&one).await.unwrap(), "it is there");
+}

@@ -1,0 +1,109 @@
+//! Tokens and logins of the real program.
+
+use pegboard_testkit::wait_until_sync;
+use serde_json::{Value, json};
+
+use super::client::Served;
+use crate::support::{Home, PATIENCE, files_below, http};
+
+#[test]
+fn r_sec_03_a_new_admin_token_counts_while_it_runs_and_is_kept_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::with_example();
+    let served = Served::start(&home, &[]);
+    assert_ne!(served.call, served.admin);
+    let file = home.state().join("admin-token");
+    let mode = std::fs::metadata(&file)
+        .expect("the file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let inbox = |token: &str| served.ask(token, "GET", "/approvals", &Value::Null).0;
+    assert_eq!(
+        (inbox(&served.admin), inbox(&served.call), inbox("x")),
+        (200, 403, 401)
+    );
+    let new = home.run(&["token", "--admin", "--rotate"]).ok();
+    let new = new.stdout.trim().to_owned();
+    wait_until_sync("the new token counts", PATIENCE, || inbox(&new) == 200);
+    assert_eq!((inbox(&served.admin), inbox(&served.call)), (401, 403));
+    served.end(&home);
+}
+
+#[test]
+fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
+    let mut home = Home::with_example();
+    let missing = home.run(&["dashboard", "--json"]).exits(3);
+    assert_eq!(missing.error()["reason"], "NOT_RUNNING");
+    home.set("PEGBOARD_LOG", "trace");
+    home.set("RUST_LOG", "trace");
+    let served = Served::start(&home, &[]);
+    let shown = home.run(&["dashboard", "--json"]).ok().json();
+    let login = shown["url"].as_str().expect("an address").to_owned();
+    assert!(
+        login.starts_with(&format!("{}/login?code=", served.url)),
+        "{login}"
+    );
+    let (_, code) = login.split_once("code=").expect("a code");
+    assert_eq!(http(&login, "GET", &[], "").0, 200);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let page = format!("{}/login", served.url);
+    let body = format!("code={code}");
+    assert_eq!(http(&page, "POST", &form, &body).0, 303);
+    assert_eq!(http(&page, "POST", &form, &body).0, 401);
+    let call = json!({"arguments": {"a": 1, "b": 2}});
+    let path = "/tools/example__add_numbers/call";
+    assert_eq!(served.ask(&served.call, "POST", path, &call).0, 200);
+
+    let (told, tokens) = (
+        served.running.told(),
+        [served.call.clone(), served.admin.clone()],
+    );
+    served.end(&home);
+    for secret in tokens.iter().map(String::as_str).chain([code]) {
+        assert!(!told.contains(secret), "{told}");
+        for file in files_below(&home.state()) {
+            let name = file.file_name().unwrap_or_default().to_owned();
+            if name == "token" || name == "admin-token" {
+                continue;
+            }
+            let bytes = std::fs::read(&file).unwrap_or_default();
+            let found = bytes
+                .windows(secret.len())
+                .any(|part| part == secret.as_bytes());
+            assert!(!found, "a secret lies in {}", file.display());
+        }
+    }
+    assert!(!home.state().join("running").exists());
+    home.run(&["dashboard"]).exits(3);
+}
+
+#[test]
+fn up_prints_the_dashboard_with_a_login_and_serve_does_so_on_terminals_only() {
+    let home = Home::with_example();
+    let mut up = home.start(&["up", "--port", "0"]);
+    up.wait_for("Dashboard     http://127.0.0.1:");
+    assert!(up.told().contains("/login?code="), "{}", up.told());
+    up.signal("-TERM");
+    up.wait();
+    let served = Served::start(&home, &[]);
+    let told = served.running.told();
+    assert!(told.contains("`pegboard dashboard` logs you in"), "{told}");
+    assert!(!told.contains("code="), "{told}");
+    // It listens to signals once it answers.
+    served.get("/servers");
+    served.end(&home);
+}
+
+#[test]
+fn r_sec_03_without_a_token_everybody_calls_and_nobody_administers() {
+    let home = Home::with_example();
+    let served = Served::start(&home, &["--no-auth"]);
+    let url = format!("{}/api/v1/servers", served.url);
+    assert_eq!(http(&url, "GET", &[], "").0, 200);
+    let kind = [("Content-Type", "application/json")];
+    let add = json!({"name": "evil", "command": "touch"}).to_string();
+    assert_eq!(http(&url, "POST", &kind, &add).0, 403);
+    assert_eq!(served.admin("GET", "/approvals", &Value::Null).0, 200);
+    served.end(&home);
+}

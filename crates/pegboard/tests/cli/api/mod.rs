@@ -1,0 +1,7 @@
+//! The HTTP API of the real program: its files, its processes, its tokens.
+
+mod changing;
+mod client;
+mod door;
+mod projects;
+mod reading;

@@ -1,0 +1,88 @@
+//! Projects: the one that is served, the user's own configuration, and those that were served before.
+
+use pegboard_testkit::wait_until_sync;
+use serde_json::{Value, json};
+
+use super::client::Served;
+use crate::support::{EXAMPLE_TOOLS, Home, PATIENCE, PEGBOARD, toml_server};
+
+fn tools(served: &Served, id: &str) -> Option<usize> {
+    let path = format!("/projects/{id}/configuration");
+    let (status, answer) = served.ask(&served.call, "GET", &path, &Value::Null);
+    let total = answer["total"].as_u64().filter(|_| status == 200);
+    total.map(|total| usize::try_from(total).expect("a count"))
+}
+
+#[test]
+fn r_api_02_projects_are_remembered_and_known_without_being_served() {
+    let home = Home::with_example();
+    let own = toml_server("theirs", PEGBOARD, &["example-server"], "");
+    let file = home.write("project/.pegboard/config.toml", &own);
+    home.run(&["trust", "theirs", "--yes"]).ok();
+    home.run(&["refresh", "--all"]).ok();
+    let served = Served::start(&home, &[]);
+    let projects = served.get("/projects");
+    let listed = projects["projects"].as_array().expect("a list");
+    let running = listed
+        .iter()
+        .find(|p| p["isRunning"] == true)
+        .expect("one runs");
+    let id = running["id"].as_str().expect("an id").to_owned();
+    assert!(id.starts_with("project-"), "{id}");
+    assert_eq!(tools(&served, &id), Some(2 * EXAMPLE_TOOLS));
+    wait_until_sync("the user's own is put together", PATIENCE, || {
+        tools(&served, "default") == Some(EXAMPLE_TOOLS)
+    });
+    served.end(&home);
+
+    // Served elsewhere, the project is still known, and its file is followed.
+    std::fs::create_dir(home.path("elsewhere")).expect("a folder");
+    let mut command = home.command(&["serve", "--port", "0"]);
+    command.current_dir(home.path("elsewhere"));
+    let running = crate::support::Running::of(command);
+    running.wait_for("/mcp\"");
+    let told = running.told();
+    let url = told
+        .lines()
+        .find_map(|line| line.strip_prefix("MCP endpoint  "));
+    let served = Served {
+        url: url.expect("an address").trim_end_matches("/mcp").to_owned(),
+        call: home.run(&["token"]).ok().stdout.trim().to_owned(),
+        admin: home
+            .run(&["token", "--admin"])
+            .ok()
+            .stdout
+            .trim()
+            .to_owned(),
+        running,
+    };
+    assert_eq!(tools(&served, "default"), Some(EXAMPLE_TOOLS));
+    wait_until_sync("the project is put together", PATIENCE, || {
+        tools(&served, &id) == Some(2 * EXAMPLE_TOOLS)
+    });
+    std::fs::write(&file, own.replace("command", "enabled = false\ncommand")).expect("a change");
+    let is_off = || {
+        let (_, answer) = served.ask(
+            &served.call,
+            "GET",
+            &format!("/projects/{id}/configuration"),
+            &Value::Null,
+        );
+        let servers = answer["servers"].as_array().cloned().unwrap_or_default();
+        servers
+            .iter()
+            .any(|server| server["name"] == "theirs" && server["enabled"] == false)
+    };
+    wait_until_sync("the change is seen", PATIENCE, is_off);
+    let (status, answer) = served.ask(
+        &served.call,
+        "GET",
+        "/projects/none/configuration",
+        &json!(null),
+    );
+    assert_eq!(
+        (status, &answer["error"]["code"]),
+        (404, &json!("PROJECT_UNKNOWN"))
+    );
+    served.end(&home);
+}

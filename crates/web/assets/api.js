@@ -59,7 +59,7 @@ export async function fragment(address, signal) {
   if (response.redirected && new URL(response.url).pathname === "/login") {
     location.assign("/login");
   }
-  if (!response.ok && response.status !== 404) throw new ApiError(response.status, {});
+  if (!response.ok) throw new ApiError(response.status, {});
   const template = document.createElement("template");
   template.innerHTML = await response.text();
   return template.content;

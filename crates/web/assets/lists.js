@@ -7,6 +7,9 @@ const TYPING_MS = 140;
 
 let pending = null;
 
+const here = () => location.pathname + location.search;
+let shownAt = here();
+
 /** Fetches a list anew and puts it in place; the address shows what is seen. */
 async function show(address, id, { push = false } = {}) {
   pending?.abort();
@@ -21,6 +24,7 @@ async function show(address, id, { push = false } = {}) {
     const fresh = await fragment(address, mine.signal);
     const next = fresh.querySelector(`#${CSS.escape(id)}`);
     history[push ? "pushState" : "replaceState"]({}, "", address);
+    shownAt = here();
     region.removeAttribute("aria-busy");
     if (next) replace(region, next);
   } catch (error) {
@@ -79,7 +83,10 @@ function pageInPlace() {
       region.querySelector("tbody a, li a")?.focus({ preventScroll: true });
     });
   });
-  addEventListener("popstate", () => location.reload());
+  // Going to a place within the page is no reason to load it again.
+  addEventListener("popstate", () => {
+    if (here() !== shownAt) location.reload();
+  });
 }
 
 /** Arrow keys go from row to row; Home and End to the ends. */

@@ -67,12 +67,7 @@ impl Desk {
             told[key] = value.clone();
         }
         if let Err(why) = run(script, &told) {
-            panic!(
-                "{why}
-pegboard said:
-{}",
-                running.told()
-            );
+            panic!("{why}\npegboard said:\n{}", running.told());
         }
         running.signal("-TERM");
         assert!(running.wait().success(), "{}", running.told());

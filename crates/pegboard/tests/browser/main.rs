@@ -43,6 +43,11 @@ fn r_api_07_a_person_goes_from_the_first_login_to_an_approved_call() {
 #[test]
 fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
     let home = Home::new();
+    // The call that waits is looked at in all of them.
+    home.write(
+        "config/config.toml",
+        "[settings]\napproval_timeout = \"30m\"\n\n",
+    );
     home.add(
         "example",
         PEGBOARD,

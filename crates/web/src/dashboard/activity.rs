@@ -7,7 +7,7 @@ use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult};
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{empty, remedy};
+use super::parts::{empty, marked};
 use super::shown::{Ago, duration, line, thousands};
 use super::visit::{Visit, escaped, query_string};
 use super::words::outcome_tone;
@@ -32,7 +32,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         div.card id="activity" data-live=[before.is_none().then_some("activity catalog approvals")] {
             @match &read {
                 Ok((lines, older)) => (list(lines, kind, before, *older, pages.now())),
-                Err(error) => div.body { div.callout.bad { strong { "The log could not be read" } (line(&error.message)) span.muted { (remedy(&error.remedy)) } } },
+                Err(error) => div.body { div.callout.bad { strong { "The log could not be read" } (line(&error.message)) span.muted { (marked(&error.remedy)) } } },
             }
         }
         @let dropped = pages.hub().activity_dropped();
@@ -151,7 +151,7 @@ fn row(done: &Activity, now: Timestamp) -> Markup {
             td.tight.num.medium { @if let Some(ms) = done.duration_ms { (duration(std::time::Duration::from_millis(ms))) } }
             td.tight.wide { @if let Some(session) = &done.session { code.faint title=(line(session)) { (short(session)) } } }
             td.tight.wide { @if let Some(trace) = &done.trace {
-                button.link.mono type="button" data-copy-text=(trace.as_str()) title=(format!("Copy {trace}")) { (short(trace.as_str())) }
+                button.link.mono type="button" data-copy-text=(trace.as_str()) title=(format!("Copy {trace}")) { (end(trace.as_str())) }
             } }
         }
     }
@@ -180,4 +180,9 @@ fn subject(done: &Activity) -> Markup {
 fn short(id: &str) -> String {
     let start: String = id.chars().take(8).collect();
     line(&start)
+}
+
+/// The part of a trace id in which those of one process differ.
+fn end(trace: &str) -> &str {
+    trace.get(24..).unwrap_or(trace)
 }

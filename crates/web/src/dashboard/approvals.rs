@@ -7,7 +7,7 @@ use pegboard_model::{ApprovalRequest, Foreign, Grant, Timestamp, ToolResult};
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{code, empty, plain_code, remedy};
+use super::parts::{code, empty, marked, plain_code};
 use super::shown::{Ago, duration, line, pretty, thousands};
 use super::visit::{Visit, escaped};
 
@@ -40,7 +40,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
 fn inbox(waiting: &ToolResult<Vec<ApprovalRequest>>, now: Timestamp) -> Markup {
     html! {
         @match waiting {
-            Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (remedy(&error.remedy)) } },
+            Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (marked(&error.remedy)) } },
             Ok(waiting) if waiting.is_empty() => div.card {
                 (empty("No call waits for you", "When a tool's policy is `ask`, its calls wait here with their exact arguments.", &html! {
                     a.button href="/tools" { "Set the policy of a tool" }

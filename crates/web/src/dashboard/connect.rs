@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::Pages;
 use super::clients::{CLIENTS, Client, TOKEN};
 use super::page::{Page, Section, heading};
-use super::parts::{code, remedy};
+use super::parts::{code, marked};
 use super::shown::block;
 use super::visit::{Visit, query_string};
 
@@ -47,7 +47,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
 fn ways(client: &Client, command: &str, url: &str, needs_token: bool, visit: &Visit) -> Markup {
     html! {
         div.stack {
-            @if let Some(note) = client.note { div.callout { span { (remedy(note)) } } }
+            @if let Some(note) = client.note { div.callout { span { (marked(note)) } } }
             div.halves {
                 section.card aria-labelledby="stdio-title" {
                     header { h2 id="stdio-title" { (client.name) " starts Pegboard" } span.chip { "stdio" } }

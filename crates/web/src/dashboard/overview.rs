@@ -9,12 +9,12 @@ use pegboard_catalog::{Catalog, ServerEntry, Statistics};
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{Activity, DiscoveryStatus, Foreign, ServerName, Timestamp};
+use pegboard_model::{Activity, DiscoveryStatus, ServerName, Timestamp};
 
 use super::activity::rows;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::parts::{bar, empty, remedy};
+use super::parts::{bar, empty, marked};
 use super::shown::{Ago, count, thousands};
 use super::visit::Visit;
 use super::words::{Standing, Tone};
@@ -187,8 +187,8 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
                                     span.small.faint { (Ago { now, then: entry.record.attempted_at }) }
                                 }
                                 @if let Some(note) = &entry.record.last_error {
-                                    span.small.wrap { (Foreign::new(&note.message).shortened(240)) }
-                                    span.small.muted { (remedy(&note.remedy)) }
+                                    span.small.wrap { (marked(&note.message)) }
+                                    span.small.muted { (marked(&note.remedy)) }
                                 }
                             }
                         }

@@ -86,7 +86,12 @@ impl Page {
             true => html! { (badges(waiting)) (content) },
             false => self.framed(pages, visit, waiting, &content),
         };
-        (self.status, shut(markup)).into_response()
+        // A fragment tells a page that is open already what there is now, be it nothing.
+        let status = match visit.is_fragment() {
+            true => StatusCode::OK,
+            false => self.status,
+        };
+        (status, shut(markup)).into_response()
     }
 
     fn framed(&self, pages: &Pages, visit: &Visit, waiting: usize, content: &Markup) -> Markup {
@@ -169,11 +174,11 @@ fn confirmation() -> Markup {
     html! {
         dialog id="confirm" aria-labelledby="confirm-title" {
             form method="dialog" {
-                h2 id="confirm-title" {}
+                h2 id="confirm-title" { "Are you sure?" }
                 p.muted id="confirm-text" {}
                 div.row {
                     button type="submit" value="no" { "Cancel" }
-                    button.danger type="submit" value="yes" id="confirm-yes" {}
+                    button.danger type="submit" value="yes" id="confirm-yes" { "Yes" }
                 }
             }
         }
@@ -197,7 +202,11 @@ pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> Response 
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head { (head("Log in")) }
+            head {
+                // Without any referrer a browser also hides where the form comes from, which the guard asks for.
+                meta name="referrer" content="same-origin";
+                (head("Log in"))
+            }
             body {
                 main.login id="main" {
                     div.card { div.body.stack {

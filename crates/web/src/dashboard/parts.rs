@@ -1,7 +1,7 @@
 //! Pieces of markup that several screens use.
 
 use maud::{Markup, html};
-use pegboard_model::{ErrorNote, Foreign};
+use pegboard_model::ErrorNote;
 
 use super::shown::{block, line, thousands};
 use super::visit::query_string;
@@ -37,14 +37,14 @@ pub(crate) fn failure(title: &str, note: &ErrorNote) -> Markup {
     html! {
         div.callout.bad role="alert" {
             strong { (title) }
-            span { (Foreign::block(&note.message).shortened(2_000)) }
-            span.muted { (remedy(&note.remedy)) " " code { (note.reason.code()) } }
+            span { (marked(&note.message)) }
+            span.muted { (marked(&note.remedy)) " " code { (note.reason.code()) } }
         }
     }
 }
 
 /// A sentence in which `…` marks what is typed.
-pub(crate) fn remedy(text: &str) -> Markup {
+pub(crate) fn marked(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (line(piece)) } } @else { (line(piece)) }

@@ -8,7 +8,7 @@ use pegboard_config::shown_command_line;
 use pegboard_model::{Foreign, Origin, Policy, ServerName, Timestamp, ToolResult, Transport};
 
 use super::deltas::LastDelta;
-use super::parts::{empty, plain_code, remedy};
+use super::parts::{empty, marked, plain_code};
 use super::shown::{Ago, count, duration, line, thousands};
 use super::visit::{Visit, escaped};
 use super::words::policy_chip;
@@ -224,7 +224,7 @@ pub(super) fn logs(server: &ServerName, read: ToolResult<String>) -> Markup {
                         @let from = lines.len().saturating_sub(LOG_LINES);
                         (plain_code(&lines.get(from..).unwrap_or_default().join("\n")))
                     },
-                    Err(error) => p.fault { (line(&error.message)) " " (remedy(&error.remedy)) },
+                    Err(error) => p.fault { (line(&error.message)) " " (marked(&error.remedy)) },
                 }
             }
         }

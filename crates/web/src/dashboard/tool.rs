@@ -10,7 +10,7 @@ use pegboard_model::{Foreign, Reason, ServerName, ToolError};
 use super::Pages;
 use super::formats::formats;
 use super::page::{Page, Section};
-use super::parts::{code, empty, remedy};
+use super::parts::{code, empty, marked};
 use super::server_parts::POLICIES;
 use super::shown::{block, line, pretty, thousands};
 use super::visit::{Visit, escaped};
@@ -41,8 +41,6 @@ pub(super) async fn show(
                     (description(&told))
                     div id="parameters" data-live="catalog" { (parameters(&told.parameters)) }
                     (examples(&told))
-                    (formats(&view, visit.query("format")))
-                    (definition(&view))
                 }
                 div.stack {
                     (try_it(&view, &told))
@@ -50,6 +48,8 @@ pub(super) async fn show(
                     (related(&told))
                 }
             }
+            (formats(&view, visit.query("format")))
+            (definition(&view))
         }
     };
     let page = Page::new(Section::Tools, told.name.clone(), head(&view, &told), body);
@@ -78,7 +78,7 @@ fn head(view: &ToolView<'_>, told: &Description) -> Markup {
                     span.chip.num { (thousands(view.tokens())) " tokens" }
                 }
                 p.small.faint { "Models call it " code { (told.name) } " "
-                    button.slim.quiet type="button" data-copy-text=(told.name) { "Copy name" } }
+                    button.link type="button" data-copy-text=(told.name) { "Copy name" } }
             }
         }
     }
@@ -113,7 +113,7 @@ fn parameters(parameters: &[Parameter]) -> Markup {
             } @else {
                 table {
                     caption.visually-hidden { "Parameters" }
-                    thead { tr { th scope="col" { "Name" } th scope="col" { "Type" } th.medium scope="col" { "About" } } }
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "What it takes" } } }
                     tbody { @for parameter in parameters { (parameter_row(parameter)) } }
                 }
             }
@@ -136,8 +136,7 @@ fn parameter_row(parameter: &Parameter) -> Markup {
                 code { (line(&parameter.name)) }
                 @if parameter.required { span.sub { "required" } }
             }
-            td { code.muted { (line(&parameter.kind)) } }
-            td.medium { div.stack-tight { (about) } }
+            td { div.stack-tight { code.muted { (line(&parameter.kind)) } (about) } }
         }
     }
 }
@@ -261,7 +260,7 @@ async fn unknown(pages: &Pages, error: &ToolError, visit: &Visit) -> Response {
     let body = html! {
         div.card {
             (empty(&line(&error.message), "", &html! {}))
-            div.body { p { (remedy(&error.remedy)) }
+            div.body { p { (marked(&error.remedy)) }
                 @if !error.nearest.is_empty() { ul.list { @for name in &error.nearest { li { a.mono href=(format!("/tools/{}", escaped(name))) { (line(name)) } } } } }
                 a href="/tools" { "All tools" }
             }

@@ -24,9 +24,11 @@ const CHOICES: usize = 500;
 /// Words of a filter that are looked at.
 const WORDS: usize = 8;
 
-/// How a tool can stand, as the filter names it.
+/// Takes in every tool, offered or not.
+const EVERY_STATE: &str = "all";
+/// How a tool can stand, as the filter names it; without a choice there are those that are offered.
 const STATES: [&str; 5] = [
-    "offered",
+    EVERY_STATE,
     "not offered",
     "stale",
     "deprecated",
@@ -72,7 +74,11 @@ impl<'a> Filter<'a> {
         };
         is_of_server
             && self.policy.is_none_or(|policy| view.policy() == policy)
-            && (self.state.is_empty() || tool_standing(view).0 == self.state)
+            && match self.state {
+                "" => view.enabled(),
+                EVERY_STATE => true,
+                state => tool_standing(view).0 == state,
+            }
             && self.words.iter().all(|word| reads(view, word))
             && (self.category.is_empty() || view.category() == self.category)
     }
@@ -162,8 +168,8 @@ fn controls(catalog: &Catalog, filter: &Filter<'_>) -> Markup {
                 @for policy in POLICIES { option value=(policy.as_str()) selected[filter.policy == Some(policy)] { (policy.as_str()) } }
             }
             select name="state" aria-label="Status" {
-                option value="" { "Every status" }
-                @for state in STATES { option value=(state) selected[state == filter.state] { (state) } }
+                option value="" { "Offered" }
+                @for state in STATES { option value=(state) selected[state == filter.state] { @if state == EVERY_STATE { "Every status" } @else { (state) } } }
             }
             @if filter.by_tokens { input type="hidden" name="sort" value="tokens"; }
             noscript { button type="submit" { "Filter" } }

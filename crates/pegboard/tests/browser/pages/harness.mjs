@@ -73,6 +73,14 @@ export async function picture(page, name) {
   await page.screenshot({ path: join(told.pictures, `${name}.png`), animations: "disabled" });
 }
 
+/** A step in which a request is refused on purpose: the browser's own note of it is no fault. */
+export async function refused(status, work) {
+  const before = faults.length;
+  await work();
+  const others = faults.splice(before).filter((fault) => !fault.includes(`status of ${status} `));
+  faults.push(...others);
+}
+
 /** Ends the browser, and fails when any page did wrong. */
 export async function finish(browser) {
   await browser.close();

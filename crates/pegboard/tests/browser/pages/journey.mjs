@@ -1,7 +1,7 @@
 // From the first login to an approved call, and back to an empty board.
 
 import assert from "node:assert/strict";
-import { assertNeverReloaded, connectClient, isLive, logIn, mark, script, step, told } from "./harness.mjs";
+import { assertNeverReloaded, connectClient, isLive, logIn, mark, refused, script, step, told } from "./harness.mjs";
 
 const toast = (page, text) => page.locator(".toast", { hasText: text }).first().waitFor();
 const go = (page, name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name }).click();
@@ -45,8 +45,10 @@ await script({}, async (context, browser) => {
   });
 
   await step("a name that is taken is told at its field", async () => {
-    await page.getByRole("button", { name: "Add and discover" }).click();
-    await page.locator('[data-field="name"] .fault', { hasText: "already" }).waitFor();
+    await refused(409, async () => {
+      await page.getByRole("button", { name: "Add and discover" }).click();
+      await page.locator('[data-field="name"] .fault', { hasText: "already" }).waitFor();
+    });
   });
 
   await step("filter the tools while typing, and open one", async () => {
@@ -72,8 +74,10 @@ await script({}, async (context, browser) => {
     await trial.getByRole("button", { name: "Run" }).click();
     await trial.getByText("cGVn", { exact: true }).first().waitFor();
     await trial.getByLabel("Arguments as JSON").fill('{"text": 7}');
-    await trial.getByRole("button", { name: "Run" }).click();
-    await trial.locator(".callout.bad").waitFor();
+    await refused(400, async () => {
+      await trial.getByRole("button", { name: "Run" }).click();
+      await trial.locator(".callout.bad").waitFor();
+    });
   });
 
   await step("see it as another provider wants it", async () => {
@@ -102,12 +106,12 @@ await script({}, async (context, browser) => {
 
   const client = await step("a real client connects", connectClient);
   await step("its call waits, and the navigation says so", async () => {
-    const answer = client.call("example__add_numbers", { numbers: [40, 2] });
+    const answer = client.call("example__add_numbers", { a: 40, b: 2 });
     await page.locator("#badge-side .badge", { hasText: "1" }).waitFor();
     await go(page, "Approvals");
     const card = page.locator("article", { hasText: "example__add_numbers" });
     await card.getByText("a-real-client").waitFor();
-    assert.deepEqual(JSON.parse(await card.locator("pre").first().textContent()), { numbers: [40, 2] });
+    assert.deepEqual(JSON.parse(await card.locator("pre").first().textContent()), { a: 40, b: 2 });
     await card.getByRole("button", { name: "Allow once" }).click();
     await toast(page, "The call may run");
     const result = await answer;
@@ -118,7 +122,7 @@ await script({}, async (context, browser) => {
   });
 
   await step("another one is refused", async () => {
-    const answer = client.call("example__add_numbers", { numbers: [1] }).catch((error) => error);
+    const answer = client.call("example__add_numbers", { a: 1, b: 1 }).catch((error) => error);
     const card = page.locator("article", { hasText: "example__add_numbers" });
     await card.getByRole("button", { name: "Refuse" }).click();
     const result = await answer;

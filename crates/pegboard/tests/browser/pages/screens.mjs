@@ -1,7 +1,7 @@
 // Every screen in light, in dark and at 400 pixels: a picture of each, and what a machine can judge of it.
 
 import assert from "node:assert/strict";
-import { connectClient, isLive, logIn, openBrowser, picture, script, step, told } from "./harness.mjs";
+import { connectClient, isLive, logIn, openBrowser, picture, refused, script, step, told } from "./harness.mjs";
 
 const SCREENS = {
   overview: "/",
@@ -80,9 +80,10 @@ await script({}, async (context) => {
   await call("example__echo", { text: "hello" });
   await call("example__hash_text", { text: "hello" });
   await call("example__nowhere", {}).catch(() => {});
-  const waiting = call("asking__convert_units", { value: 12.5, from: "km", to: "mi" });
+  const waiting = call("asking__convert_units", { value: 12.5, from: "kilometre", to: "mile" });
   await page.locator("#badge-side .badge").waitFor();
 
+  const problems = [];
   for (const look of [
     { name: "light", colorScheme: "light", width: 1280, height: 860 },
     { name: "dark", colorScheme: "dark", width: 1280, height: 860 },
@@ -94,15 +95,18 @@ await script({}, async (context) => {
     await page.setViewportSize({ width, height });
     for (const [screen, path] of Object.entries(SCREENS)) {
       await step(`${screen} in ${name}`, async () => {
-        await page.goto(told.address + path);
+        const visit = () => page.goto(told.address + path);
+        await (screen === "not-found" ? refused(404, visit) : visit());
         await isLive(page);
-        assert.deepEqual(await page.evaluate(judged), []);
+        problems.push(...(await page.evaluate(judged)).map((problem) => `${screen} in ${name}: ${problem}`));
         const surplus = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.equal(surplus, 0, `it is ${surplus} pixels too wide`);
+        if (surplus > 0) problems.push(`${screen} in ${name}: it is ${surplus} pixels too wide`);
         await picture(page, `${screen}-${name}`);
       });
     }
   }
+
+  await step("nothing is wrong with any of them", async () => assert.deepEqual(problems, []));
 
   await step("the navigation folds and unfolds", async () => {
     const navigation = page.getByRole("navigation", { name: "Main" });
@@ -117,6 +121,7 @@ await script({}, async (context) => {
   await step("the theme that a person chooses stays", async () => {
     await page.setViewportSize({ width: 1280, height: 860 });
     await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(told.address);
     await page.getByRole("button", { name: "Light or dark" }).click();
     const theme = () => page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).colorScheme]);
     assert.deepEqual(await theme(), ["dark", "dark"]);

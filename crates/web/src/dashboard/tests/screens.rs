@@ -295,7 +295,9 @@ async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
             .text
             .contains("This server is disabled")
     );
-    assert!(stage.open("/tools").await.text.contains("not offered"));
+    let all = stage.open("/tools?state=all").await.text;
+    assert!(all.contains("notes__add") && all.contains("not offered"));
+    assert!(!stage.open("/tools").await.text.contains("notes__add"));
     assert!(
         stage
             .open("/search?q=add")

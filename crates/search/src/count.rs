@@ -25,26 +25,24 @@ impl Index {
         }
     }
 
-    /// Several ways to meet one word: each tool counts its best.
+    /// Several ways to meet one word: each tool counts its best. The tools are gone through twice, which is quicker
+    /// than to keep in mind which were met.
     fn count_best(&self, alternatives: &[Wanted], scratch: &mut Scratch) {
         for wanted in alternatives {
             for found in self.tools_of(wanted.term) {
-                let at = found.tool() as usize;
-                if let Some(best) = scratch.best.get_mut(at) {
-                    if *best == 0.0 {
-                        scratch.touched.push(found.tool());
-                    }
+                if let Some(best) = scratch.best.get_mut(found.tool() as usize) {
                     *best = best.max(wanted.factor * found.worth);
-                }
-                if let Some(evidence) = scratch.words.get_mut(at).filter(|_| found.in_name()) {
-                    evidence.of_name += wanted.covers;
                 }
             }
         }
-        for tool in scratch.touched.drain(..) {
-            let best = scratch.best.get_mut(tool as usize).map(std::mem::take);
-            if let Some((evidence, best)) = scratch.words.get_mut(tool as usize).zip(best) {
-                evidence.worth += best;
+        for wanted in alternatives {
+            for found in self.tools_of(wanted.term) {
+                let at = found.tool() as usize;
+                let best = scratch.best.get_mut(at).map(std::mem::take);
+                if let Some((evidence, best)) = scratch.words.get_mut(at).zip(best) {
+                    evidence.worth += best;
+                    evidence.of_name += if found.in_name() { wanted.covers } else { 0.0 };
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashTable;
 
-use crate::interner::hash_of;
+use crate::interner::Key;
 use crate::merge::{Merged, Worth};
 use crate::near::NearTable;
 use crate::scratch::Scratch;
@@ -21,7 +21,7 @@ pub struct Index {
     bases: Vec<u32>,
     segment_of: Vec<u32>,
     /// Finds a term by its word.
-    table: HashTable<u32>,
+    table: HashTable<(Key, u32)>,
     /// Where each term's word is kept: a segment that has it, and its number there.
     terms: Vec<Place>,
     merged: Merged,
@@ -122,8 +122,12 @@ impl Index {
     }
 
     pub(crate) fn term(&self, word: &str) -> Option<u32> {
-        let same = |term: &u32| self.word_of(*term) == word;
-        self.table.find(hash_of(word), same).copied()
+        let key = Key::of(word);
+        let same = |(known, term): &(Key, u32)| {
+            *known == key && (key.is_whole() || self.word_of(*term) == word)
+        };
+        let found = self.table.find(key.hash(), same);
+        found.map(|(_, term)| *term)
     }
 
     /// The word of a term in its indexed form.
@@ -161,7 +165,7 @@ impl Index {
     pub(crate) fn server_named(&self, folded: &str) -> Option<usize> {
         let name = |at: &u32| self.segments.get(*at as usize)?.server.as_deref();
         let same = |at: &u32| name(at) == Some(folded);
-        let found = self.servers.find(hash_of(folded), same);
+        let found = self.servers.find(Key::of(folded).hash(), same);
         found.map(|at| *at as usize)
     }
 
@@ -236,12 +240,12 @@ fn servers(segments: &[Arc<Segment>]) -> HashTable<u32> {
         let Some(own) = name(at).filter(|name| !name.is_empty()) else {
             continue;
         };
-        let hash = hash_of(own);
+        let hash = Key::of(own).hash();
         if table
             .find(hash, |other| name(*other) == Some(own))
             .is_none()
         {
-            table.insert_unique(hash, at, |at| hash_of(name(*at).unwrap_or_default()));
+            table.insert_unique(hash, at, |at| Key::of(name(*at).unwrap_or_default()).hash());
         }
     }
     table

@@ -6,12 +6,63 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// One hasher for the whole process, so that a word's hash can be kept and used again by every index. Its seed
-/// is random, because servers choose the words.
+/// One hasher for the whole process, so that a long word's hash can be kept and used again by every index. Its
+/// seed is random, because servers choose the words.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-pub(crate) fn hash_of(word: &str) -> u64 {
-    HASHER.hash_one(word)
+/// What a word is compared by. Nearly all words fit into it whole, so that finding one takes a single look at a
+/// table; of a long one it holds a hash, and the letters decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    low: u64,
+    high: u64,
+}
+
+/// Marks the key of a long word: no byte of a text has this value.
+const LONG: u64 = 0xff << 56;
+
+impl Key {
+    pub(crate) fn of(word: &str) -> Self {
+        let letters = word.as_bytes();
+        let length = letters.len();
+        // The last letters are read from the end, and what was read before is shifted out.
+        let missing = |room: usize| 8 * room.saturating_sub(length) as u32;
+        if let (Some(first), Some(last), ..=16) =
+            (letters.first_chunk(), letters.last_chunk(), length)
+        {
+            let last = u64::from_le_bytes(*last).checked_shr(missing(16));
+            return Self {
+                low: u64::from_le_bytes(*first),
+                high: last.unwrap_or(0),
+            };
+        }
+        if let (Some(first), Some(last), ..=8) =
+            (letters.first_chunk(), letters.last_chunk(), length)
+        {
+            let last = u32::from_le_bytes(*last).checked_shr(missing(8));
+            let low = u64::from(u32::from_le_bytes(*first)) | u64::from(last.unwrap_or(0)) << 32;
+            return Self { low, high: 0 };
+        }
+        if length > 16 {
+            let low = HASHER.hash_one(word);
+            return Self { low, high: LONG };
+        }
+        let low = letters
+            .iter()
+            .rev()
+            .fold(0, |low, byte| low << 8 | u64::from(*byte));
+        Self { low, high: 0 }
+    }
+
+    /// Whether it holds the whole word.
+    pub(crate) fn is_whole(self) -> bool {
+        self.high != LONG
+    }
+
+    /// Where to look for it in a table.
+    pub(crate) fn hash(self) -> u64 {
+        HASHER.hash_one((self.low, self.high))
+    }
 }
 
 /// Distinct words in the order they came.
@@ -19,7 +70,8 @@ pub(crate) fn hash_of(word: &str) -> u64 {
 pub(crate) struct Words {
     letters: String,
     ends: Vec<u32>,
-    hashes: Vec<u64>,
+    /// The keys, when words are looked for by them.
+    keys: Vec<Key>,
 }
 
 impl Words {
@@ -37,22 +89,35 @@ impl Words {
         self.letters.get(start..end).unwrap_or_default()
     }
 
-    pub(crate) fn hash(&self, id: u32) -> u64 {
-        self.hashes.get(id as usize).copied().unwrap_or_default()
+    pub(crate) fn key(&self, id: u32) -> Key {
+        self.keys.get(id as usize).copied().unwrap_or_default()
     }
 
-    pub(crate) fn push(&mut self, word: &str, hash: u64) -> u32 {
+    /// Adds a word that is looked for by its key.
+    pub(crate) fn push_keyed(&mut self, word: &str, key: Key) -> u32 {
+        self.keys.push(key);
+        self.push(word)
+    }
+
+    /// Adds a text that is looked for by its number alone.
+    pub(crate) fn push(&mut self, text: &str) -> u32 {
         let id = self.ends.len() as u32;
-        self.letters.push_str(word);
+        self.letters.push_str(text);
         self.ends.push(self.letters.len() as u32);
-        self.hashes.push(hash);
         id
     }
 
-    pub(crate) fn shrink(&mut self) {
-        self.letters.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self.hashes.shrink_to_fit();
+    /// The words in as much memory as they need, leaving the room for the next ones.
+    pub(crate) fn take(&mut self) -> Self {
+        let taken = Self {
+            letters: self.letters.as_str().into(),
+            ends: self.ends.as_slice().into(),
+            keys: self.keys.as_slice().into(),
+        };
+        self.letters.clear();
+        self.ends.clear();
+        self.keys.clear();
+        taken
     }
 }
 
@@ -60,20 +125,38 @@ impl Words {
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     words: Words,
-    table: HashTable<u32>,
+    table: HashTable<Entry>,
+}
+
+/// A word that was met. What belongs to it stands beside its key, because looking elsewhere costs more than all else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    key: Key,
+    /// The number of the word.
+    pub(crate) id: u32,
+    /// What was given with it when it was new.
+    pub(crate) with: u32,
 }
 
 impl Interner {
-    /// The number of a word, and whether it is new.
-    pub(crate) fn intern(&mut self, word: &str) -> (u32, bool) {
-        let hash = hash_of(word);
-        if let Some(id) = self.table.find(hash, |id| self.words.get(*id) == word) {
-            return (*id, false);
+    /// The entry of a word. `with` is asked what belongs to it when it is new.
+    pub(crate) fn intern(&mut self, word: &str, with: impl FnOnce() -> u32) -> Entry {
+        let key = Key::of(word);
+        let hash = key.hash();
+        let same = |entry: &Entry| {
+            entry.key == key && (key.is_whole() || self.words.get(entry.id) == word)
+        };
+        if let Some(entry) = self.table.find(hash, same) {
+            return *entry;
         }
-        let id = self.words.push(word, hash);
+        let entry = Entry {
+            key,
+            id: self.words.push_keyed(word, key),
+            with: with(),
+        };
         self.table
-            .insert_unique(hash, id, |id| self.words.hash(*id));
-        (id, true)
+            .insert_unique(hash, entry, |entry| entry.key.hash());
+        entry
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -84,7 +167,53 @@ impl Interner {
         self.words.get(id)
     }
 
-    pub(crate) fn hash(&self, id: u32) -> u64 {
-        self.words.hash(id)
+    pub(crate) fn key(&self, id: u32) -> Key {
+        self.words.key(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_a_key_of_its_own() {
+        let mut keys = std::collections::HashSet::new();
+        for length in 0..40 {
+            for letters in [
+                "abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+                &"a".repeat(40),
+                &"é".repeat(20),
+            ] {
+                let Some(word) = letters.get(..length) else {
+                    continue;
+                };
+                if length < 2 && letters.starts_with("aa") {
+                    continue;
+                }
+                let key = Key::of(word);
+                assert_eq!(key.is_whole(), length <= 16, "{word}");
+                assert!(length == 0 || keys.insert(key), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_keeps_its_number() {
+        let mut interner = Interner::default();
+        let words = [
+            "a",
+            "get",
+            "file",
+            "repository",
+            "a word of more than sixteen letters",
+        ];
+        for round in [7, 8] {
+            for (number, word) in (0..).zip(words) {
+                let entry = interner.intern(word, || round);
+                assert_eq!((entry.id, entry.with), (number, 7), "{word}");
+                assert_eq!(interner.get(number), word);
+            }
+        }
     }
 }

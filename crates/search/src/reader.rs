@@ -1,11 +1,11 @@
 //! Reads tools into segments, and remembers the words it met from one segment to the next.
 
-use crate::interner::{Interner, Words};
+use crate::interner::{Interner, Key, Words};
 use crate::schema;
 use crate::segment::{FIELDS, Posting, Segment};
 use crate::stems::{is_stop_word, stem};
 use crate::text::{Field, ServerText, ToolText};
-use crate::tokens::{Part, cut, each_word, folded};
+use crate::tokens::{Part, cut, each_word, fold, folded};
 use crate::weights::{ALIASES, DESCRIPTION_BYTES, NAME_BYTES, REMEMBERED_WORDS, SCHEMA_TEXT_BYTES};
 
 /// Stands for the stem of a word that does not count.
@@ -17,9 +17,8 @@ const JOINED_LETTERS: std::ops::RangeInclusive<usize> = 4..=14;
 /// more than all else that is done with it.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The words as written, and the stem of each.
+    /// The words as written, each with the number of its stem.
     raw: Interner,
-    stem_of: Vec<u32>,
     stems: Interner,
     part: Unfinished,
 }
@@ -39,6 +38,8 @@ struct Unfinished {
     terms: Words,
     name_words: Words,
     name_word_terms: Vec<u32>,
+    names: Words,
+    exposed: Words,
     /// One tool's counts by term, with what was touched.
     counts: Vec<[u8; FIELDS]>,
     touched: Vec<u32>,
@@ -68,26 +69,24 @@ impl Reader {
             );
         }
         let folded_server = folded(server.map_or("", |server| server.name), NAME_BYTES);
-        let (mut names, mut exposed) = (Words::default(), Words::default());
-        let mut whole = String::new();
+        let mut name = String::new();
         for (number, tool) in (0..).zip(tools) {
             found.clear();
             self.read_tool(&tool, &mut found);
             self.part.count(number, &found, &of_server);
 
-            let name = folded(tool.name, NAME_BYTES);
-            whole.clear();
-            whole.push_str(&folded_server);
-            whole.push_str(&name);
-            names.push(&name, 0);
-            names.push(&whole, 0);
-            names.push(&folded(tool.exposed, NAME_BYTES), 0);
-            exposed.push(cut(tool.exposed, NAME_BYTES), 0);
+            name.clear();
+            name.push_str(&folded_server);
+            fold(tool.name, NAME_BYTES, &mut name);
+            let own = name.get(folded_server.len()..).unwrap_or_default();
+            self.part.names.push(own);
+            self.part.names.push(&name);
+            name.clear();
+            fold(tool.exposed, NAME_BYTES, &mut name);
+            self.part.names.push(&name);
+            self.part.exposed.push(cut(tool.exposed, NAME_BYTES));
         }
-        names.shrink();
-        exposed.shrink();
-        self.part
-            .finish(names, exposed, server.map(|_| folded_server))
+        self.part.finish(server.map(|_| folded_server))
     }
 
     fn start(&mut self) {
@@ -115,18 +114,17 @@ impl Reader {
 
     /// The term of a word, when it counts, and the number of the word.
     fn term(&mut self, word: &str) -> (Option<u32>, u32) {
-        let (raw, new) = self.raw.intern(word);
-        if new {
-            let stem = if is_stop_word(word) {
+        let stems = &mut self.stems;
+        let entry = self.raw.intern(word, || {
+            if is_stop_word(word) {
                 NO_STEM
             } else {
-                self.stems.intern(&stem(word)).0
-            };
-            self.stem_of.push(stem);
-        }
-        let stem = self.stem_of.get(raw as usize).copied().unwrap_or(NO_STEM);
-        let term = (stem != NO_STEM).then(|| self.part.term(stem, &self.stems));
-        (term, raw)
+                stems.intern(&stem(word), || 0).id
+            }
+        });
+        let counts = entry.with != NO_STEM;
+        let term = counts.then(|| self.part.term(entry.with, &self.stems));
+        (term, entry.id)
     }
 
     fn read(&mut self, field: Field, text: &str, most: usize, found: &mut Vec<Read>) {
@@ -147,7 +145,7 @@ impl Reader {
             let (term, raw) = self.term(word);
             if let Some(term) = term {
                 found.push((term, field));
-                self.part.name_word(word, self.raw.hash(raw), raw, term);
+                self.part.name_word(word, self.raw.key(raw), raw, term);
             }
             if part == Part::Pair {
                 return;
@@ -173,7 +171,7 @@ impl Unfinished {
         match self.term_of.get_mut(at) {
             Some((segment, term)) if *segment == self.number => *term,
             Some(slot) => {
-                let term = self.terms.push(stems.get(stem), stems.hash(stem));
+                let term = self.terms.push_keyed(stems.get(stem), stems.key(stem));
                 self.counts.push([0; FIELDS]);
                 *slot = (self.number, term);
                 term
@@ -182,7 +180,7 @@ impl Unfinished {
         }
     }
 
-    fn name_word(&mut self, word: &str, hash: u64, raw: u32, term: u32) {
+    fn name_word(&mut self, word: &str, key: Key, raw: u32, term: u32) {
         let at = raw as usize;
         if self.in_name.len() <= at {
             self.in_name.resize(at + 1, 0);
@@ -193,7 +191,7 @@ impl Unfinished {
             .filter(|seen| **seen != self.number)
         {
             *seen = self.number;
-            self.name_words.push(word, hash);
+            self.name_words.push_keyed(word, key);
             self.name_word_terms.push(term);
         }
     }
@@ -227,25 +225,24 @@ impl Unfinished {
     }
 
     /// The segment, leaving only what the next one uses again.
-    fn finish(&mut self, names: Words, exposed: Words, server: Option<String>) -> Segment {
+    fn finish(&mut self, server: Option<String>) -> Segment {
         let (ends, postings) = by_term(&self.gathered, self.terms.len());
-        self.gathered.clear();
-        self.counts.clear();
-        let mut terms = std::mem::take(&mut self.terms);
-        let mut name_words = std::mem::take(&mut self.name_words);
-        terms.shrink();
-        name_words.shrink();
-        Segment {
-            terms,
+        let segment = Segment {
+            terms: self.terms.take(),
             ends,
             postings,
-            lengths: std::mem::take(&mut self.lengths),
-            name_words,
-            name_word_terms: std::mem::take(&mut self.name_word_terms),
-            names,
-            exposed,
+            lengths: self.lengths.as_slice().into(),
+            name_words: self.name_words.take(),
+            name_word_terms: self.name_word_terms.as_slice().into(),
+            names: self.names.take(),
+            exposed: self.exposed.take(),
             server,
-        }
+        };
+        self.gathered.clear();
+        self.counts.clear();
+        self.lengths.clear();
+        self.name_word_terms.clear();
+        segment
     }
 }
 

@@ -9,9 +9,8 @@ const KEPT: usize = 4;
 pub(crate) struct Scratch {
     /// What the words say, by tool.
     pub(crate) words: Vec<Evidence>,
-    /// The best of several ways to meet one word, by tool; zero between two words. And the tools that have one.
+    /// The best of several ways to meet one word, by tool; zero between two words.
     pub(crate) best: Vec<f32>,
-    pub(crate) touched: Vec<u32>,
     /// Cosines with what servers say about themselves, by segment.
     pub(crate) servers: Vec<f32>,
     /// Cosines with the document and the short vector, by tool.

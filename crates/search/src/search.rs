@@ -60,6 +60,9 @@ impl Index {
         top: &mut Top<'_>,
     ) -> usize {
         let by_words = by_meaning == ByMeaning::None;
+        if by_words && server.is_none() && scratch.names.is_empty() && scratch.memory.is_empty() {
+            return self.rank_words(fusion, scratch, top);
+        }
         let means_something = !by_words && fusion.nearest >= RELATED;
         let mut total = 0;
         for segment in 0..self.segments.len() {
@@ -84,6 +87,21 @@ impl Index {
                 let lifts = named && parts.name < EXACT_NAME;
                 let lifted = if lifts { SERVER_LIFT } else { 0.0 };
                 top.offer(tool as u32, parts.sum() + lifted);
+            }
+        }
+        total
+    }
+
+    /// What `rank` does, for requests that only words speak for.
+    fn rank_words(&self, fusion: &Fusion<'_>, scratch: &Scratch, top: &mut Top<'_>) -> usize {
+        let mut total = 0;
+        for (tool, evidence) in (0..).zip(&scratch.words) {
+            let matches = evidence.worth > 0.0;
+            total += usize::from(matches);
+            if matches && fusion.at_most(evidence.worth) >= top.floor() {
+                let at = self.at(tool);
+                let parts = fusion.parts(scratch, tool as usize, at.segment);
+                top.offer(tool, parts.sum());
             }
         }
         total

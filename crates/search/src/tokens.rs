@@ -95,6 +95,12 @@ pub(crate) fn cut(text: &str, most_bytes: usize) -> &str {
 /// A name as it is compared: small letters and digits alone.
 pub(crate) fn folded(name: &str, most_bytes: usize) -> String {
     let mut line = String::with_capacity(name.len().min(most_bytes));
+    fold(name, most_bytes, &mut line);
+    line
+}
+
+/// Adds a name to a line as it is compared.
+pub(crate) fn fold(name: &str, most_bytes: usize, line: &mut String) {
     for character in cut(name, most_bytes).chars() {
         if character.is_ascii() {
             if character.is_ascii_alphanumeric() {
@@ -104,7 +110,6 @@ pub(crate) fn folded(name: &str, most_bytes: usize) -> String {
             line.extend(character.to_lowercase());
         }
     }
-    line
 }
 
 fn pairs(run: &str, found: &mut impl FnMut(&str, Part)) {

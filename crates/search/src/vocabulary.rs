@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use crate::interner::Key;
 use crate::segment::Segment;
 
 /// Where a word is kept: a segment that has it, and its number there.
@@ -16,9 +17,8 @@ pub(crate) struct Place {
 #[derive(Default)]
 pub(crate) struct Vocabulary {
     /// Finds a term by its word.
-    pub(crate) table: HashTable<u32>,
+    pub(crate) table: HashTable<(Key, u32)>,
     pub(crate) terms: Vec<Place>,
-    hashes: Vec<u64>,
 }
 
 impl Vocabulary {
@@ -31,20 +31,23 @@ impl Vocabulary {
     ) -> Vec<u32> {
         let mut global = Vec::with_capacity(segment.terms.len());
         for local in 0..segment.terms.len() as u32 {
-            let (hash, word) = (segment.terms.hash(local), segment.terms.get(local));
-            let same = |term: &u32| word_of(&self.terms, segments, *term) == word;
-            let term = self.table.find(hash, same).copied().unwrap_or_else(|| {
+            let key = segment.terms.key(local);
+            let same = |(known, term): &(Key, u32)| {
+                let is_word = || word_of(&self.terms, segments, *term) == segment.terms.get(local);
+                *known == key && (key.is_whole() || is_word())
+            };
+            let hash = key.hash();
+            let known = self.table.find(hash, same).map(|(_, term)| *term);
+            global.push(known.unwrap_or_else(|| {
                 let term = self.terms.len() as u32;
                 self.terms.push(Place {
                     segment: number,
                     local,
                 });
-                self.hashes.push(hash);
-                let hash_again = |term: &u32| self.hashes.get(*term as usize).copied().unwrap_or(0);
-                self.table.insert_unique(hash, term, hash_again);
+                self.table
+                    .insert_unique(hash, (key, term), |(key, _)| key.hash());
                 term
-            });
-            global.push(term);
+            }));
         }
         global
     }
@@ -60,25 +63,26 @@ pub(crate) fn word_of<'s>(terms: &[Place], segments: &'s [Arc<Segment>], term: u
 
 /// Each distinct word of a name once, with its term.
 pub(crate) fn name_words(segments: &[Arc<Segment>], global: &[Vec<u32>]) -> Vec<(Place, u32)> {
-    let mut seen: HashTable<(u64, u32)> = HashTable::new();
+    let mut seen: HashTable<(Key, u32)> = HashTable::new();
     let mut words: Vec<(Place, u32)> = Vec::new();
     for ((number, segment), global) in (0..).zip(segments).zip(global) {
         for (local, term) in (0..).zip(&segment.name_word_terms) {
-            let (hash, word) = (
-                segment.name_words.hash(local),
-                segment.name_words.get(local),
-            );
-            let same = |(_, id): &(u64, u32)| {
+            let key = segment.name_words.key(local);
+            let same = |(known, id): &(Key, u32)| {
                 let place = words.get(*id as usize).map(|(place, _)| place);
-                let known = place
-                    .and_then(|p| Some(segments.get(p.segment as usize)?.name_words.get(p.local)));
-                known == Some(word)
+                let word = || {
+                    let place = place?;
+                    let segment = segments.get(place.segment as usize)?;
+                    Some(segment.name_words.get(place.local))
+                };
+                *known == key && (key.is_whole() || word() == Some(segment.name_words.get(local)))
             };
             let Some(term) = global.get(*term as usize) else {
                 continue;
             };
+            let hash = key.hash();
             if seen.find(hash, same).is_none() {
-                seen.insert_unique(hash, (hash, words.len() as u32), |(hash, _)| *hash);
+                seen.insert_unique(hash, (key, words.len() as u32), |(key, _)| key.hash());
                 words.push((
                     Place {
                         segment: number,

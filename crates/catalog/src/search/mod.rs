@@ -5,7 +5,7 @@ mod prepared;
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Fingerprint, ServerName};
-use pegboard_search::{At, Index, Kind, Meaning, Query, Remembered, Vectors};
+use pegboard_search::{At, Index, Kind, Meaning, Query, Reader, Remembered, Vectors};
 pub use pegboard_search::{ByMeaning, Why};
 
 pub use self::prepared::Likeness;
@@ -164,7 +164,8 @@ impl Catalog {
                 .enumerate()
                 .filter(|(_, entry)| entry.is_offered());
             let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
-            let segments = entries.into_iter().map(|entry| entry.segment());
+            let mut reader = Reader::default();
+            let segments = entries.into_iter().map(|entry| entry.segment(&mut reader));
             let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
             Searchable {
                 index: Index::new(segments.chain([of_host])),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_search::{Segment, ServerText, ToolText};
+use pegboard_search::{Reader, Segment, ServerText, ToolText};
 
 use crate::entry::ServerEntry;
 use crate::view::ToolView;
@@ -67,8 +67,9 @@ impl ServerEntry {
         self.vectors().is_none() && self.searched_tools().next().is_some()
     }
 
-    pub(super) fn segment(self: &Arc<Self>) -> Arc<Segment> {
-        self.words().segment.clone()
+    /// What is searched of it, read by a reader that other servers share.
+    pub(super) fn segment(self: &Arc<Self>, reader: &mut Reader) -> Arc<Segment> {
+        self.words_read_by(reader).segment.clone()
     }
 
     /// The tool of a place in the segment.
@@ -83,6 +84,11 @@ impl ServerEntry {
     }
 
     fn words(self: &Arc<Self>) -> &Words {
+        let known = self.prepared.words.get();
+        known.unwrap_or_else(|| self.words_read_by(&mut Reader::default()))
+    }
+
+    fn words_read_by(self: &Arc<Self>, reader: &mut Reader) -> &Words {
         self.prepared.words.get_or_init(|| {
             let described = self.described();
             let server = ServerText {
@@ -100,7 +106,7 @@ impl ServerEntry {
                 .zip(&titles)
                 .map(|(view, titles)| text_of(view, titles));
             Words {
-                segment: Arc::new(Segment::new(Some(server), texts)),
+                segment: Arc::new(reader.segment(Some(server), texts)),
                 listed: listed.into(),
             }
         })

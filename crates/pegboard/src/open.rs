@@ -256,6 +256,7 @@ fn hub_settings(loaded: &Loaded) -> HubSettings {
         answer_deadline: settings.answer_deadline,
         approval_timeout: settings.approval_timeout,
         rules: loaded.rules.clone(),
-        remember_searches: settings.remember_searches,
+        // A server that calls its own tools through a Pegboard it started must not raise its own rank.
+        remember_searches: settings.remember_searches && !pegboard_upstream::runs_under_a_server(),
     }
 }

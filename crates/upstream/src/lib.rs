@@ -79,7 +79,7 @@ pub use contract::{
 pub use declared::declares;
 pub use dialect::ClientInfo;
 pub use http::{Reply, ReplyLimits, Service};
-pub use marks::sweep_orphans;
+pub use marks::{runs_under_a_server, sweep_orphans};
 pub use mirror::mirrored_headers;
 pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watch_soon, watched_by};
 

@@ -29,6 +29,11 @@ pub(crate) fn next_mark() -> String {
     )
 }
 
+/// Whether this process was started by a server of a Pegboard, or is one.
+pub fn runs_under_a_server() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
 /// The part of a mark that names its owner: pid and start time.
 pub(crate) fn owner_part(mark: &str) -> Option<&str> {
     mark.rsplit_once('.').map(|(owner, _)| owner)

@@ -1,8 +1,17 @@
 //! `pegboard stdio`: a client that starts Pegboard itself.
 
+#[cfg(feature = "meaning")]
+use std::io::{BufRead, BufReader, Write};
+#[cfg(feature = "meaning")]
+use std::process::{Child, Command, Stdio};
+#[cfg(feature = "meaning")]
+use std::sync::mpsc::{Receiver, channel};
+
 use serde_json::{Value, json};
 
 use crate::support::Home;
+#[cfg(feature = "meaning")]
+use crate::support::PATIENCE;
 
 pub(super) fn conversation(requests: &[Value]) -> String {
     let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -98,4 +107,92 @@ fn r_gate_02_a_profile_is_chosen_by_its_name() {
         "{}",
         run.stderr
     );
+}
+
+/// A conversation in which each answer is waited for.
+#[cfg(feature = "meaning")]
+struct Talk {
+    child: Child,
+    answers: Receiver<String>,
+}
+
+#[cfg(feature = "meaning")]
+impl Talk {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let told = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (tell, answers) = channel();
+        std::thread::spawn(move || {
+            let mut lines = told.lines().map_while(Result::ok);
+            lines.try_for_each(|line| tell.send(line))
+        });
+        Self { child, answers }
+    }
+
+    fn send(&mut self, lines: &str) {
+        let stdin = self.child.stdin.as_mut().expect("a pipe");
+        stdin.write_all(lines.as_bytes()).expect("it listens");
+    }
+
+    fn answer(&self, id: u64) -> Value {
+        loop {
+            let line = self.answers.recv_timeout(PATIENCE).expect("an answer");
+            let answer: Value = serde_json::from_str(&line).expect("nothing but protocol");
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    /// Ends the conversation, and with it the program.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+/// Searches and calls what was found, one after the other, in a Pegboard with this environment; how many searches
+/// are remembered afterwards.
+#[cfg(feature = "meaning")]
+fn remembered_after_a_call(variables: &[(&str, &str)]) -> u64 {
+    let mut home = Home::with_example();
+    let settings = "[settings]\nremember_searches = true\n";
+    home.write(
+        "config/config.toml",
+        &format!("{}{settings}", home.config()),
+    );
+    // Makes the vectors, without which nothing is remembered.
+    home.run(&["search", "add two numbers"]).ok();
+    for (name, value) in variables {
+        home.set(name, value);
+    }
+    let mut talk = Talk::start(home.command(&["stdio"]));
+    talk.send(&conversation(&[]));
+    talk.answer(0);
+    let search = call(1, "search_tools", json!({"query": "the sum of two values"}));
+    talk.send(&format!("{search}\n"));
+    let shown = talk.answer(1).to_string();
+    assert!(shown.contains("example__add_numbers"), "{shown}");
+    let add = call(2, "example__add_numbers", json!({"a": 1, "b": 2}));
+    talk.send(&format!("{add}\n"));
+    assert_eq!(
+        talk.answer(2)["result"]["structuredContent"],
+        json!({"sum": 3})
+    );
+    talk.end();
+    let forgotten = home.run(&["search", "--forget", "--json"]).ok().json();
+    forgotten["forgotten"].as_u64().expect("a number")
+}
+
+#[cfg(feature = "meaning")]
+#[test]
+fn r_find_02_a_server_that_runs_pegboard_cannot_raise_its_own_rank() {
+    assert_eq!(remembered_after_a_call(&[]), 1);
+    // What every process of a server inherits.
+    let inherited = [("PEGBOARD_CHILD", "of a server")];
+    assert_eq!(remembered_after_a_call(&inherited), 0);
 }

@@ -8,9 +8,12 @@
 #[repr(C, align(64))]
 struct Aligned<Bytes: ?Sized>(Bytes);
 
-static ALIGNED_WEIGHTS: &Aligned<[u8]> = &Aligned(*include_bytes!("../model.int8.safetensors"));
+static ALIGNED_WEIGHTS: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/weights")));
 
-/// The model file: every matrix as int8 with a scale per row, in the safetensors format.
+/// The model: every matrix as int8 with a scale per row, in the safetensors format. The weights of
+/// a layer's matrix stand in the order of `blocks.rs`: sixteen rows together, two weights of each at a
+/// time.
 pub static WEIGHTS: &[u8] = &ALIGNED_WEIGHTS.0;
 
 /// The WordPiece vocabulary: one entry a line, the line's number is the entry's id.

@@ -1,20 +1,18 @@
 //! The model: six layers of attention and a feed-forward part, then the mean of all tokens.
 
 use crate::kernel::{Inputs, Processor};
-use crate::shape::{DIMENSIONS, Group, LANES, PAIRS, WIDE, WIDE_PAIRS};
+use crate::shape::{DIMENSIONS, PAIRS, WIDE, WIDE_PAIRS};
 use crate::vector::Vector;
 use crate::weights::{Layer, Table, Weights};
 
-/// The values of a text's tokens. The last group may have lanes without a token; they hold numbers
-/// that nobody looks at.
-type Groups<const WIDTH: usize> = Vec<Group<WIDTH>>;
+/// The values of a text's tokens.
+type Tokens<const WIDTH: usize> = Vec<[f32; WIDTH]>;
 
 /// The vector of a text's token ids.
 pub(crate) fn forward(weights: &Weights, processor: Processor, ids: &[u16]) -> Vector {
     let mut text = Text {
-        tokens: ids.len(),
         hidden: embed(weights, ids),
-        room: Room::new(ids.len().div_ceil(LANES)),
+        room: Room::new(ids.len()),
         processor,
     };
     processor.normalise(&weights.norm, &mut text.hidden);
@@ -26,8 +24,7 @@ pub(crate) fn forward(weights: &Weights, processor: Processor, ids: &[u16]) -> V
 }
 
 struct Text {
-    tokens: usize,
-    hidden: Groups<DIMENSIONS>,
+    hidden: Tokens<DIMENSIONS>,
     room: Room,
     processor: Processor,
 }
@@ -35,24 +32,24 @@ struct Text {
 /// Where results between the steps lie; made once for a text, used by every layer.
 struct Room {
     inputs: Vec<Inputs<PAIRS>>,
-    query: Groups<DIMENSIONS>,
-    key: Groups<DIMENSIONS>,
-    value: Groups<DIMENSIONS>,
-    wide: Groups<WIDE>,
+    query: Tokens<DIMENSIONS>,
+    key: Tokens<DIMENSIONS>,
+    value: Tokens<DIMENSIONS>,
+    wide: Tokens<WIDE>,
     wide_inputs: Vec<Inputs<WIDE_PAIRS>>,
-    change: Groups<DIMENSIONS>,
+    change: Tokens<DIMENSIONS>,
 }
 
 impl Room {
-    fn new(groups: usize) -> Self {
-        let narrow = || vec![[[0.0; LANES]; DIMENSIONS]; groups];
+    fn new(tokens: usize) -> Self {
+        let narrow = || vec![[0.0; DIMENSIONS]; tokens];
         Self {
-            inputs: vec![Inputs::zero(); groups],
+            inputs: vec![Inputs::zero(); tokens],
             query: narrow(),
             key: narrow(),
             value: narrow(),
-            wide: vec![[[0.0; LANES]; WIDE]; groups],
-            wide_inputs: vec![Inputs::zero(); groups],
+            wide: vec![[0.0; WIDE]; tokens],
+            wide_inputs: vec![Inputs::zero(); tokens],
             change: narrow(),
         }
     }
@@ -72,8 +69,7 @@ impl Text {
         self.processor.multiply(&layer.query, inputs, query);
         self.processor.multiply(&layer.key, inputs, key);
         self.processor.multiply(&layer.value, inputs, value);
-        self.processor
-            .attend(self.tokens, query, key, value, change);
+        self.processor.attend(query, key, value, change);
         self.processor.quantise(change, inputs);
         self.processor.multiply(&layer.attended, inputs, change);
         add(&mut self.hidden, change);
@@ -101,10 +97,9 @@ impl Text {
     /// The sum of all tokens, which has the direction of their mean.
     fn sum(&self) -> Box<[f32; DIMENSIONS]> {
         let mut sum = Box::new([0.0; DIMENSIONS]);
-        for (index, group) in self.hidden.iter().enumerate() {
-            let tokens = self.tokens - index * LANES;
-            for (sum, lanes) in sum.iter_mut().zip(group) {
-                *sum += lanes.iter().take(tokens).sum::<f32>();
+        for token in &self.hidden {
+            for (sum, value) in sum.iter_mut().zip(token) {
+                *sum += value;
             }
         }
         sum
@@ -112,35 +107,31 @@ impl Text {
 }
 
 /// Word, position and kind of each token. Every text is of the first kind.
-fn embed(weights: &Weights, ids: &[u16]) -> Groups<DIMENSIONS> {
-    let mut groups = vec![[[0.0; LANES]; DIMENSIONS]; ids.len().div_ceil(LANES)];
-    for (position, id) in ids.iter().enumerate() {
-        let Some(group) = groups.get_mut(position / LANES) else {
-            continue;
-        };
-        let lane = position % LANES;
-        add_entry(group, lane, &weights.words, usize::from(*id));
-        add_entry(group, lane, &weights.positions, position);
-        add_entry(group, lane, &weights.kinds, 0);
-    }
-    groups
+fn embed(weights: &Weights, ids: &[u16]) -> Tokens<DIMENSIONS> {
+    let entries = ids.iter().enumerate();
+    entries
+        .map(|(position, id)| {
+            let mut token = [0.0; DIMENSIONS];
+            add_entry(&mut token, &weights.words, usize::from(*id));
+            add_entry(&mut token, &weights.positions, position);
+            add_entry(&mut token, &weights.kinds, 0);
+            token
+        })
+        .collect()
 }
 
-fn add_entry(group: &mut Group<DIMENSIONS>, lane: usize, table: &Table, index: usize) {
+fn add_entry(token: &mut [f32; DIMENSIONS], table: &Table, index: usize) {
     let Some((values, scale)) = table.row(index) else {
         return;
     };
-    for (lanes, value) in group.iter_mut().zip(values) {
-        if let Some(sum) = lanes.get_mut(lane) {
-            *sum += f32::from(value.cast_signed()) * scale;
-        }
+    for (sum, value) in token.iter_mut().zip(values) {
+        *sum += f32::from(value.cast_signed()) * scale;
     }
 }
 
-fn add(hidden: &mut Groups<DIMENSIONS>, change: &Groups<DIMENSIONS>) {
-    let hidden = hidden.as_flattened_mut().as_flattened_mut();
-    let change = change.as_flattened().as_flattened();
-    for (sum, value) in hidden.iter_mut().zip(change) {
+fn add(hidden: &mut Tokens<DIMENSIONS>, change: &Tokens<DIMENSIONS>) {
+    let hidden = hidden.as_flattened_mut();
+    for (sum, value) in hidden.iter_mut().zip(change.as_flattened()) {
         *sum += value;
     }
 }

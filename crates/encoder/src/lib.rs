@@ -19,7 +19,7 @@ mod weights;
 
 pub use encoder::{Encoder, Text};
 pub use error::EncoderError;
-pub use packed::{PackedVector, scores};
+pub use packed::{PackedVector, score_each, scores};
 pub use shape::DIMENSIONS;
 pub use text::{document_text, server_text, short_text};
 pub use vector::Vector;

@@ -64,13 +64,19 @@ impl From<&Vector> for PackedVector {
     }
 }
 
-/// The cosine of each vector with the query's. Making the query ready costs as much as some ten
-/// vectors, so many vectors belong into one call.
+/// The cosine of each vector with the query's.
 pub fn scores(vectors: &[PackedVector], query: &Vector) -> Vec<f32> {
-    let query = PackedQuery::from(query);
-    let mut scores = Vec::with_capacity(vectors.len());
-    Processor::detected().score(vectors, &query, &mut scores);
+    let mut scores = vec![0.0; vectors.len()];
+    score_each(vectors, query.as_slice(), &mut scores);
     scores
+}
+
+/// Writes the cosine of each vector with a query's, which is given as its numbers. They are of a [`Vector`], so their
+/// length is 1; where they are not as many as those of one, nothing is written.
+pub fn score_each(vectors: &[PackedVector], query: &[f32], scores: &mut [f32]) {
+    if let Ok(query) = query.try_into() {
+        Processor::detected().score(vectors, query, scores);
+    }
 }
 
 /// A query's vector in integers that are finer than those of the vectors it meets.
@@ -79,28 +85,31 @@ pub(crate) struct PackedQuery {
     values: [i16; DIMENSIONS],
 }
 
-impl From<&Vector> for PackedQuery {
-    fn from(query: &Vector) -> Self {
+impl PackedQuery {
+    #[inline(always)]
+    pub(crate) fn new(query: &[f32; DIMENSIONS]) -> Self {
         let factor = most(DIMENSIONS);
+        let mut values = [0; DIMENSIONS];
+        for (place, value) in values.iter_mut().zip(query) {
+            *place = rounded(value * factor);
+        }
         Self {
             scale: 1.0 / factor,
-            values: query.values().map(|value| rounded(value * factor)),
+            values,
         }
     }
-}
 
-impl PackedQuery {
     /// `dot` sums the products of integers.
     #[inline(always)]
     pub(crate) fn score(
         &self,
         vectors: &[PackedVector],
-        scores: &mut Vec<f32>,
+        scores: &mut [f32],
         dot: impl Fn(&[u8; DIMENSIONS], &[i16; DIMENSIONS]) -> i32,
     ) {
-        for vector in vectors {
+        for (vector, score) in vectors.iter().zip(scores) {
             let sum = dot(&vector.values, &self.values);
-            scores.push(sum as f32 * (vector.scale * self.scale));
+            *score = sum as f32 * (vector.scale * self.scale);
         }
     }
 }

@@ -10,14 +10,12 @@ pub(crate) const WIDE: usize = 1536;
 pub(crate) const PAIRS: usize = DIMENSIONS / 2;
 pub(crate) const WIDE_PAIRS: usize = WIDE / 2;
 
-/// The tokens that are computed side by side, one in each lane of a register.
+/// The rows of a matrix whose weights stand together, two of each at a time.
+pub(crate) const ROWS: usize = 16;
+
+/// The numbers that are computed side by side, one in each lane of a register.
 pub(crate) const LANES: usize = 8;
-
-/// A value of each of the tokens.
 pub(crate) type Lanes = [f32; LANES];
-
-/// All values of tokens that are computed side by side.
-pub(crate) type Group<const WIDTH: usize> = [Lanes; WIDTH];
 
 pub(crate) const LAYERS: usize = 6;
 pub(crate) const HEADS: usize = 12;

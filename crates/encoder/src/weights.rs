@@ -4,7 +4,7 @@
 use safetensors::SafeTensors;
 
 use crate::error::EncoderError;
-use crate::shape::{DIMENSIONS, LAYERS, PAIRS, WIDE, WIDE_PAIRS};
+use crate::shape::{DIMENSIONS, LAYERS, PAIRS, ROWS, WIDE, WIDE_PAIRS};
 
 /// Numbers as the bytes of the file, which are little-endian on every processor.
 pub(crate) type Floats<const COUNT: usize> = [[u8; 4]; COUNT];
@@ -24,9 +24,13 @@ pub(crate) struct Table {
     scales: &'static [[u8; 4]],
 }
 
-/// `output[r] = scale[r] * (row[r] · input) + bias[r]`, with int8 values in pairs.
+/// The weights that a part of the inputs meets: for each two of its values, two int8 weights of each row.
+pub(crate) type Block = [[u8; 2 * ROWS]; PAIRS];
+
+/// `output[r] = scale[r] * (row[r] · input) + bias[r]`. All blocks of the first rows come first, one for
+/// each part of the inputs.
 pub(crate) struct Linear<const IN: usize, const OUT: usize> {
-    pub(crate) rows: &'static [[[u8; 2]; IN]; OUT],
+    pub(crate) blocks: &'static [Block],
     pub(crate) scales: &'static Floats<OUT>,
     pub(crate) biases: &'static Floats<OUT>,
 }
@@ -106,10 +110,11 @@ impl File {
     ) -> Result<Linear<IN, OUT>, EncoderError> {
         let weights = format!("{name}.weight");
         let bytes = self.bytes(&weights)?;
-        let (rows, _) = bytes.as_chunks().0.as_chunks();
-        let rows = rows.try_into();
+        if bytes.len() != 2 * IN * OUT {
+            return Err(wrong_size(&weights, bytes, 2 * IN * OUT));
+        }
         Ok(Linear {
-            rows: rows.map_err(|_| wrong_size(&weights, bytes, 2 * IN * OUT))?,
+            blocks: bytes.as_chunks().0.as_chunks().0,
             scales: self.floats(&format!("{name}.scale"))?,
             biases: self.floats(&format!("{name}.bias"))?,
         })

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_catalog::Likeness;
 use pegboard_encoder::{
-    PackedVector, Text, Vector, document_text, scores, server_text, short_text,
+    PackedVector, Text, Vector, document_text, score_each, server_text, short_text,
 };
 use pegboard_hub::{Encoder, ToolWords};
 
@@ -127,20 +127,19 @@ fn mean(vectors: &[PackedVector]) -> Option<PackedVector> {
 
 impl Likeness for Vectors {
     fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
-        let Some(query) = Vector::from_slice(query) else {
-            return;
-        };
-        for (vectors, places) in [(&self.documents, document), (&self.shorts, short)] {
-            let cosines = scores(vectors, &query);
-            places
-                .iter_mut()
-                .zip(cosines)
-                .for_each(|(place, cosine)| *place = cosine);
-        }
+        score_each(&self.documents, query, document);
+        score_each(&self.shorts, query, short);
     }
 
     fn server_likeness(&self, query: &[f32]) -> Option<f32> {
-        Some(self.server.as_ref()?.dot(&Vector::from_slice(query)?))
+        let server = self.server.as_ref()?;
+        let mut cosine = f32::NAN;
+        score_each(
+            std::slice::from_ref(server),
+            query,
+            std::slice::from_mut(&mut cosine),
+        );
+        (!cosine.is_nan()).then_some(cosine)
     }
 }
 

@@ -2,106 +2,123 @@
 //! their keys; twelve heads do it side by side.
 
 use super::exponential::exp;
-use crate::shape::{DIMENSIONS, Group, HEAD, HEADS, LANES, Lanes};
+use super::lanes::{highest, total};
+use crate::shape::{DIMENSIONS, HEAD, HEADS, LANES, Lanes};
 
-/// A head's part of a group of tokens.
-type Part = [Lanes; HEAD];
+/// The registers that a head's part of a token fills.
+const REGISTERS: usize = HEAD / LANES;
+
+/// A head's part of eight keys: a register for each dimension, a key in each lane.
+type Keys = [Lanes; HEAD];
 
 #[inline(always)]
 pub(super) fn attend(
-    tokens: usize,
-    query: &[Group<DIMENSIONS>],
-    key: &[Group<DIMENSIONS>],
-    value: &[Group<DIMENSIONS>],
-    output: &mut [Group<DIMENSIONS>],
+    query: &[[f32; DIMENSIONS]],
+    key: &[[f32; DIMENSIONS]],
+    value: &[[f32; DIMENSIONS]],
+    output: &mut [[f32; DIMENSIONS]],
 ) {
-    // For each key, how well it fits the queries in the lanes.
-    let mut fits = vec![[0.0; LANES]; tokens];
+    let groups = key.len().div_ceil(LANES);
+    let mut keys = vec![[[0.0; LANES]; HEAD]; groups];
+    // How well each key fits one query.
+    let mut fits = vec![[0.0; LANES]; groups];
     for head in 0..HEADS {
+        turn(key, head, &mut keys);
         for (query, output) in query.iter().zip(output.iter_mut()) {
-            let query = part(query, head);
-            for (fits, key) in fits.chunks_mut(LANES).zip(key) {
-                let key = part(key, head);
-                for (lane, fits) in fits.iter_mut().enumerate() {
-                    *fits = fit(query, key, lane);
+            for (fits, keys) in fits.iter_mut().zip(&keys) {
+                *fits = fit(part(query, head), keys);
+            }
+            let weights = fits.as_flattened_mut();
+            weights
+                .iter_mut()
+                .skip(key.len())
+                .for_each(|fit| *fit = f32::MIN);
+            let sum = soften(&mut fits);
+            let mixed = mix(fits.as_flattened(), value, head, sum);
+            if let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) {
+                output.copy_from_slice(mixed.as_flattened());
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn part(token: &[f32; DIMENSIONS], head: usize) -> &[f32; HEAD] {
+    token.as_chunks().0.get(head).unwrap_or(&[0.0; HEAD])
+}
+
+/// Lays the keys out so that eight are compared with a query at once.
+#[inline(always)]
+fn turn(key: &[[f32; DIMENSIONS]], head: usize, keys: &mut [Keys]) {
+    for (key, keys) in key.chunks(LANES).zip(keys) {
+        for (lane, key) in key.iter().enumerate() {
+            for (lanes, value) in keys.iter_mut().zip(part(key, head)) {
+                if let Some(place) = lanes.get_mut(lane) {
+                    *place = *value;
                 }
             }
-            let sums = soften(&mut fits);
-            let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) else {
-                continue;
-            };
-            for (dimension, output) in output.iter_mut().enumerate() {
-                *output = mix(&fits, value, head * HEAD + dimension, &sums);
-            }
         }
     }
 }
 
+/// A query times eight keys. Four sums are kept apart, because each must wait for its last addition.
 #[inline(always)]
-fn part(group: &Group<DIMENSIONS>, head: usize) -> &Part {
-    group
-        .as_chunks()
-        .0
-        .get(head)
-        .unwrap_or(&[[0.0; LANES]; HEAD])
-}
-
-/// The queries of a group times the key in one lane of another.
-#[inline(always)]
-fn fit(queries: &Part, keys: &Part, lane: usize) -> Lanes {
-    let mut fits = [0.0; LANES];
-    for (queries, keys) in queries.iter().zip(keys) {
-        let Some(key) = keys.get(lane) else { continue };
-        for (fit, query) in fits.iter_mut().zip(queries) {
-            *fit += query * key;
-        }
+fn fit(query: &[f32; HEAD], keys: &Keys) -> Lanes {
+    let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
+    let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
+    for (query, keys) in query.as_chunks().0.iter().zip(keys.as_chunks().0) {
+        let ([qa, qb, qc, qd], [ka, kb, kc, kd]) = (query, keys);
+        add_product(&mut a, *qa, ka);
+        add_product(&mut b, *qb, kb);
+        add_product(&mut c, *qc, kc);
+        add_product(&mut d, *qd, kd);
     }
-    fits
+    for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+        *a = (*a + b) + (c + d);
+    }
+    a
 }
 
-/// Turns fits into weights and returns the weights' sums.
+/// Turns fits into weights and returns their sum.
 #[inline(always)]
-fn soften(fits: &mut [Lanes]) -> Lanes {
+fn soften(fits: &mut [Lanes]) -> f32 {
     let scale = 1.0 / (HEAD as f32).sqrt();
-    let mut best = [f32::MIN; LANES];
-    for fits in fits.iter() {
-        for (best, fit) in best.iter_mut().zip(fits) {
-            *best = if *fit > *best { *fit } else { *best };
-        }
-    }
-    for fits in fits.iter_mut() {
-        for (fit, best) in fits.iter_mut().zip(best) {
-            *fit = (*fit - best) * scale;
-        }
-    }
+    let best = highest(fits, |fit| fit);
     for fit in fits.as_flattened_mut() {
-        *fit = exp(*fit);
+        *fit = exp((*fit - best) * scale);
     }
-    let mut sums = [0.0; LANES];
-    for fits in fits.iter() {
-        for (sum, fit) in sums.iter_mut().zip(fits) {
-            *sum += fit;
-        }
-    }
-    sums
+    total(fits, |weight| weight)
 }
 
-/// One dimension of the weighted mean of all tokens' values.
+/// A head's part of the weighted mean of all tokens' values.
 #[inline(always)]
-fn mix(weights: &[Lanes], values: &[Group<DIMENSIONS>], dimension: usize, sums: &Lanes) -> Lanes {
-    let mut mixed = [0.0; LANES];
-    for (weights, values) in weights.chunks(LANES).zip(values) {
-        let Some(values) = values.get(dimension) else {
-            continue;
-        };
-        for (weights, value) in weights.iter().zip(values) {
-            for (mixed, weight) in mixed.iter_mut().zip(weights) {
-                *mixed += weight * value;
-            }
-        }
+fn mix(weights: &[f32], values: &[[f32; DIMENSIONS]], head: usize, sum: f32) -> [Lanes; REGISTERS] {
+    let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
+    let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
+    for (weight, value) in weights.iter().zip(values) {
+        let [va, vb, vc, vd] = registers(part(value, head));
+        add_product(&mut a, *weight, va);
+        add_product(&mut b, *weight, vb);
+        add_product(&mut c, *weight, vc);
+        add_product(&mut d, *weight, vd);
     }
-    for (mixed, sum) in mixed.iter_mut().zip(sums) {
-        *mixed /= sum;
-    }
+    let mut mixed = [a, b, c, d];
     mixed
+        .as_flattened_mut()
+        .iter_mut()
+        .for_each(|value| *value /= sum);
+    mixed
+}
+
+#[inline(always)]
+fn registers(part: &[f32; HEAD]) -> &[Lanes; REGISTERS] {
+    let (lanes, _) = part.as_chunks();
+    lanes.first_chunk().unwrap_or(&[[0.0; LANES]; REGISTERS])
+}
+
+#[inline(always)]
+fn add_product(sums: &mut Lanes, factor: f32, values: &Lanes) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += factor * value;
+    }
 }

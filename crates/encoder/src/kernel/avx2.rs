@@ -2,57 +2,118 @@
 //! 16-bit values and adds the products of each pair.
 
 use std::arch::x86_64::{
-    __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_set_epi64x, _mm256_add_epi32,
-    _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extract_epi32, _mm256_extracti128_si256,
-    _mm256_madd_epi16, _mm256_set1_epi32, _mm256_setr_epi16, _mm256_setzero_si256,
+    __m256, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_set_epi64x,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_castps_si256, _mm256_castsi256_si128,
+    _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps, _mm256_extract_epi32, _mm256_extracti128_si256,
+    _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi16,
+    _mm256_setr_epi32, _mm256_setr_ps, _mm256_setzero_si256,
 };
 
 use super::inputs::{Inputs, Pair};
-use super::product::{GROUPS, ROWS, Rows, Sums};
-use crate::shape::LANES;
+use super::product::Sums;
+use crate::shape::{LANES, Lanes, PAIRS, ROWS};
+use crate::weights::Block;
+
+/// The tokens whose sums are kept in registers together: with two registers each they fill twelve of
+/// sixteen.
+pub(super) const TOKENS: usize = 6;
 
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn sums<const IN: usize>(rows: &Rows<IN>, inputs: &[Inputs<IN>]) -> Sums {
-    let mut sums = [[[0; LANES]; ROWS]; GROUPS];
+pub(super) fn add<const IN: usize>(
+    block: &Block,
+    inputs: &[Inputs<IN>],
+    part: usize,
+    sums: &mut [Sums],
+) {
+    // The number of tokens is a constant in each arm, so that all sums stay in registers.
     match inputs {
-        [first, second] => add_products(rows, [first, second], &mut sums),
-        [first] => add_products(rows, [first], &mut sums),
+        [a] => add_products(block, [a], part, sums),
+        [a, b] => add_products(block, [a, b], part, sums),
+        [a, b, c] => add_products(block, [a, b, c], part, sums),
+        [a, b, c, d] => add_products(block, [a, b, c, d], part, sums),
+        [a, b, c, d, e] => add_products(block, [a, b, c, d, e], part, sums),
+        [a, b, c, d, e, f] => add_products(block, [a, b, c, d, e, f], part, sums),
         _ => (),
     }
-    sums
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
 fn add_products<const IN: usize, const COUNT: usize>(
-    rows: &Rows<IN>,
+    block: &Block,
     inputs: [&Inputs<IN>; COUNT],
-    sums: &mut Sums,
+    part: usize,
+    sums: &mut [Sums],
 ) {
-    let mut registers = [[_mm256_setzero_si256(); COUNT]; ROWS];
-    for step in 0..IN {
-        let mut lanes = [_mm256_setzero_si256(); COUNT];
-        for (lanes, inputs) in lanes.iter_mut().zip(inputs) {
-            if let Some(pairs) = inputs.pairs.get(step) {
-                *lanes = loaded(pairs.as_flattened());
-            }
-        }
-        for (registers, row) in registers.iter_mut().zip(rows) {
-            let Some(pair) = row.get(step) else { continue };
+    let parts = inputs.map(|inputs| inputs.part(part).unwrap_or(const { &[[0; 2]; PAIRS] }));
+    let mut registers = [[_mm256_setzero_si256(); 2]; COUNT];
+    for step in 0..PAIRS {
+        let Some([low, high]) = block.get(step).map(halves) else {
+            continue;
+        };
+        let (low, high) = (widened(low), widened(high));
+        for (registers, pairs) in registers.iter_mut().zip(parts) {
+            let Some(pair) = pairs.get(step) else {
+                continue;
+            };
             let pair = in_all_lanes(*pair);
-            for (register, lanes) in registers.iter_mut().zip(lanes) {
-                *register = _mm256_add_epi32(*register, _mm256_madd_epi16(pair, lanes));
-            }
+            let [first, second] = registers;
+            *first = _mm256_add_epi32(*first, _mm256_madd_epi16(low, pair));
+            *second = _mm256_add_epi32(*second, _mm256_madd_epi16(high, pair));
         }
     }
-    for (row, registers) in registers.into_iter().enumerate() {
-        for (sums, register) in sums.iter_mut().zip(registers) {
-            if let Some(sums) = sums.get_mut(row) {
-                *sums = stored(register);
-            }
+    for (sums, [first, second]) in sums.iter_mut().zip(registers) {
+        let added = stored(first).into_iter().chain(stored(second));
+        for (sum, added) in sums.iter_mut().zip(added) {
+            *sum = sum.wrapping_add(added);
         }
     }
+}
+
+/// What the sums stand for. The compiler would turn to the same row of many tokens, which lie far apart.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn scaled(
+    sums: &Sums,
+    input: f32,
+    scales: &[f32; ROWS],
+    biases: &[f32; ROWS],
+) -> [f32; ROWS] {
+    let mut values = [0.0; ROWS];
+    let input = _mm256_set1_ps(input);
+    let rows = sums.as_chunks().0.iter();
+    let rows = rows.zip(scales.as_chunks().0).zip(biases.as_chunks().0);
+    for (values, ((sums, scales), biases)) in values.as_chunks_mut().0.iter_mut().zip(rows) {
+        let sums = _mm256_cvtepi32_ps(integers(sums));
+        let scaled = _mm256_mul_ps(sums, _mm256_mul_ps(floats(scales), input));
+        let bits = stored(_mm256_castps_si256(_mm256_add_ps(scaled, floats(biases))));
+        *values = bits.map(|bits| f32::from_bits(bits.cast_unsigned()));
+    }
+    values
+}
+
+/// The compiler makes one load of it, as of the next.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn integers(values: &[i32; LANES]) -> __m256i {
+    let [a, b, c, d, e, f, g, h] = *values;
+    _mm256_setr_epi32(a, b, c, d, e, f, g, h)
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn floats(values: &Lanes) -> __m256 {
+    let [a, b, c, d, e, f, g, h] = *values;
+    _mm256_setr_ps(a, b, c, d, e, f, g, h)
+}
+
+/// The weights of the first eight rows and of the others.
+#[inline(always)]
+fn halves(step: &[u8; 32]) -> [&[u8; 16]; 2] {
+    let (halves, _) = step.as_chunks();
+    let half = |number: usize| halves.get(number).unwrap_or(&[0; 16]);
+    [half(0), half(1)]
 }
 
 /// The sum of the products of two rows.

@@ -13,7 +13,7 @@
 use super::inputs::Inputs;
 use super::{attention, gelu, inputs, norm, portable, product};
 use crate::packed::{PackedQuery, PackedVector};
-use crate::shape::{DIMENSIONS, Group, WIDE};
+use crate::shape::{DIMENSIONS, WIDE};
 use crate::weights::{Linear, Norm};
 
 /// What the processor can do. Only `detected` finds that it has AVX2, so holding one proves it.
@@ -51,23 +51,27 @@ macro_rules! steps {
 
 steps! {
     /// The matrix times each token.
-    fn multiply[const IN, const OUT](matrix: &Linear<IN, OUT>, inputs: &[Inputs<IN>], outputs: &mut [Group<OUT>])
-        = with => product::multiply(matrix, inputs, outputs, |rows, inputs| with::sums(rows, inputs));
+    fn multiply[const IN, const OUT](matrix: &Linear<IN, OUT>, inputs: &[Inputs<IN>], outputs: &mut [[f32; OUT]])
+        = with => product::multiply(
+            matrix, inputs, outputs, with::TOKENS,
+            |block, inputs, part, sums| with::add(block, inputs, part, sums),
+            |sums, input, scales, biases| with::scaled(sums, input, scales, biases),
+        );
     /// Values to the integers that are multiplied.
-    fn quantise[const WIDTH, const PAIRS](from: &[Group<WIDTH>], to: &mut [Inputs<PAIRS>])
+    fn quantise[const WIDTH, const PAIRS](from: &[[f32; WIDTH]], to: &mut [Inputs<PAIRS>])
         = with => inputs::quantise(from, to);
     /// What each token takes from all others.
-    fn attend(tokens: usize, query: &[Group<DIMENSIONS>], key: &[Group<DIMENSIONS>], value: &[Group<DIMENSIONS>], output: &mut [Group<DIMENSIONS>])
-        = with => attention::attend(tokens, query, key, value, output);
+    fn attend(query: &[[f32; DIMENSIONS]], key: &[[f32; DIMENSIONS]], value: &[[f32; DIMENSIONS]], output: &mut [[f32; DIMENSIONS]])
+        = with => attention::attend(query, key, value, output);
     /// The curve between the two matrices of a feed-forward part.
-    fn activate(groups: &mut [Group<WIDE>])
-        = with => gelu::activate(groups);
+    fn activate(tokens: &mut [[f32; WIDE]])
+        = with => gelu::activate(tokens);
     /// Each token to mean 0 and variance 1, then scaled as learnt.
-    fn normalise(norm: &Norm, groups: &mut [Group<DIMENSIONS>])
-        = with => norm::normalise(norm, groups);
-    /// The products of a query with many vectors, added to `scores`.
-    fn score(vectors: &[PackedVector], query: &PackedQuery, scores: &mut Vec<f32>)
-        = with => query.score(vectors, scores, |vector, query| with::dot(vector, query));
+    fn normalise(norm: &Norm, tokens: &mut [[f32; DIMENSIONS]])
+        = with => norm::normalise(norm, tokens);
+    /// The products of a query with many vectors.
+    fn score(vectors: &[PackedVector], query: &[f32; DIMENSIONS], scores: &mut [f32])
+        = with => PackedQuery::new(query).score(vectors, scores, |vector, query| with::dot(vector, query));
 }
 
 impl Processor {

@@ -1,11 +1,11 @@
 //! The curve `x Φ(x)`, where Φ is the normal distribution.
 
 use super::exponential::exp;
-use crate::shape::{Group, WIDE};
+use crate::shape::WIDE;
 
 #[inline(always)]
-pub(super) fn activate(groups: &mut [Group<WIDE>]) {
-    for value in groups.as_flattened_mut().as_flattened_mut() {
+pub(super) fn activate(tokens: &mut [[f32; WIDE]]) {
+    for value in tokens.as_flattened_mut() {
         *value = gelu(*value);
     }
 }

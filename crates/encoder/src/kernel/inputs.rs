@@ -1,17 +1,17 @@
 //! The inputs of a matrix as integers. They are kept as fine as a 32-bit sum allows, because
 //! rounding them to eight bits would cost four times what the rounding of the weights did.
 
-use crate::shape::{LANES, Lanes};
+use super::lanes::highest;
+use super::product::Part;
 
 /// Two neighbouring weights, or two neighbouring values of a token.
 pub(crate) type Pair = [i16; 2];
 
-/// The values of a group of tokens: `pairs[i / 2][lane][i % 2] * scales[lane]`.
+/// The values of a token: `pairs[i / 2][i % 2] * scale`.
 #[derive(Clone)]
-#[repr(align(32))]
 pub(crate) struct Inputs<const PAIRS: usize> {
-    pub(crate) pairs: [[Pair; LANES]; PAIRS],
-    pub(crate) scales: Lanes,
+    pub(crate) pairs: [Pair; PAIRS],
+    pub(crate) scale: f32,
 }
 
 /// Added to a small number, it leaves the nearest integer in the low bits of the sum.
@@ -20,47 +20,31 @@ const ROUNDER: f32 = 12_582_912.0;
 impl<const PAIRS: usize> Inputs<PAIRS> {
     pub(crate) fn zero() -> Self {
         Self {
-            pairs: [[[0; 2]; LANES]; PAIRS],
-            scales: [0.0; LANES],
+            pairs: [[0; 2]; PAIRS],
+            scale: 0.0,
         }
     }
 
+    /// The values that meet one block of weights.
     #[inline(always)]
-    fn set(&mut self, group: &[Lanes]) {
-        let mut largest = [0.0_f32; LANES];
-        for lanes in group {
-            for (largest, value) in largest.iter_mut().zip(lanes) {
-                let size = value.abs();
-                *largest = if size > *largest { size } else { *largest };
-            }
-        }
-        let mut factors = [0.0; LANES];
-        for ((factor, scale), largest) in factors.iter_mut().zip(&mut self.scales).zip(largest) {
-            let most = most(2 * PAIRS);
-            *factor = if largest > 0.0 { most / largest } else { 0.0 };
-            *scale = largest / most;
-        }
-        for (pairs, [first, second]) in self.pairs.iter_mut().zip(group.as_chunks().0) {
-            for (lane, pair) in pairs.iter_mut().enumerate() {
-                let factor = factors.get(lane);
-                let (Some(first), Some(second), Some(factor)) =
-                    (first.get(lane), second.get(lane), factor)
-                else {
-                    continue;
-                };
-                *pair = [rounded(first * factor), rounded(second * factor)];
-            }
-        }
+    pub(super) fn part(&self, number: usize) -> Option<&Part> {
+        self.pairs.as_chunks().0.get(number)
     }
 }
 
 #[inline(always)]
 pub(super) fn quantise<const WIDTH: usize, const PAIRS: usize>(
-    groups: &[[Lanes; WIDTH]],
+    tokens: &[[f32; WIDTH]],
     inputs: &mut [Inputs<PAIRS>],
 ) {
-    for (group, inputs) in groups.iter().zip(inputs) {
-        inputs.set(group);
+    let most = most(WIDTH);
+    for (token, inputs) in tokens.iter().zip(inputs) {
+        let largest = highest(token.as_chunks().0, f32::abs);
+        let factor = if largest > 0.0 { most / largest } else { 0.0 };
+        inputs.scale = largest / most;
+        for (place, value) in inputs.pairs.as_flattened_mut().iter_mut().zip(token) {
+            *place = rounded(value * factor);
+        }
     }
 }
 
@@ -95,19 +79,18 @@ mod tests {
 
     #[test]
     fn values_come_back_within_half_a_step() {
-        let mut group = [[0.0; LANES]; 384];
-        for (index, value) in (0_u16..).zip(group.as_flattened_mut()) {
-            *value = f32::from(index).sin() * f32::from(index % 8);
+        let mut tokens = [[0.0; 384]; 3];
+        for (index, value) in (0_u16..).zip(tokens.as_flattened_mut()) {
+            *value = f32::from(index).sin() * f32::from(index / 384);
         }
-        let mut inputs = Inputs::<192>::zero();
-        inputs.set(&group);
-        for (index, lanes) in group.iter().enumerate() {
-            for (lane, value) in lanes.iter().enumerate() {
-                let back = f32::from(inputs.pairs[index / 2][lane][index % 2]);
-                let error = (value - back * inputs.scales[lane]).abs();
-                assert!(error <= inputs.scales[lane] * 0.51, "{value}");
+        let mut inputs = vec![Inputs::<192>::zero(); 3];
+        quantise(&tokens, &mut inputs);
+        for (token, inputs) in tokens.iter().zip(&inputs) {
+            for (value, back) in token.iter().zip(inputs.pairs.as_flattened()) {
+                let error = (value - f32::from(*back) * inputs.scale).abs();
+                assert!(error <= inputs.scale * 0.51, "{value}");
             }
         }
-        assert_eq!(inputs.scales[0], 0.0, "a lane of zeros has no scale");
+        assert_eq!(inputs[0].scale, 0.0, "a token of zeros has no scale");
     }
 }

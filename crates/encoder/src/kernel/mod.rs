@@ -11,6 +11,7 @@ mod dispatch;
 mod exponential;
 mod gelu;
 mod inputs;
+mod lanes;
 mod norm;
 mod portable;
 mod product;

@@ -1,37 +1,55 @@
 //! The sums in plain code, for every processor. A sum over one long row is the form that compilers
-//! turn into wide instructions everywhere, so the lanes are laid out as rows first.
+//! turn into wide instructions everywhere, so the rows of a block are laid out as such first.
 
-use super::inputs::{Inputs, Pair};
-use super::product::{GROUPS, ROWS, Rows, Sums};
-use crate::shape::LANES;
+use super::inputs::Inputs;
+use super::product::Sums;
+use crate::shape::{PAIRS, ROWS};
+use crate::weights::Block;
+
+/// Laying a block out costs as much as some tokens do, so all tokens use it.
+pub(super) const TOKENS: usize = usize::MAX;
 
 #[inline(always)]
-pub(super) fn sums<const IN: usize>(rows: &Rows<IN>, inputs: &[Inputs<IN>]) -> Sums {
-    let mut sums = [[[0; LANES]; ROWS]; GROUPS];
-    let mut tokens = [[[0; 2]; IN]; LANES];
-    for (sums, inputs) in sums.iter_mut().zip(inputs) {
-        turn(&inputs.pairs, &mut tokens);
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            for (sum, token) in sums.iter_mut().zip(&tokens) {
-                let products = row.as_flattened().iter().zip(token.as_flattened());
-                *sum = products
-                    .map(|(weight, value)| i32::from(*weight) * i32::from(*value))
-                    .fold(0, i32::wrapping_add);
+pub(super) fn add<const IN: usize>(
+    block: &Block,
+    inputs: &[Inputs<IN>],
+    part: usize,
+    sums: &mut [Sums],
+) {
+    let mut rows = [[[0; 2]; PAIRS]; ROWS];
+    for (step, weights) in block.iter().enumerate() {
+        for (row, pair) in rows.iter_mut().zip(weights.as_chunks::<2>().0) {
+            if let Some(place) = row.get_mut(step) {
+                *place = pair.map(|weight| i16::from(weight.cast_signed()));
             }
         }
     }
-    sums
+    for (inputs, sums) in inputs.iter().zip(sums) {
+        let Some(pairs) = inputs.part(part) else {
+            continue;
+        };
+        for (sum, row) in sums.iter_mut().zip(&rows) {
+            let products = row.as_flattened().iter().zip(pairs.as_flattened());
+            *sum = products
+                .map(|(weight, value)| i32::from(*weight) * i32::from(*value))
+                .fold(*sum, i32::wrapping_add);
+        }
+    }
 }
 
+/// What the sums stand for.
 #[inline(always)]
-fn turn<const IN: usize>(pairs: &[[Pair; LANES]; IN], tokens: &mut [[Pair; IN]; LANES]) {
-    for (step, lanes) in pairs.iter().enumerate() {
-        for (token, pair) in tokens.iter_mut().zip(lanes) {
-            if let Some(place) = token.get_mut(step) {
-                *place = *pair;
-            }
-        }
+pub(super) fn scaled(
+    sums: &Sums,
+    input: f32,
+    scales: &[f32; ROWS],
+    biases: &[f32; ROWS],
+) -> [f32; ROWS] {
+    let mut values = [0.0; ROWS];
+    for (((value, sum), scale), bias) in values.iter_mut().zip(sums).zip(scales).zip(biases) {
+        *value = *sum as f32 * (scale * input) + bias;
     }
+    values
 }
 
 #[inline(always)]

@@ -1,61 +1,52 @@
 //! A matrix times the tokens of a text.
 
 use super::inputs::{Inputs, Pair};
-use crate::shape::{Group, LANES};
-use crate::weights::Linear;
+use crate::shape::{PAIRS, ROWS};
+use crate::weights::{Block, Linear};
 
-/// The rows of a matrix and the groups of tokens whose sums are kept in registers together.
-pub(super) const ROWS: usize = 6;
-pub(super) const GROUPS: usize = 2;
+/// A token's sums with the rows of a block.
+pub(super) type Sums = [i32; ROWS];
 
-/// Rows of weights, widened to the size of the inputs.
-pub(super) type Rows<const IN: usize> = [[Pair; IN]; ROWS];
+/// The part of a token's inputs that meets the weights of one block.
+pub(super) type Part = [Pair; PAIRS];
 
-/// The sums by group, row and lane. Those of a missing group are zero.
-pub(super) type Sums = [[[i32; LANES]; ROWS]; GROUPS];
-
-/// `sums` gets rows and at most [`GROUPS`] groups.
+/// `add` gets a block, at most `most` tokens, the part of their inputs that the block meets, and the sums to which
+/// it adds the products. `scaled` gets a token's sums and scale, and the scales and biases of the rows.
 #[inline(always)]
 pub(super) fn multiply<const IN: usize, const OUT: usize>(
     matrix: &Linear<IN, OUT>,
     inputs: &[Inputs<IN>],
-    outputs: &mut [Group<OUT>],
-    sums: impl Fn(&Rows<IN>, &[Inputs<IN>]) -> Sums,
+    outputs: &mut [[f32; OUT]],
+    most: usize,
+    add: impl Fn(&Block, &[Inputs<IN>], usize, &mut [Sums]),
+    scaled: impl Fn(&Sums, f32, &[f32; ROWS], &[f32; ROWS]) -> [f32; ROWS],
 ) {
-    const { assert!(OUT.is_multiple_of(ROWS), "no row is left over") };
-    let blocks = matrix.rows.as_chunks::<ROWS>().0.iter();
+    const { assert!(IN.is_multiple_of(PAIRS) && OUT.is_multiple_of(ROWS)) };
+    let together = together(inputs.len(), most);
     let scales = matrix.scales.as_chunks::<ROWS>().0;
     let biases = matrix.biases.as_chunks::<ROWS>().0;
-    let mut rows = [[[0; 2]; IN]; ROWS];
-    for (block, ((narrow, scales), biases)) in blocks.zip(scales).zip(biases).enumerate() {
-        widen(narrow, &mut rows);
-        for (inputs, outputs) in inputs.chunks(GROUPS).zip(outputs.chunks_mut(GROUPS)) {
-            let sums = sums(&rows, inputs);
-            for ((inputs, output), sums) in inputs.iter().zip(outputs).zip(&sums) {
-                let Some(output) = output.as_chunks_mut::<ROWS>().0.get_mut(block) else {
-                    continue;
-                };
-                for (((output, sums), scale), bias) in
-                    output.iter_mut().zip(sums).zip(scales).zip(biases)
-                {
-                    let scale = f32::from_le_bytes(*scale);
-                    let bias = f32::from_le_bytes(*bias);
-                    for ((output, sum), input) in output.iter_mut().zip(sums).zip(&inputs.scales) {
-                        *output = *sum as f32 * (scale * input) + bias;
-                    }
-                }
+    let blocks = matrix.blocks.chunks(IN / PAIRS).zip(scales).zip(biases);
+    let mut sums = vec![[0; ROWS]; inputs.len()];
+    for (number, ((blocks, scales), biases)) in blocks.enumerate() {
+        sums.fill([0; ROWS]);
+        // A part of the weights is met by all tokens before the next, so that it stays in the nearest cache.
+        for (part, block) in blocks.iter().enumerate() {
+            for (inputs, sums) in inputs.chunks(together).zip(sums.chunks_mut(together)) {
+                add(block, inputs, part, sums);
+            }
+        }
+        let scales = scales.map(f32::from_le_bytes);
+        let biases = biases.map(f32::from_le_bytes);
+        for ((input, sums), output) in inputs.iter().zip(&sums).zip(outputs.iter_mut()) {
+            if let Some(output) = output.as_chunks_mut::<ROWS>().0.get_mut(number) {
+                *output = scaled(sums, input.scale, &scales, &biases);
             }
         }
     }
 }
 
+/// How many tokens to take at a time, so that no time ends with few of them.
 #[inline(always)]
-fn widen<const IN: usize>(from: &[[[u8; 2]; IN]; ROWS], to: &mut Rows<IN>) {
-    for (from, to) in from.as_flattened().iter().zip(to.as_flattened_mut()) {
-        let [first, second] = *from;
-        *to = [
-            i16::from(first.cast_signed()),
-            i16::from(second.cast_signed()),
-        ];
-    }
+fn together(tokens: usize, most: usize) -> usize {
+    tokens.div_ceil(tokens.div_ceil(most).max(1)).max(1)
 }

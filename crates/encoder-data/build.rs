@@ -1,0 +1,22 @@
+//! Lays the weights out in the order in which they are multiplied.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a build script talks to cargo by printing"
+)]
+
+mod blocks;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=blocks.rs");
+    println!("cargo::rerun-if-changed=model.int8.safetensors");
+    let model = fs::read("model.int8.safetensors")?;
+    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names no OUT_DIR")?);
+    fs::write(folder.join("weights"), blocks::in_blocks(&model)?)?;
+    Ok(())
+}

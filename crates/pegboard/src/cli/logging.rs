@@ -12,10 +12,10 @@ use crate::Configured;
 /// What is said without being asked for, where spans are sent: that they do not arrive.
 const ABOUT_TRACES: &str = "off,pegboard_trace=warn";
 
-/// The logs of this process, written out to their last line when it is dropped.
-#[derive(Default)]
+/// The logs of this process, written out to their last line when the last handle is dropped.
+#[derive(Clone, Default)]
 pub(crate) struct Logging {
-    started: OnceLock<(Logs, Arc<Redactor>)>,
+    started: Arc<OnceLock<(Logs, Arc<Redactor>)>>,
 }
 
 impl Logging {

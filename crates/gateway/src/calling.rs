@@ -5,9 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pegboard_guard::tolerant_arguments;
 use pegboard_hub::CallRequest;
-use pegboard_model::{
-    DiscoveryStatus, Era, Policy, Reason, SpanContext, ToolError, ToolRef, ToolResult,
-};
+use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -61,10 +59,8 @@ pub(crate) async fn execute(
     let shared = &asked.conversation.shared;
     let tool = found.tool.clone();
     let meta = forwarded_meta(asked);
-    let span = asked.span().cloned();
     let target = Target::Tool(CallRequest {
-        // A trace that only the client keeps still gives its id to what we note.
-        span: span.or_else(|| SpanContext::from_meta(meta.as_ref()?)),
+        span: asked.above(meta.as_ref()),
         meta,
         // Only a person who is asked wants to know.
         client: (found.needs_consent).then(|| asked.client()).flatten(),

@@ -82,6 +82,7 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
     }
     let mut members = own_members(asked);
     members.set("ref", reference.to_string());
+    let meta = forwarded_meta(asked);
     let request = ForwardRequest {
         session: asked.conversation.session.clone(),
         server,
@@ -89,8 +90,8 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
         members: members.inner(),
         name: None,
         caller: None,
-        span: asked.span().cloned(),
-        meta: forwarded_meta(asked),
+        span: asked.above(meta.as_ref()),
+        meta,
         input: None,
     };
     pass_through(asked, request).await
@@ -175,6 +176,7 @@ impl Drop for Watched {
 async fn forward(asked: &Asked<'_>, server: ServerName, key: &'static str, own: &str) -> Answered {
     let mut members = own_members(asked);
     members.set(key, quoted(own));
+    let meta = forwarded_meta(asked);
     let request = ForwardRequest {
         session: asked.conversation.session.clone(),
         server,
@@ -182,8 +184,8 @@ async fn forward(asked: &Asked<'_>, server: ServerName, key: &'static str, own: 
         members: members.inner(),
         name: Some(own.to_owned()),
         caller: None,
-        span: asked.span().cloned(),
-        meta: forwarded_meta(asked),
+        span: asked.above(meta.as_ref()),
+        meta,
         input: None,
     };
     pass_through(asked, request).await

@@ -6,6 +6,7 @@ use pegboard_hub::new_trace;
 use pegboard_model::{Channel, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::dispatch::{Answered, Asked, Fault};
@@ -72,6 +73,13 @@ impl Asked<'_> {
     /// The span that everything done for this request lies below.
     pub(crate) fn span(&self) -> Option<&SpanContext> {
         self.open.as_ref().map(|open| &open.context)
+    }
+
+    /// The span above what is passed on with this `_meta`. A trace that only the client keeps still gives its id
+    /// to what we note.
+    pub(crate) fn above(&self, meta: Option<&Map<String, Value>>) -> Option<SpanContext> {
+        let own = self.span().cloned();
+        own.or_else(|| SpanContext::from_meta(meta?))
     }
 
     /// Tells how the request was answered.

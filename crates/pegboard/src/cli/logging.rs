@@ -9,8 +9,8 @@ use super::failure::Failure;
 use super::output::{Output, Paint};
 use crate::Configured;
 
-/// What is said without being asked for, where spans are sent: that they do not arrive.
-const ABOUT_TRACES: &str = "off,pegboard_trace=warn";
+/// What is said without being asked for, where spans are sent: that they do not arrive, and that they do again.
+const ABOUT_TRACES: &str = "off,pegboard_trace=info";
 
 /// The logs of this process, written out to their last line when the last handle is dropped.
 #[derive(Clone, Default)]

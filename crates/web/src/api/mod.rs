@@ -10,10 +10,13 @@ mod grants;
 mod listed;
 mod logins;
 mod policies;
+mod policy_explain;
 mod projects;
 mod refresh;
 mod search;
+mod server_add;
 mod server_changes;
+mod server_switch;
 mod server_view;
 mod servers;
 mod sessions;
@@ -55,7 +58,7 @@ fn described() -> OpenApiRouter<WebState> {
         .routes(routes!(projects::configuration))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::configuration))
-        .routes(routes!(servers::list, server_changes::add))
+        .routes(routes!(servers::list, server_add::add))
         .routes(routes!(
             servers::one,
             server_changes::change,
@@ -63,9 +66,9 @@ fn described() -> OpenApiRouter<WebState> {
         ))
         .routes(routes!(servers::health))
         .routes(routes!(servers::logs))
-        .routes(routes!(server_changes::enable))
-        .routes(routes!(server_changes::disable))
-        .routes(routes!(server_changes::trust))
+        .routes(routes!(server_switch::enable))
+        .routes(routes!(server_switch::disable))
+        .routes(routes!(server_switch::trust))
         .routes(routes!(refresh::one))
         .routes(routes!(refresh::all))
         .routes(routes!(tools::list))
@@ -74,7 +77,7 @@ fn described() -> OpenApiRouter<WebState> {
         .routes(routes!(calls::call))
         .routes(routes!(search::search))
         .routes(routes!(policies::list, policies::set, policies::unset))
-        .routes(routes!(policies::explain))
+        .routes(routes!(policy_explain::explain))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::decide))
         .routes(routes!(grants::list, grants::revoke))

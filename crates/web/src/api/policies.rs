@@ -9,7 +9,7 @@ use pegboard_model::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{Fresh, tagged};
+use crate::answer::tagged;
 use crate::fault::{Answered, ErrorBody, Fault};
 use crate::input::{Json, Query, no_server};
 use crate::role::{Admin, Anybody};
@@ -256,90 +256,4 @@ fn note(state: &WebState, admin: &Admin, server: Option<ServerName>, pattern: &s
             format!("policy {what}"),
         )
     });
-}
-
-/// Which tool is meant.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ExplainQuery {
-    /// The tool, as `server__tool` or `server/tool`.
-    tool: String,
-}
-
-/// What holds for a tool, and why.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Explained {
-    /// The tool's exposed name.
-    tool: String,
-    /// What may be done with it.
-    #[schema(value_type = String, example = "ask")]
-    policy: Policy,
-    /// Whether a person is asked nevertheless when there is one.
-    asks_if_possible: bool,
-    /// Every rule that fits it, the deciding one first.
-    rules: Vec<Weighed>,
-}
-
-/// A rule that fits a tool.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Weighed {
-    /// The rule, as a person finds it in the configuration.
-    rule: String,
-    /// What it says.
-    #[schema(value_type = String, example = "allow")]
-    policy: Policy,
-    /// Whether it decides.
-    decides: bool,
-    /// Why it lost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lost_because: Option<String>,
-    /// The file that it stands in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    /// The line in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-}
-
-/// Tells which rule decides for a tool, and why the others lost.
-#[utoipa::path(
-    get,
-    operation_id = "explainPolicy",
-    path = "/policies/explain",
-    tag = "policies",
-    params(ExplainQuery),
-    responses(
-        (status = 200, description = "What holds, and why", body = Explained),
-        (status = 400, description = "The query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 404, description = "No such tool is known", body = ErrorBody),
-    )
-)]
-pub(super) async fn explain(
-    _: Anybody,
-    State(state): State<WebState>,
-    Query(query): Query<ExplainQuery>,
-) -> Answered<Fresh<Explained>> {
-    let (tool, weighed) = state.hub().explain_policy(&query.tool)?;
-    let rules = weighed.rules.iter().map(|rule| {
-        let origin = rule.origin.as_ref();
-        let file = origin.and_then(|origin| origin.file.as_ref());
-        Weighed {
-            rule: rule.rule.clone(),
-            policy: rule.policy,
-            decides: rule.lost.is_none(),
-            lost_because: rule.lost.clone(),
-            file: file.map(|file| file.display().to_string()),
-            line: origin.and_then(|origin| origin.line),
-        }
-    });
-    Ok(Fresh(Explained {
-        tool,
-        policy: weighed.decision.policy,
-        asks_if_possible: weighed.decision.asks_if_possible,
-        rules: rules.collect(),
-    }))
 }

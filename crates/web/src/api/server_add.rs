@@ -1,0 +1,134 @@
+//! Adding a server.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use pegboard_hub::Which;
+use pegboard_model::{Reason, ServerName, ToolError};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::refresh::discover;
+use super::server_changes::{ChangedServer, changed, note};
+use crate::answer::Made;
+use crate::fault::{Answered, ErrorBody, Fault};
+use crate::household::{NewServer, NewTransport};
+use crate::input::Json;
+use crate::role::Admin;
+use crate::state::WebState;
+
+/// A server to be added: `command` for a local program, or `url` for an address.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServerToAdd {
+    /// Its name, in `snake_case`.
+    #[schema(example = "github")]
+    name: String,
+    /// The program to start.
+    command: Option<String>,
+    /// Its arguments; no shell is between.
+    #[serde(default)]
+    args: Vec<String>,
+    /// The address of a remote server.
+    url: Option<String>,
+    /// Variables of a local server; values may be `${NAME}` or `${secret:NAME}`.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Headers of a remote server.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// The token of a remote server.
+    bearer: Option<String>,
+    /// The folder that a local server runs in.
+    cwd: Option<String>,
+    /// What it is for.
+    description: Option<String>,
+    /// The category of its tools.
+    category: Option<String>,
+    /// Whether its tools are offered; yes when left out.
+    enabled: Option<bool>,
+}
+
+/// Adds a server and asks it for its tools at once. A server that cannot be reached is kept, with its error.
+#[utoipa::path(
+    post,
+    operation_id = "addServer",
+    path = "/servers",
+    tag = "servers",
+    security(("admin" = [])),
+    request_body = ServerToAdd,
+    responses(
+        (status = 201, description = "It was added; `discovery` says whether it answered", body = ChangedServer),
+        (status = 400, description = "The definition is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 409, description = "There is a server of this name already", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+    )
+)]
+pub(super) async fn add(
+    admin: Admin,
+    State(state): State<WebState>,
+    Json(body): Json<ServerToAdd>,
+) -> Answered<Made<ChangedServer>> {
+    let server = checked(body)?;
+    let name = server.name.clone();
+    if state.hub().catalog().server(&name).is_some() {
+        let message = format!("there is a server `{name}` already");
+        let error = ToolError::new(Reason::ConfigDuplicate, message)
+            .at_server(&name)
+            .at_field("name");
+        let remedy = "Choose another name, or change the server with `PATCH`.";
+        return Err(error.with_remedy(remedy).into());
+    }
+    let is_enabled = server.enabled;
+    state.household().add_server(server).await?;
+    note(&state, &admin, &name, "added");
+    let discovery = match is_enabled {
+        true => Some(discover(&state, Which::One(name.clone()), true).await?),
+        false => None,
+    };
+    let discovery = discovery.and_then(|found| found.into_iter().next());
+    Ok(Made(changed(&state, admin, &name, discovery)?))
+}
+
+fn checked(body: ServerToAdd) -> Answered<NewServer> {
+    let name = ServerName::parse(&body.name).map_err(|bad| {
+        let reason = match ServerName::is_reserved(&body.name) {
+            true => Reason::ConfigNameReserved,
+            false => Reason::ConfigName,
+        };
+        ToolError::new(reason, bad.to_string()).at_field("name")
+    })?;
+    let transport = match (body.command, body.url) {
+        (Some(command), None) if !command.trim().is_empty() => NewTransport::Stdio {
+            command,
+            args: body.args,
+        },
+        (None, Some(url)) => NewTransport::Http { url },
+        (Some(_), Some(_)) => {
+            return Err(Fault::at_field(
+                "url",
+                "a server has a `command` or a `url`, not both",
+            ));
+        }
+        _ => {
+            return Err(Fault::at_field(
+                "command",
+                "a server needs a `command` or a `url`",
+            ));
+        }
+    };
+    Ok(NewServer {
+        env: body.env.into_iter().collect(),
+        headers: body.headers.into_iter().collect(),
+        bearer: body.bearer,
+        cwd: body.cwd,
+        description: body.description,
+        category: body.category,
+        enabled: body.enabled.unwrap_or(true),
+        ..NewServer::new(name, transport)
+    })
+}

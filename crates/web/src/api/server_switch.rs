@@ -1,0 +1,127 @@
+//! Switching servers on and off, and agreeing to those that a project brings.
+
+use axum::extract::State;
+use pegboard_hub::Which;
+use pegboard_model::ServerName;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::refresh::discover;
+use super::server_changes::{ChangedServer, changed, note};
+use crate::answer::Fresh;
+use crate::fault::{Answered, ErrorBody};
+use crate::input::{Json, OfServer};
+use crate::role::Admin;
+use crate::state::WebState;
+
+/// Switches a server on.
+#[utoipa::path(
+    post,
+    operation_id = "enableServer",
+    path = "/servers/{name}/enable",
+    tag = "servers",
+    security(("admin" = [])),
+    params(("name" = String, Path, description = "The server")),
+    responses(
+        (status = 200, description = "It is on", body = ChangedServer),
+        (status = 400, description = "It is defined by no file that can be changed", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 404, description = "No such server is configured", body = ErrorBody),
+    )
+)]
+pub(super) async fn enable(
+    admin: Admin,
+    State(state): State<WebState>,
+    OfServer(name): OfServer,
+) -> Answered<Fresh<ChangedServer>> {
+    switch(admin, &state, &name, true).await
+}
+
+/// Switches a server off: its tools are no longer offered, and it is stopped.
+#[utoipa::path(
+    post,
+    operation_id = "disableServer",
+    path = "/servers/{name}/disable",
+    tag = "servers",
+    security(("admin" = [])),
+    params(("name" = String, Path, description = "The server")),
+    responses(
+        (status = 200, description = "It is off", body = ChangedServer),
+        (status = 400, description = "It is defined by no file that can be changed", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 404, description = "No such server is configured", body = ErrorBody),
+    )
+)]
+pub(super) async fn disable(
+    admin: Admin,
+    State(state): State<WebState>,
+    OfServer(name): OfServer,
+) -> Answered<Fresh<ChangedServer>> {
+    switch(admin, &state, &name, false).await
+}
+
+async fn switch(
+    admin: Admin,
+    state: &WebState,
+    name: &ServerName,
+    enabled: bool,
+) -> Answered<Fresh<ChangedServer>> {
+    state.household().enable_server(name, enabled).await?;
+    note(
+        state,
+        &admin,
+        name,
+        if enabled { "enabled" } else { "disabled" },
+    );
+    Ok(Fresh(changed(state, admin, name, None)?))
+}
+
+/// The definition that somebody looked at and agrees to.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Agreement {
+    /// `definitionHash` of the server, as it was shown with the exact command.
+    definition_hash: String,
+}
+
+/// Agrees to start a server that a project's file brings, as it is now.
+#[utoipa::path(
+    post,
+    operation_id = "trustServer",
+    path = "/servers/{name}/trust",
+    tag = "servers",
+    security(("admin" = [])),
+    params(("name" = String, Path, description = "The server")),
+    request_body = Agreement,
+    responses(
+        (status = 200, description = "It may be started", body = ChangedServer),
+        (status = 400, description = "It needs no agreement, or the request is wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The admin token is needed, or the definition is another", body = ErrorBody),
+        (status = 404, description = "No such server is configured", body = ErrorBody),
+        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+    )
+)]
+pub(super) async fn trust(
+    admin: Admin,
+    State(state): State<WebState>,
+    OfServer(name): OfServer,
+    Json(agreement): Json<Agreement>,
+) -> Answered<Fresh<ChangedServer>> {
+    state
+        .household()
+        .trust_server(&name, &agreement.definition_hash)
+        .await?;
+    note(&state, &admin, &name, "trusted");
+    let discovery = discover(&state, Which::One(name.clone()), false).await?;
+    Ok(Fresh(changed(
+        &state,
+        admin,
+        &name,
+        discovery.into_iter().next(),
+    )?))
+}

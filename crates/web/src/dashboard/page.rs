@@ -216,7 +216,7 @@ pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> Response 
                             @if code.is_some() {
                                 p.muted { "This link logs one browser in, once." }
                             } @else {
-                                p.muted { "Open the link that " code { "pegboard up" } " printed, or paste the code in it." }
+                                p.muted { "Open the link that " code { "pegboard up" } " printed, or get a new one with " code { "pegboard dashboard" } "." }
                             }
                         }
                         @if let Some(problem) = problem {

@@ -11,7 +11,7 @@ pub(crate) fn empty(title: &str, text: &str, actions: &Markup) -> Markup {
     html! {
         div.empty {
             strong { (title) }
-            p { (text) }
+            p { (marked(text)) }
             div.row { (actions) }
         }
     }

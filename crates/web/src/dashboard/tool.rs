@@ -77,7 +77,7 @@ fn head(view: &ToolView<'_>, told: &Description) -> Markup {
                     span.chip { (line(view.category())) }
                     span.chip.num { (thousands(view.tokens())) " tokens" }
                 }
-                p.small.faint { "Models call it " code { (told.name) } " "
+                p.small.faint { "Models call it " code { (told.name) } " · "
                     button.link type="button" data-copy-text=(told.name) { "Copy name" } }
             }
         }
@@ -125,20 +125,27 @@ fn parameter_row(parameter: &Parameter) -> Markup {
     let about = html! {
         @if let Some(text) = &parameter.description { span.pre-line { (block(text)) } }
         @if let Some(choices) = &parameter.choices {
-            div.words { @for choice in choices.iter().take(40) { code { (line(&choice.to_string())) } }
+            div.words { @for choice in choices.iter().take(40) { code { (line(&told(choice))) } }
                 @if choices.len() > 40 { span.small.faint { "and " (choices.len() - 40) " more" } } }
         }
         @if let Some(default) = &parameter.default { div.small.faint { "default " code { (line(&default.to_string())) } } }
     };
     html! {
         tr {
-            th scope="row" {
+            th.key-cell scope="row" {
                 code { (line(&parameter.name)) }
                 @if parameter.required { span.sub { "required" } }
             }
             td { div.stack-tight { code.muted { (line(&parameter.kind)) } (about) } }
         }
     }
+}
+
+/// A value that is listed: texts without their quotes, which would only be in the way.
+fn told(value: &serde_json::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn examples(told: &Description) -> Markup {

@@ -1,9 +1,11 @@
 //! Measures how long indexing and searching take over made-up catalogs.
 //!
 //! `speed [TOOLS...]` prints one line per size (1,000, 10,000 and 100,000 unless told otherwise): the time to read
-//! all tools and to put the segments together, both as time of the processor, and the median and 95th percentile of searches.
+//! all tools and to put the segments together, both as time of the processor, and the median and 95th percentile
+//! of searches: by words, and by meaning without the time that encoding the request takes.
 
 #![allow(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a measuring program for people at a terminal"
@@ -13,12 +15,11 @@ use std::hint::black_box;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use pegboard_encoder::{DIMENSIONS, PackedVector, Vector, score_each};
 use pegboard_search::{Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors};
 
 /// Tools of a server.
 const TOOLS_OF_SERVER: usize = 20;
-/// Numbers in a vector.
-const WIDTH: usize = 384;
 
 const VERBS: &[&str] = &[
     "get", "list", "create", "delete", "update", "search", "send", "read", "write", "open",
@@ -132,32 +133,32 @@ fn segment(reader: &mut Reader, made: &Made) -> Arc<Segment> {
     Arc::new(reader.segment(Some(server), tools))
 }
 
-/// Vectors of whole numbers, as they are kept.
+/// Vectors of each server's tools and of the server, as they are kept.
 struct Kept {
-    document: Vec<Vec<i8>>,
-    short: Vec<Vec<i8>>,
+    document: Vec<Vec<PackedVector>>,
+    short: Vec<Vec<PackedVector>>,
+    servers: Vec<PackedVector>,
 }
 
 impl Vectors for Kept {
     fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
-        let query: Vec<i16> = query
-            .iter()
-            .map(|number| (number * 8_192.0) as i16)
-            .collect();
-        for (vectors, cosines) in [
-            (&self.document[segment], document),
-            (&self.short[segment], short),
-        ] {
-            for (vector, cosine) in vectors.chunks_exact(WIDTH).zip(cosines) {
-                let sum: i32 = vector
-                    .iter()
-                    .zip(&query)
-                    .map(|(a, b)| i32::from(*a) * i32::from(*b))
-                    .sum();
-                *cosine = sum as f32 / (127.0 * 8_192.0);
-            }
-        }
+        score_each(&self.document[segment], query, document);
+        score_each(&self.short[segment], query, short);
     }
+
+    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+        let mut cosine = 0.0;
+        let server = std::slice::from_ref(&self.servers[segment]);
+        score_each(server, query, std::slice::from_mut(&mut cosine));
+        Some(cosine)
+    }
+}
+
+fn vector(dice: &mut Dice) -> Vector {
+    let numbers: Vec<f32> = (0..DIMENSIONS)
+        .map(|_| dice.roll(100) as f32 - 40.0)
+        .collect();
+    Vector::from_slice(&numbers).expect("as many numbers as it needs")
 }
 
 fn main() {
@@ -216,21 +217,22 @@ fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Dur
     let name = times(names.iter(), |text| {
         black_box(index.search(&Query::words(text), 5)).total
     });
-    let vector = |dice: &mut Dice| -> Vec<i8> {
-        let numbers = (0..WIDTH * TOOLS_OF_SERVER).map(|_| dice.roll(20) as i8);
-        numbers.collect()
+    let mut vectors = |count: usize| -> Vec<PackedVector> {
+        let vectors = (0..count).map(|_| PackedVector::from(&vector(&mut dice)));
+        vectors.collect()
     };
+    let mut of_tools = || made.iter().map(|made| vectors(made.tools.len())).collect();
     let kept = Kept {
-        document: made.iter().map(|_| vector(&mut dice)).collect(),
-        short: made.iter().map(|_| vector(&mut dice)).collect(),
+        document: of_tools(),
+        short: of_tools(),
+        servers: vectors(made.len()),
     };
-    let query: Vec<f32> = (0..WIDTH)
-        .map(|_| dice.roll(100) as f32 / 1_000.0)
-        .collect();
+    let query = vector(&mut dice);
+    let query = query.as_slice();
     let meaning = times(requests.iter(), |text| {
         let query = Query {
             meaning: Some(Meaning {
-                query: &query,
+                query,
                 vectors: &kept,
             }),
             ..Query::words(text)

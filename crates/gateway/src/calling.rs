@@ -35,7 +35,7 @@ pub(crate) async fn call(asked: &Asked<'_>) -> Answered {
         return Err(Fault::invalid("`name` is missing"));
     };
     let is_ours = asked.view.profile.has_meta_tools() && meta_tools::is_meta_tool(name);
-    if is_ours && asked.surface.catalog.static_tool(name).is_none() {
+    if is_ours && asked.surface().catalog.static_tool(name).is_none() {
         return meta_run::run(asked, name).await;
     }
     let arguments = match asked.params.arguments.map(tolerant_arguments).transpose() {
@@ -120,7 +120,7 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
         }
         None => written,
     };
-    let error = match found_in(&asked.surface, written) {
+    let error = match found_in(asked.surface(), written) {
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
@@ -266,8 +266,8 @@ pub(crate) async fn settled(asked: &Asked<'_>) -> Arc<Surface> {
             entry.is_offered() && entry.needs_discovery() && is_untried
         })
     };
-    if !profile.lists_servers() || !unseen(&asked.surface) {
-        return asked.surface.clone();
+    if !profile.lists_servers() || !unseen(asked.surface()) {
+        return asked.surface().clone();
     }
     let hub = &asked.conversation.shared.hub;
     hub.ensure_known_below(asked.span()).await;

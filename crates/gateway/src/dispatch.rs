@@ -1,6 +1,6 @@
 //! From a request to the part that answers it, in both eras.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use pegboard_model::{RpcError, ToolError};
@@ -87,8 +87,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) meta: Meta<'a>,
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
-    pub(crate) surface: Arc<Surface>,
     pub(crate) open: Option<spans::Open>,
+    surface: OnceLock<Arc<Surface>>,
 }
 
 impl<'a> Asked<'a> {
@@ -129,7 +129,6 @@ impl<'a> Asked<'a> {
             let why = format!("the profile `{}` is no longer there", conversation.profile);
             refused(404, &rpc(code::INVALID_REQUEST, why))
         })?;
-        let surface = view.surface(&shared.hub);
         let recorder = shared.hub.recorder().as_ref();
         let open = spans::open(recorder, message, params.meta, &conversation.session.0);
         Ok(Self {
@@ -141,9 +140,24 @@ impl<'a> Asked<'a> {
             meta,
             is_modern,
             view,
-            surface,
             open,
+            surface: OnceLock::new(),
         })
+    }
+
+    /// The lists of the profile, over the snapshot of the moment in which they were first needed.
+    pub(crate) fn surface(&self) -> &Arc<Surface> {
+        let shared = &self.conversation.shared;
+        self.surface.get_or_init(|| self.view.surface(&shared.hub))
+    }
+
+    /// What answers a handshake.
+    pub(crate) fn outline(&self) -> Arc<Surface> {
+        self.view.outline(&self.conversation.shared.hub)
+    }
+
+    fn declares(&self, capability: &str) -> bool {
+        self.outline().declares(capability)
     }
 
     /// What the client calls itself, when it says so.
@@ -237,8 +251,8 @@ async fn modern(asked: &Asked<'_>) -> Answered {
         "server/discover" => {
             begun(asked).await;
             // What it stands for may have become known just now.
-            let surface = asked.view.surface(&asked.conversation.shared.hub);
-            Ok(surface
+            Ok(asked
+                .outline()
                 .discover(&asked.conversation.shared.version, &SUPPORTED)
                 .into())
         }
@@ -251,7 +265,7 @@ async fn legacy(asked: &Asked<'_>) -> Answered {
     match asked.message.method() {
         "initialize" => initialize(asked).await,
         "ping" => Ok(Bytes::from_static(b"{}")),
-        "logging/setLevel" if asked.surface.declares("logging") => set_level(asked),
+        "logging/setLevel" if asked.declares("logging") => set_level(asked),
         "resources/subscribe" => offers::subscribe(asked, true).await,
         "resources/unsubscribe" => offers::subscribe(asked, false).await,
         _ => both(asked).await,
@@ -263,28 +277,24 @@ async fn both(asked: &Asked<'_>) -> Answered {
         "tools/list" => {
             whole_list(asked)?;
             asked.view.count_list();
-            Ok(calling::settled(asked).await.tools())
+            list_tools(asked).await
         }
         "tools/call" => calling::call(asked).await,
-        "prompts/list" if asked.surface.declares("prompts") => {
+        "prompts/list" if asked.declares("prompts") => {
             whole_list(asked)?;
             Ok(calling::settled(asked).await.prompts())
         }
-        "prompts/get" if asked.surface.declares("prompts") => offers::get_prompt(asked).await,
-        "resources/list" if asked.surface.declares("resources") => {
+        "prompts/get" if asked.declares("prompts") => offers::get_prompt(asked).await,
+        "resources/list" if asked.declares("resources") => {
             whole_list(asked)?;
             Ok(calling::settled(asked).await.resources())
         }
-        "resources/templates/list" if asked.surface.declares("resources") => {
+        "resources/templates/list" if asked.declares("resources") => {
             whole_list(asked)?;
             Ok(calling::settled(asked).await.templates())
         }
-        "resources/read" if asked.surface.declares("resources") => {
-            offers::read_resource(asked).await
-        }
-        "completion/complete" if asked.surface.declares("completions") => {
-            offers::complete(asked).await
-        }
+        "resources/read" if asked.declares("resources") => offers::read_resource(asked).await,
+        "completion/complete" if asked.declares("completions") => offers::complete(asked).await,
         _ => Err(unknown_method(asked)),
     }
 }
@@ -335,21 +345,42 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
         .open(conversation, revision, &carried_capabilities(declared));
     presence::note(asked);
     begun(asked).await;
-    let surface = asked.view.surface(&shared.hub);
-    Ok(surface.initialize(&shared.version, revision).into())
+    Ok(asked.outline().initialize(&shared.version, revision).into())
 }
 
 /// A client is there: what was never seen is asked for in the background. Only a profile that stands for one
 /// server has to know that server before it can say what it is.
 async fn begun(asked: &Asked<'_>) {
     let hub = &asked.conversation.shared.hub;
+    if asked.view.profile.is_fixed() && !hub.is_read() {
+        // That begins with the first list, or a moment after the start.
+        return;
+    }
     hub.session_started();
     let sole = asked.view.profile.sole_server();
-    if let Some(entry) = sole.and_then(|sole| asked.surface.catalog.server(&sole).cloned())
+    if let Some(entry) = sole.and_then(|sole| asked.surface().catalog.server(&sole).cloned())
         && entry.record.capabilities.is_none()
     {
         hub.ensure_known_below(asked.span()).await;
     }
+}
+
+/// The tools. A fixed list needs nothing of the catalog, so that is read when the answer is on its way.
+async fn list_tools(asked: &Asked<'_>) -> Answered {
+    let hub = &asked.conversation.shared.hub;
+    if !asked.view.profile.is_fixed() {
+        return Ok(calling::settled(asked).await.tools());
+    }
+    let tools = asked.outline().tools();
+    if !hub.is_read() {
+        let hub = hub.clone();
+        tokio::spawn(async move {
+            // Behind the task that writes the answer.
+            tokio::task::yield_now().await;
+            hub.session_started();
+        });
+    }
+    Ok(tools)
 }
 
 fn set_level(asked: &Asked<'_>) -> Answered {

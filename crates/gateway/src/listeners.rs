@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use pegboard_catalog::exposed_uri;
-use pegboard_hub::Announcement;
+use pegboard_hub::{Announcement, FirstSnapshot};
 use pegboard_model::ServerName;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -16,6 +16,7 @@ use crate::conversation::{Outlet, lock};
 use crate::gateway::Shared;
 use crate::members::quoted;
 use crate::surface::Surface;
+use crate::view::View;
 
 /// What a client wants to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,35 @@ struct Listener {
     wants: Wants,
     outlet: Arc<dyn Outlet>,
     /// The lists as the client was last told about them.
-    seen: Lists,
+    seen: Seen,
+}
+
+/// What a client knows of.
+enum Seen {
+    Lists(Lists),
+    /// The lists of the snapshot at the time, which nobody may have asked for yet.
+    Snapshot(FirstSnapshot),
+}
+
+impl Seen {
+    fn now(shared: &Shared, view: &View) -> Self {
+        match shared.hub.is_read() {
+            true => Self::Lists(Lists::of(&view.surface(&shared.hub))),
+            false => Self::Snapshot(shared.hub.first_snapshot()),
+        }
+    }
+
+    /// The lists, where `present` is what the view shows now.
+    fn lists(&self, view: &View, present: &Surface) -> Lists {
+        match self {
+            Self::Lists(lists) => lists.clone(),
+            Self::Snapshot(snapshot) => {
+                let then = snapshot.get().unwrap_or(&present.source);
+                let profile = view.profile.clone();
+                Lists::of(&Surface::new(then.clone(), profile, Some(present)))
+            }
+        }
+    }
 }
 
 /// The lists of a profile, to be compared.
@@ -118,14 +147,13 @@ impl Listeners {
         outlet: &Arc<dyn Outlet>,
     ) -> Listening {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let surface = shared.view(profile).map(|view| view.surface(&shared.hub));
-        if let Some(surface) = surface {
+        if let Some(view) = shared.view(profile) {
             let listener = Listener {
                 profile: profile.to_owned(),
                 subscription: subscription.map(RawValue::to_owned),
                 wants,
                 outlet: outlet.clone(),
-                seen: Lists::of(&surface),
+                seen: Seen::now(shared, &view),
             };
             lock(&self.all).insert(id, listener);
             self.watch(shared);
@@ -177,20 +205,22 @@ impl Listeners {
     }
 
     fn tell_changes(&self, shared: &Shared) {
-        let mut now: HashMap<String, Lists> = HashMap::new();
+        let mut now: HashMap<String, (Arc<View>, Arc<Surface>)> = HashMap::new();
         let mut all = lock(&self.all);
         for listener in all.values_mut() {
-            let lists = match now.get(&listener.profile) {
-                Some(lists) => lists,
+            let (view, surface) = match now.get(&listener.profile) {
+                Some(shown) => shown,
                 None => {
                     let Some(view) = shared.view(&listener.profile) else {
                         continue;
                     };
-                    let lists = Lists::of(&view.surface(&shared.hub));
-                    now.entry(listener.profile.clone()).or_insert(lists)
+                    let surface = view.surface(&shared.hub);
+                    now.entry(listener.profile.clone())
+                        .or_insert((view, surface))
                 }
             };
-            let (seen, wants) = (&listener.seen, &listener.wants);
+            let lists = Lists::of(surface);
+            let (seen, wants) = (listener.seen.lists(view, surface), &listener.wants);
             let resources = differ(&seen.resources, &lists.resources)
                 || differ(&seen.templates, &lists.templates);
             for (method, is_told) in [
@@ -205,7 +235,7 @@ impl Listeners {
                     listener.tell(&format!("notifications/{method}/list_changed"), None);
                 }
             }
-            listener.seen = lists.clone();
+            listener.seen = Seen::Lists(lists);
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) async fn listen(asked: &Asked<'_>) -> Answered {
         let why = format!("at most {most} resources can be watched at once");
         return Err(Fault::invalid(why));
     }
-    let surface = &asked.surface;
+    let surface = asked.outline();
     let mut wants = Wants {
         tools: filter.tools_list_changed && surface.declares("tools"),
         prompts: filter.prompts_list_changed && surface.declares("prompts"),

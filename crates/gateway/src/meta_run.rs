@@ -67,7 +67,7 @@ async fn list(asked: &Asked<'_>) -> ToolResult<String> {
 async fn describe(asked: &Asked<'_>) -> ToolResult<String> {
     let mut wish: DescribeWish = wish(DESCRIBE, asked.params.arguments)?;
     let names = wish.names()?;
-    let mut surface = asked.surface.clone();
+    let mut surface = asked.surface().clone();
     if names.iter().any(|name| surface.catalog.find(name).is_err()) {
         surface = known(asked).await;
     }
@@ -80,7 +80,7 @@ async fn call_tool(asked: &Asked<'_>) -> Answered {
         Err(error) => return Ok(error_result(&error)),
     };
     let (name, arguments) = (wish.tool_name.as_str(), wish.arguments);
-    if name == READ_RESULT && asked.surface.catalog.find(name).is_err() {
+    if name == READ_RESULT && asked.surface().catalog.find(name).is_err() {
         let read = serde_json::from_str(arguments.get());
         let read = read.map_err(|error| misread(READ_RESULT, &error));
         let answer = match read {

@@ -25,7 +25,7 @@ pub(crate) async fn get_prompt(asked: &Asked<'_>) -> Answered {
     let (server, prompt) = match asked.view.profile.sole_server() {
         Some(server) => (server, written.to_owned()),
         None => {
-            let found = asked.surface.catalog.find_prompt(written)?;
+            let found = asked.surface().catalog.find_prompt(written)?;
             (found.server.clone(), found.offer.key.clone())
         }
     };
@@ -60,7 +60,7 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
     let raw = wish.reference.get();
     let reference: Reference<'_> = serde_json::from_str(raw)
         .map_err(|error| Fault::invalid(format!("`ref` cannot be read: {error}")))?;
-    let catalog = &asked.surface.catalog;
+    let catalog = &asked.surface().catalog;
     let sole = asked.view.profile.sole_server();
     let (server, key, own) = match (&reference.name, &reference.uri, sole) {
         (_, _, Some(server)) => (server, "", String::new()),
@@ -123,7 +123,7 @@ pub(crate) fn resource(asked: &Asked<'_>, uri: &str) -> ToolResult<Place> {
     match asked.view.profile.sole_server() {
         Some(server) => Ok((server, uri.to_owned())),
         None => {
-            let (entry, own) = asked.surface.catalog.find_resource(uri)?;
+            let (entry, own) = asked.surface().catalog.find_resource(uri)?;
             Ok((entry.spec.name.clone(), own))
         }
     }

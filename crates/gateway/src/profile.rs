@@ -67,6 +67,11 @@ impl Profile {
         self.mode != Mode::Lazy || !self.pinned.is_empty()
     }
 
+    /// Whether what it says of itself and its list of tools are the same whatever is known.
+    pub(crate) fn is_fixed(&self) -> bool {
+        !self.lists_servers() && self.sole_server().is_none()
+    }
+
     /// The one server whose names go without a prefix.
     pub(crate) fn sole_server(&self) -> Option<ServerName> {
         match (self.prefix, self.servers.as_slice()) {

@@ -1,7 +1,7 @@
 //! A profile with its lists as of now.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use pegboard_hub::Hub;
@@ -15,6 +15,8 @@ pub(crate) struct View {
     surface: ArcSwapOption<Surface>,
     /// How often its tools were listed since that was last asked for.
     lists: AtomicU64,
+    /// What is the same over every snapshot, made without one.
+    outline: OnceLock<Arc<Surface>>,
 }
 
 impl View {
@@ -23,6 +25,7 @@ impl View {
             profile: Arc::new(profile),
             surface: ArcSwapOption::empty(),
             lists: AtomicU64::new(0),
+            outline: OnceLock::new(),
         }
     }
 
@@ -34,6 +37,16 @@ impl View {
     /// How often its tools were listed since this was last asked.
     pub(crate) fn take_lists(&self) -> u64 {
         self.lists.swap(0, Ordering::Relaxed)
+    }
+
+    /// What answers a handshake and `tools/list`. A fixed profile needs no catalog for that, so one that nobody
+    /// has read yet stays unread.
+    pub(crate) fn outline(&self, hub: &Hub) -> Arc<Surface> {
+        if hub.is_read() || !self.profile.is_fixed() {
+            return self.surface(hub);
+        }
+        let made = || Arc::new(Surface::new(Arc::default(), self.profile.clone(), None));
+        self.outline.get_or_init(made).clone()
     }
 
     /// The lists over the present snapshot.

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
 use pegboard_model::{
     Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, Recorder, ServerName,
-    ServerRecord, ServerSpec, ToolError, ToolResult, TraceId,
+    ServerRecord, ServerSpec, Timestamp, ToolError, ToolResult, TraceId,
 };
 use pegboard_store::{Ledger, Store};
 use pegboard_upstream::{Announcement, Connect};
@@ -27,6 +27,7 @@ use crate::meaning::{Encoder, Meaning, Recall};
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
 use crate::sessions::Register;
+use crate::snapshots::{FirstSnapshot, Snapshots};
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::watching::Watches;
@@ -64,7 +65,7 @@ pub struct Hub {
 }
 
 pub(crate) struct Inner {
-    pub(crate) catalog: ArcSwap<Catalog>,
+    pub(crate) catalog: Snapshots,
     /// Held for the moment in which one snapshot is made from another.
     writing: Mutex<()>,
     seats: Mutex<HashMap<ServerName, Arc<Seat>>>,
@@ -111,17 +112,37 @@ impl Hub {
         records: Vec<ServerRecord>,
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> Self {
-        let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = records
-            .into_iter()
-            .map(|r| ((r.server.clone(), r.config), r))
-            .collect();
+        let hub = Self::over_unread(parts, move || records, servers);
+        drop(hub.catalog());
+        hub
+    }
+
+    /// Opens a hub over records that are read when the catalog is first asked for.
+    pub fn over_unread(
+        parts: Parts,
+        read: impl FnOnce() -> Vec<ServerRecord> + Send + 'static,
+        servers: impl IntoIterator<Item = ServerSpec>,
+    ) -> Self {
+        let servers: Vec<ServerSpec> = servers.into_iter().collect();
+        let (clock, limits) = (parts.clock.clone(), parts.limits.clone());
+        let first = move || {
+            let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = read()
+                .into_iter()
+                .map(|record| ((record.server.clone(), record.config), record))
+                .collect();
+            let entries = servers.into_iter().map(|spec| {
+                let record = known.remove(&(spec.name.clone(), spec.hash));
+                entry_as_of(clock.now(), &limits, Arc::new(spec), record.map(Arc::new))
+            });
+            entries.collect()
+        };
         let discoveries = parts.settings.concurrent_discoveries.max(1);
         let recall = Recall::new(parts.settings.remember_searches);
         let tasks = Tasks::new();
         let activity = ActivityLog::new(parts.ledger.clone(), tasks.clone(), &parts.limits);
         let activity = Arc::new(activity);
         let inner = Arc::new(Inner {
-            catalog: ArcSwap::default(),
+            catalog: Snapshots::beginning_with(first),
             writing: Mutex::new(()),
             seats: Mutex::default(),
             handlers: Mutex::default(),
@@ -153,12 +174,6 @@ impl Hub {
             deltas: Deltas::default(),
             tasks,
         });
-        let entries = servers.into_iter().map(|spec| {
-            let record = known.remove(&(spec.name.clone(), spec.hash));
-            inner.entry(Arc::new(spec), record.map(Arc::new))
-        });
-        let catalog: Catalog = entries.collect();
-        inner.catalog.store(Arc::new(catalog));
         Self { inner }
     }
 
@@ -170,6 +185,17 @@ impl Hub {
     /// Who is told of events, spans and counts, for whoever has more to tell.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
         &self.inner.recorder
+    }
+
+    /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
+    pub fn is_read(&self) -> bool {
+        self.inner.catalog.is_made()
+    }
+
+    /// The snapshot that this hub begins with, for whoever wants to know later what changed since now; the
+    /// present one if it was asked for before.
+    pub fn first_snapshot(&self) -> FirstSnapshot {
+        self.inner.catalog.first()
     }
 
     /// What happens to servers and their tools from now on.
@@ -286,10 +312,7 @@ impl Inner {
         spec: Arc<ServerSpec>,
         record: Option<Arc<ServerRecord>>,
     ) -> ServerEntry {
-        let record =
-            record.unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)));
-        let stale = freshness(&spec, &record, self.clock.now(), &self.limits).is_stale();
-        ServerEntry::new(spec, record).with_stale(stale)
+        entry_as_of(self.clock.now(), &self.limits, spec, record)
     }
 
     /// Makes the next snapshot with what is known of a server now. What is about a server that was removed
@@ -450,4 +473,16 @@ impl Inner {
             self.end(running.clone(), seat.server(), "crashed");
         }
     }
+}
+
+fn entry_as_of(
+    now: Timestamp,
+    limits: &Limits,
+    spec: Arc<ServerSpec>,
+    record: Option<Arc<ServerRecord>>,
+) -> ServerEntry {
+    let record =
+        record.unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)));
+    let stale = freshness(&spec, &record, now, limits).is_stale();
+    ServerEntry::new(spec, record).with_stale(stale)
 }

@@ -34,6 +34,7 @@ mod refresh;
 mod reload;
 mod seat;
 mod sessions;
+mod snapshots;
 mod start;
 mod static_tools;
 mod stats;
@@ -56,6 +57,7 @@ pub use meaning::{Encoder, Finder, MeaningProgress, ToolWords};
 pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
 pub use reload::ConfigChange;
 pub use sessions::{Face, Presence, SessionInfo};
+pub use snapshots::FirstSnapshot;
 pub use static_tools::ToolHandler;
 
 pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind, declares};

@@ -7,8 +7,10 @@ use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper};
 use pegboard_hub::{
     Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
 };
-use pegboard_model::{HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolResult};
-use pegboard_store::{ServerLogs, SqliteLedger, SqliteStore, StateDir};
+use pegboard_model::{
+    ConfigHash, HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolResult,
+};
+use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
 use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
 
@@ -135,47 +137,50 @@ impl Pegboard {
     pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
         let (store, mut notices) = SqliteStore::open_beside(&configured.state)?;
         // On this thread: memory of another one would cost more than the reading.
-        let specs = configured
-            .loaded
-            .servers
-            .values()
-            .chain(&options.more_servers);
-        let loaded = store.load_of(specs.map(|spec| (&spec.name, &spec.hash)))?;
+        let loaded = store.load_of(wanted(&configured, &options))?;
         notices.extend(loaded.notices);
         let (observed, problems) = Observed::start(&configured, &options);
         notices.extend(problems);
-        let connector = Connector::new(Setup {
-            limits: configured.limits.clone(),
-            secrets: observed.secrets(configured.secrets()),
-            environment: configured.environment.vars.clone(),
-            env_allow: configured.loaded.settings.env_allow.clone(),
-            logs: Arc::new(Logs(configured.logs())),
-            client: ClientInfo {
-                name: "pegboard".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            },
-        });
-        let parts = Parts {
-            ledger: Arc::new(SqliteLedger::new(&configured.state)),
-            store: Arc::new(store),
-            connector: Arc::new(connector),
-            clock: Arc::new(SystemClock),
-            encoder: match configured.loaded.settings.search_by_meaning {
-                true => crate::meaning::encoder(),
-                false => None,
-            },
-            recorder: observed.recorder().clone(),
-            approver: options.approver.unwrap_or_else(|| Arc::new(NobodyToAsk)),
-            settings: hub_settings(&configured.loaded),
-            limits: configured.limits.clone(),
+        let parts = parts(&configured, &options, &observed, Arc::new(store));
+        let hub = Hub::over(parts, loaded.records, servers(&configured, options));
+        Ok(Self {
+            hub,
+            configured,
+            notices,
+            observed: Arc::new(observed),
+            tools: OnceLock::new(),
+        })
+    }
+
+    /// The same, but what is known is read when somebody first asks for the catalog: a gateway answers before
+    /// that. `tell` hears what of the store could not be used.
+    pub fn over_unread(
+        configured: Configured,
+        options: Options,
+        tell: impl Fn(&ToolError) + Send + 'static,
+    ) -> ToolResult<Self> {
+        let store = Arc::new(SqliteStore::open_later(&configured.state)?);
+        let is_new = store.is_new();
+        let (observed, notices) = Observed::start(&configured, &options);
+        let parts = parts(&configured, &options, &observed, store.clone());
+        let wanted: Vec<(ServerName, ConfigHash)> = wanted(&configured, &options)
+            .map(|(name, hash)| (name.clone(), *hash))
+            .collect();
+        let read = move || {
+            let loaded = store.load_of(wanted.iter().map(|(name, hash)| (name, hash)));
+            // A gateway that cannot read what it knew asks the servers again.
+            let loaded = loaded.unwrap_or_else(|error| Kept {
+                records: Vec::new(),
+                notices: vec![error],
+            });
+            loaded.notices.iter().for_each(tell);
+            loaded.records
         };
-        let servers = configured.loaded.servers.values().cloned().chain(
-            options.more_servers.into_iter().map(|mut spec| {
-                spec.rules.global = configured.loaded.rules.clone();
-                spec
-            }),
-        );
-        let hub = Hub::over(parts, loaded.records, servers);
+        let hub = Hub::over_unread(parts, read, servers(&configured, options));
+        if is_new {
+            // There is nothing to read.
+            drop(hub.catalog());
+        }
         Ok(Self {
             hub,
             configured,
@@ -229,6 +234,60 @@ impl Pegboard {
     pub(crate) async fn finish(&self) {
         self.hub.shutdown().await;
         self.observed.close().await;
+    }
+}
+
+/// The servers and definitions whose records are to be read.
+fn wanted<'a>(
+    configured: &'a Configured,
+    options: &'a Options,
+) -> impl Iterator<Item = (&'a ServerName, &'a ConfigHash)> {
+    let servers = configured.loaded.servers.values();
+    let servers = servers.chain(&options.more_servers);
+    servers.map(|spec| (&spec.name, &spec.hash))
+}
+
+fn servers(configured: &Configured, options: Options) -> impl Iterator<Item = ServerSpec> {
+    let more = options.more_servers.into_iter().map(|mut spec| {
+        spec.rules.global = configured.loaded.rules.clone();
+        spec
+    });
+    configured.loaded.servers.values().cloned().chain(more)
+}
+
+fn parts(
+    configured: &Configured,
+    options: &Options,
+    observed: &Observed,
+    store: Arc<SqliteStore>,
+) -> Parts {
+    let connector = Connector::new(Setup {
+        limits: configured.limits.clone(),
+        secrets: observed.secrets(configured.secrets()),
+        environment: configured.environment.vars.clone(),
+        env_allow: configured.loaded.settings.env_allow.clone(),
+        logs: Arc::new(Logs(configured.logs())),
+        client: ClientInfo {
+            name: "pegboard".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    });
+    Parts {
+        ledger: Arc::new(SqliteLedger::new(&configured.state)),
+        store,
+        connector: Arc::new(connector),
+        clock: Arc::new(SystemClock),
+        encoder: match configured.loaded.settings.search_by_meaning {
+            true => crate::meaning::encoder(),
+            false => None,
+        },
+        recorder: observed.recorder().clone(),
+        approver: options
+            .approver
+            .clone()
+            .unwrap_or_else(|| Arc::new(NobodyToAsk)),
+        settings: hub_settings(&configured.loaded),
+        limits: configured.limits.clone(),
     }
 }
 

@@ -385,6 +385,21 @@ async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
 }
 
 #[tokio::test]
+async fn a_store_that_is_opened_later_gives_what_an_earlier_one_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let kept = record(&name("server"), 1);
+    let wanted = || std::iter::once((&kept.server, &kept.config));
+    let first = SqliteStore::open_later(&state).unwrap();
+    assert!(first.is_new());
+    assert!(first.load_of(wanted()).unwrap().records.is_empty());
+    first.save(&kept).await.unwrap();
+    let later = SqliteStore::open_later(&state).unwrap();
+    assert!(!later.is_new());
+    assert_eq!(later.load_of(wanted()).unwrap().records, [kept.clone()]);
+}
+
+#[tokio::test]
 async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();

@@ -278,6 +278,25 @@ pub(crate) fn specs(servers: &[Server]) -> Vec<ServerSpec> {
 }
 
 pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
+    let (parts, specs, all) = parts(servers);
+    let hub = Hub::open(parts, specs).await.unwrap().0;
+    (hub, all)
+}
+
+/// A hub over servers whose tools are known, of which nobody has read anything yet.
+pub(crate) async fn unread_hub(servers: Vec<Server>) -> Hub {
+    let (parts, specs, _) = parts(servers);
+    let store = parts.store.clone();
+    let (first, _) = Hub::open(parts, specs.clone()).await.unwrap();
+    first.ensure_known().await;
+    let records = store.load().await.unwrap().records;
+    assert_eq!(records.len(), specs.len());
+    let (mut parts, ..) = self::parts(Vec::new());
+    parts.store = store;
+    Hub::over_unread(parts, move || records, specs)
+}
+
+fn parts(servers: Vec<Server>) -> (Parts, Vec<ServerSpec>, Arc<Servers>) {
     let all = Arc::new(Servers::default());
     let specs = specs(&servers);
     *all.servers.lock().unwrap() = servers
@@ -295,6 +314,5 @@ pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
         settings: HubSettings::default(),
         limits: Limits::default(),
     };
-    let hub = Hub::open(parts, specs).await.unwrap().0;
-    (hub, all)
+    (parts, specs, all)
 }

@@ -18,3 +18,4 @@ mod meta_tools;
 mod offers;
 mod sessions;
 mod surface;
+mod unread;

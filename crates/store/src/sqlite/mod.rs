@@ -32,6 +32,7 @@ const LONG_LOG_BYTES: u64 = 256 * 1024;
 pub struct SqliteStore {
     inner: Arc<Inner>,
     leads: Leads,
+    is_new: bool,
 }
 
 struct Inner {
@@ -62,9 +63,27 @@ impl SqliteStore {
         if Files::of(state).identity()?.is_some() {
             return Self::open(state);
         }
-        let store = Self::closed(state)?;
+        Ok((Self::building(state)?, Vec::new()))
+    }
+
+    /// A store that is opened by whoever needs it first, or built beside the work at the first start.
+    pub fn open_later(state: &StateDir) -> StoreResult<Self> {
+        match Files::of(state).identity()? {
+            Some(_) => Self::closed(state),
+            None => Self::building(state),
+        }
+    }
+
+    /// Whether it is built just now, so that nothing can be read in it.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    fn building(state: &StateDir) -> StoreResult<Self> {
+        let mut store = Self::closed(state)?;
+        store.is_new = true;
         store.inner.clone().build_beside();
-        Ok((store, Vec::new()))
+        Ok(store)
     }
 
     fn closed(state: &StateDir) -> StoreResult<Self> {
@@ -79,6 +98,7 @@ impl SqliteStore {
         Ok(Self {
             inner: Arc::new(inner),
             leads: Leads::across_processes(state.locks()),
+            is_new: false,
         })
     }
 
@@ -95,7 +115,7 @@ impl SqliteStore {
     ) -> StoreResult<Loaded> {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let inner = &self.inner;
-        if inner.database.get().is_none() {
+        if self.is_new {
             return Ok(Loaded::default());
         }
         let found = inner.with("read the store", |connection| {

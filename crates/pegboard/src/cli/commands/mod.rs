@@ -169,9 +169,24 @@ async fn open(
     options.redactor = output.logging.redactor();
     let pegboard = Pegboard::over(configured, options).await?;
     for notice in pegboard.notices() {
-        output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
+        tell_notice(notice, output);
     }
     Ok(pegboard)
+}
+
+/// The same for what serves clients, which can be answered before the store is read.
+fn open_unread(
+    configured: Configured,
+    options: Options,
+    output: &Output,
+) -> Result<Pegboard, Failure> {
+    let output = output.clone();
+    let tell = move |notice: &ToolError| tell_notice(notice, &output);
+    Ok(Pegboard::over_unread(configured, options, tell)?)
+}
+
+fn tell_notice(notice: &ToolError, output: &Output) {
+    output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
 }
 
 /// Runs a command that only reads: one thread is enough and starts faster.

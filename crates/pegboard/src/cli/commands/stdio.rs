@@ -16,7 +16,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
 use super::serve::{FIRST_ANSWERS, follow_config, keep_house};
-use super::{Done, Global, Output, configured, interrupted, open, options, tell_if_empty};
+use super::{Done, Global, Output, configured, interrupted, open_unread, options, tell_if_empty};
 use crate::Pegboard;
 use crate::cli::args::StdioArgs;
 use crate::web::Reload;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
             ToolError::new(Reason::Internal, message)
         })?;
     let result = runtime.block_on(async {
-        let pegboard = open(configured, options(global), output).await?;
+        let pegboard = open_unread(configured, options(global), output)?;
         let gateway = pegboard.gateway();
         let profile = args.profile.as_deref().unwrap_or_default();
         let result = tokio::select! {
@@ -63,6 +63,10 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
 
 async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(FIRST_ANSWERS).await;
+    if !pegboard.hub().is_read() {
+        // The client has not asked for a list, which begins the same.
+        pegboard.hub().session_started();
+    }
     // What an earlier run that was killed left; there is nobody to tell.
     drop(tokio::task::spawn_blocking(
         pegboard_upstream::sweep_orphans,

@@ -6,7 +6,7 @@ use pegboard_hub::Which;
 use pegboard_model::ServerName;
 
 use super::serve::{listen, serve, tell_known};
-use super::{Done, Global, Output, configured, open, options, serving};
+use super::{Done, Global, Output, configured, open, open_unread, options, serving};
 use crate::cli::args::UpArgs;
 use crate::cli::failure::Failure;
 use crate::cli::people::{can_ask, confirm};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
             return super::refresh::tell(&refreshed?, output);
         }
         let listening = listen(&args.serve, &configured.loaded.settings, output).await?;
-        let pegboard = open(configured, options, output).await?;
+        let pegboard = open_unread(configured, options, output)?;
         let result = serve(&pegboard, listening, &args.serve, true, output).await;
         pegboard.close().await;
         result

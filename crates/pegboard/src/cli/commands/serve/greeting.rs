@@ -48,7 +48,6 @@ pub(super) fn greet(
         });
         return;
     }
-    tell_known(pegboard, output);
     let mut lines = vec![format!(
         "MCP endpoint  {}",
         output.paint(Paint::Strong, &url)
@@ -84,7 +83,7 @@ pub(super) fn greet(
     }
 }
 
-/// Tells what is known at the start.
+/// Tells what is known.
 pub(crate) fn tell_known(pegboard: &Pegboard, output: &Output) {
     let statistics = pegboard.hub().catalog().statistics();
     output.note(&format!(

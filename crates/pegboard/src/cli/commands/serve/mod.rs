@@ -14,7 +14,9 @@ use pegboard_config::Watcher;
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Done, Global, Output, configured, interrupted, open, options, serving, tell_if_empty};
+use super::{
+    Done, Global, Output, configured, interrupted, open_unread, options, serving, tell_if_empty,
+};
 use crate::Pegboard;
 use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
     options.counting = true;
     serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
-        let pegboard = open(configured, options, output).await?;
+        let pegboard = open_unread(configured, options, output)?;
         let result = serve(&pegboard, listening, args, is_watched(), output).await;
         pegboard.close().await;
         result
@@ -50,6 +52,20 @@ async fn sweep(output: &Output) {
         let processes = count(left, "process");
         output.note(&format!("ended {processes} that an earlier run left"));
     }
+}
+
+/// Looks after the catalog. What lasts is read as soon as the first clients had their first answers, or at once
+/// where that is no work.
+async fn settle_in(pegboard: &Pegboard, output: &Output) {
+    let hub = pegboard.hub();
+    if !hub.is_read() {
+        tokio::time::sleep(FIRST_ANSWERS).await;
+    }
+    if !output.json {
+        tell_known(pegboard, output);
+    }
+    hub.session_started();
+    keep_house(hub).await;
 }
 
 /// Watches files until it is dropped. Starting that takes as long as many answers, so it has its own thread.
@@ -89,7 +105,6 @@ pub(crate) async fn serve(
     let login = logs_in.then(|| web.login());
     greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
     let _running = Running::announce(state, listening.address);
-    hub.session_started();
 
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
@@ -111,7 +126,7 @@ pub(crate) async fn serve(
     let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
     tokio::select! {
         () = told::tell_events(events, output) => {}
-        () = keep_house(hub) => {}
+        () = settle_in(pegboard, output) => {}
         () = watch(files, &changed, output) => {}
         () = forever(sweep(output)) => {}
         () = follow_config(&reload, Some(&access), &changed, output) => {}

@@ -1,0 +1,93 @@
+//! A gateway over a catalog that nobody has read yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_gateway::{Gateway, Mode, Outlet};
+use pegboard_testkit::wait_until;
+use serde_json::{Value, json};
+
+use crate::client::{Client, gateway, names, profile, settings};
+use crate::fake::{Server, specs, unread_hub};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn servers() -> Vec<Server> {
+    let mut server = Server::new("a", &["one"]);
+    server.resources = vec![json!({"uri": "test://x", "name": "x"})];
+    vec![server]
+}
+
+/// A gateway whose one server is known, but not read.
+async fn unread() -> Gateway {
+    let direct = profile(&[], Mode::Direct);
+    Gateway::new(unread_hub(servers()).await, settings(&[("direct", direct)]))
+}
+
+async fn bytes(client: &Client, method: &str, params: Value) -> Vec<u8> {
+    let (bytes, status) = client.bytes(json!(1), method, params).await.unwrap();
+    assert_eq!(status, 200);
+    bytes.to_vec()
+}
+
+#[tokio::test]
+async fn r_gate_01_a_fixed_list_is_answered_before_anything_is_read() {
+    let unread = unread().await;
+    let (read, _) = gateway(servers(), &[]).await;
+    let opening = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    let clients = [&unread, &read].map(|gateway| {
+        let legacy = Client::silent(gateway.begin("").unwrap());
+        (legacy, Client::modern(gateway, "", json!({})))
+    });
+    for (method, params) in [
+        ("server/discover", json!({})),
+        ("initialize", opening),
+        ("tools/list", json!({})),
+    ] {
+        let mut answers = Vec::new();
+        for (legacy, modern) in &clients {
+            let client = if method == "server/discover" {
+                modern
+            } else {
+                legacy
+            };
+            answers.push(bytes(client, method, params.clone()).await);
+        }
+        assert_eq!(answers[0], answers[1], "{method}");
+        assert!(!unread.hub().is_read(), "{method} needs nothing of it");
+    }
+    // Once the list is out, what is known is read by itself.
+    wait_until("it is read", LONG, || unread.hub().is_read()).await;
+    let text = clients[0]
+        .0
+        .text("search_tools", json!({"query": "one"}))
+        .await;
+    assert!(text.contains("a__one"), "{text}");
+}
+
+#[tokio::test]
+async fn r_gate_02_a_list_of_tools_reads_what_is_known_first() {
+    let gateway = unread().await;
+    let client = Client::legacy(&gateway, "direct", json!({})).await;
+    assert_eq!(
+        names(&client.result("tools/list", json!({})).await),
+        ["a__one"]
+    );
+}
+
+#[tokio::test]
+async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_changes_alone() {
+    let gateway = unread().await;
+    let client = Client::legacy(&gateway, "", json!({})).await;
+    let outlet: Arc<dyn Outlet> = client.inbox.clone();
+    client.conversation.attach(outlet);
+    assert!(!gateway.hub().is_read());
+    // The same as before; whoever reads it here begins with a change that is none.
+    gateway.hub().apply(specs(&servers())).await;
+    gateway.hub().apply(Vec::new()).await;
+    client
+        .inbox
+        .wait("notifications/resources/list_changed")
+        .await;
+    assert_eq!(client.inbox.all().len(), 1, "{:?}", client.inbox.all());
+}

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::dispatch::{Asked, dispatch};
 use crate::gateway::Shared;
 use crate::level::Level;
-use crate::listeners::{Listening, Wants};
+use crate::listeners::{Listening, Seen, Wants};
 use crate::message::{Kind, Message};
 use crate::questions::Questions;
 use crate::response::Response;
@@ -41,6 +41,8 @@ pub struct Conversation {
     /// Requests that are being answered, so that the client can take them back.
     running: Mutex<HashMap<Box<str>, Cancel>>,
     standing: Mutex<Option<Standing>>,
+    /// What the client knew of when its place was taken away; it may come back.
+    left: Mutex<Option<Seen>>,
     /// The resources a legacy client subscribed to, as it names them.
     watched: Mutex<Vec<String>>,
 }
@@ -100,6 +102,7 @@ impl Conversation {
             questions: Questions::default(),
             running: Mutex::default(),
             standing: Mutex::default(),
+            left: Mutex::default(),
             watched: Mutex::default(),
         }
     }
@@ -161,16 +164,20 @@ impl Conversation {
     }
 
     /// Gives the conversation a place for what belongs to no request (a stdio client, a GET stream). It
-    /// replaces an earlier one.
+    /// replaces an earlier one, and what changed while there was none is told now.
     pub fn attach(&self, outlet: Arc<dyn Outlet>) {
         let wants = Wants {
             resources: lock(&self.watched).clone(),
             ..Wants::every_list()
         };
+        let held = lock(&self.standing)
+            .as_ref()
+            .and_then(|standing| standing.listening.seen());
+        let seen = held.or_else(|| lock(&self.left).take());
         let listening =
             self.shared
                 .listeners
-                .add(&self.shared, &self.profile, None, wants, &outlet);
+                .add(&self.shared, &self.profile, None, wants, &outlet, seen);
         *lock(&self.standing) = Some(Standing { outlet, listening });
     }
 
@@ -181,7 +188,8 @@ impl Conversation {
             .as_ref()
             .is_some_and(|held| Arc::ptr_eq(&held.outlet, outlet))
         {
-            *standing = None;
+            let left = standing.take();
+            *lock(&self.left) = left.and_then(|standing| standing.listening.seen());
         }
     }
 

@@ -60,7 +60,8 @@ struct Listener {
 }
 
 /// What a client knows of.
-enum Seen {
+#[derive(Clone)]
+pub(crate) enum Seen {
     Lists(Lists),
     /// The lists of the snapshot at the time, which nobody may have asked for yet.
     Snapshot(FirstSnapshot),
@@ -89,7 +90,7 @@ impl Seen {
 
 /// The lists of a profile, to be compared.
 #[derive(Clone)]
-struct Lists {
+pub(crate) struct Lists {
     tools: Bytes,
     prompts: Bytes,
     resources: Bytes,
@@ -119,6 +120,13 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
+    /// What its client knows of.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        let shared = self.shared.upgrade()?;
+        let all = lock(&shared.listeners.all);
+        all.get(&self.id).map(|listener| listener.seen.clone())
+    }
+
     /// Other resources are watched from now on; what was owed about lists stays owed.
     pub(crate) fn watch(&self, resources: Vec<String>) {
         if let Some(shared) = self.shared.upgrade()
@@ -138,6 +146,7 @@ impl Drop for Listening {
 }
 
 impl Listeners {
+    /// A new listener. One that listened before and was away is told what changed since `seen`.
     pub(crate) fn add(
         &self,
         shared: &Arc<Shared>,
@@ -145,18 +154,23 @@ impl Listeners {
         subscription: Option<&RawValue>,
         wants: Wants,
         outlet: &Arc<dyn Outlet>,
+        seen: Option<Seen>,
     ) -> Listening {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(view) = shared.view(profile) {
+            let was_away = seen.is_some();
             let listener = Listener {
                 profile: profile.to_owned(),
                 subscription: subscription.map(RawValue::to_owned),
                 wants,
                 outlet: outlet.clone(),
-                seen: Seen::now(shared, &view),
+                seen: seen.unwrap_or_else(|| Seen::now(shared, &view)),
             };
             lock(&self.all).insert(id, listener);
             self.watch(shared);
+            if was_away {
+                self.wake();
+            }
         }
         Listening {
             shared: Arc::downgrade(shared),

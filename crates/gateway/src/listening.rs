@@ -53,7 +53,7 @@ pub(crate) async fn listen(asked: &Asked<'_>) -> Answered {
     outlet.send(agreed);
     let _listening = shared
         .listeners
-        .add(shared, profile, Some(asked.id), wants, outlet);
+        .add(shared, profile, Some(asked.id), wants, outlet, None);
     // The client ends it by closing the stream or by taking the request back.
     std::future::pending::<()>().await;
     drop(watched);

@@ -91,3 +91,24 @@ async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_ch
         .await;
     assert_eq!(client.inbox.all().len(), 1, "{:?}", client.inbox.all());
 }
+
+#[tokio::test]
+async fn r_gate_03_what_changed_while_a_client_was_away_is_told_when_it_is_back() {
+    let direct = [("direct", profile(&[], Mode::Direct))];
+    let (gateway, _) = gateway(servers(), &direct).await;
+    let client = Client::legacy(&gateway, "direct", json!({})).await;
+    let outlet: Arc<dyn Outlet> = client.inbox.clone();
+    client.conversation.attach(outlet.clone());
+    client.conversation.detach(&outlet);
+    gateway.hub().apply(Vec::new()).await;
+    client.conversation.attach(outlet.clone());
+    client.inbox.wait("notifications/tools/list_changed").await;
+    client
+        .inbox
+        .wait("notifications/resources/list_changed")
+        .await;
+    client.conversation.detach(&outlet);
+    client.conversation.attach(outlet);
+    client.result("ping", json!({})).await;
+    assert_eq!(client.inbox.all().len(), 2, "nothing is told twice");
+}

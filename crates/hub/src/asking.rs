@@ -14,6 +14,7 @@ use crate::call::{CallRequest, SessionId};
 use crate::elicitation;
 use crate::events::elapsed_ms;
 use crate::hub::Inner;
+use crate::seat::lock;
 
 /// Characters of arguments in a question to a client or a terminal; the inbox has them all.
 const ARGUMENTS_IN_MESSAGE: usize = 16_000;
@@ -157,7 +158,7 @@ impl Inner {
         question: Question,
         trace: &TraceId,
     ) -> ToolResult<Said> {
-        let patience = self.settings.approval_timeout;
+        let patience = *lock(&self.approval_timeout);
         let started = Instant::now();
         let id = new_id();
         let mut asked = Asked {

@@ -87,6 +87,8 @@ pub(crate) struct Inner {
     pub(crate) recall: Recall,
     pub(crate) consents: Consents,
     pub(crate) rules: ArcSwap<GlobalRules>,
+    /// How long a call waits for a person, as of now.
+    pub(crate) approval_timeout: Mutex<Duration>,
     pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
@@ -158,6 +160,7 @@ impl Hub {
             activity,
             consents: Consents::new(parts.limits.session_grants),
             rules: ArcSwap::new(parts.settings.rules.clone()),
+            approval_timeout: Mutex::new(parts.settings.approval_timeout),
             clock: parts.clock,
             approver: parts.approver,
             settings: parts.settings,

@@ -1,12 +1,14 @@
 //! The rules for all tools, and what they say of one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pegboard_guard::{PolicySubject, Weighed, weigh};
 use pegboard_model::{GlobalRules, ToolResult};
 
 use crate::events::new_trace;
 use crate::hub::Hub;
+use crate::seat::lock;
 
 impl Hub {
     /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the
@@ -18,6 +20,11 @@ impl Hub {
         self.inner.rules.store(rules.clone());
         self.inner.rule_statics(&rules);
         self.inner.tell_registry(&new_trace());
+    }
+
+    /// How long calls from now on wait for a person who has to agree to them.
+    pub fn set_approval_timeout(&self, patience: Duration) {
+        *lock(&self.inner.approval_timeout) = patience;
     }
 
     /// The rules for all tools.

@@ -259,6 +259,17 @@ async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
     assert_eq!(ran(&bench), 0);
 }
 
+#[tokio::test]
+async fn r_pol_02_a_new_patience_holds_for_the_next_call() {
+    let bench = bench(asking(), LONG).await;
+    bench.hub.set_approval_timeout(Duration::ZERO);
+    let call = start(&bench.hub, "s", "{}");
+    let refused = tokio::time::timeout(LONG / 2, call).await;
+    let refused = refused.expect("it waits for nobody").unwrap().unwrap_err();
+    assert_eq!(refused.code, ErrorClass::Denied);
+    assert_eq!(ran(&bench), 0);
+}
+
 /// A version is looked at again when its server had to be started first.
 #[tokio::test]
 async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {

@@ -108,6 +108,8 @@ impl Reload {
         self.observed.learn(loaded.servers.values());
         self.gateway.set_profiles(crate::profiles(&loaded.profiles));
         self.hub.set_rules(loaded.rules.clone());
+        self.hub
+            .set_approval_timeout(loaded.settings.approval_timeout);
         let servers: Vec<_> = loaded.servers.values().cloned().collect();
         self.loaded.store(Arc::new(loaded));
         let change = self.hub.apply(servers).await;

@@ -177,12 +177,17 @@ async fn open(
 /// The same for what serves clients, which can be answered before the store is read.
 fn open_unread(
     configured: Configured,
-    options: Options,
+    mut options: Options,
     output: &Output,
 ) -> Result<Pegboard, Failure> {
-    let output = output.clone();
-    let tell = move |notice: &ToolError| tell_notice(notice, &output);
-    Ok(Pegboard::over_unread(configured, options, tell)?)
+    options.redactor = output.logging.redactor();
+    let teller = output.clone();
+    let tell = move |notice: &ToolError| tell_notice(notice, &teller);
+    let pegboard = Pegboard::over_unread(configured, options, tell)?;
+    for notice in pegboard.notices() {
+        tell_notice(notice, output);
+    }
+    Ok(pegboard)
 }
 
 fn tell_notice(notice: &ToolError, output: &Output) {

@@ -8,7 +8,7 @@ use pegboard_hub::{
     Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
 };
 use pegboard_model::{
-    ConfigHash, HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolResult,
+    ConfigHash, HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolRef, ToolResult,
 };
 use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
@@ -29,6 +29,9 @@ pub struct Options {
     pub environment: Option<Environment>,
     /// Who is asked when a policy says `ask`; nobody without one.
     pub approver: Option<Arc<dyn Approver>>,
+    /// The one tool that matters, as somebody wrote it: when its server is known to have it, nothing else that is
+    /// known is read.
+    pub sought: Option<String>,
     /// Servers beside the configured ones, for this run only.
     pub more_servers: Vec<ServerSpec>,
     /// What keeps secrets out of the host program's own logs: it learns every secret that Pegboard comes to know.
@@ -137,7 +140,7 @@ impl Pegboard {
     pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
         let (store, mut notices) = SqliteStore::open_beside(&configured.state)?;
         // On this thread: memory of another one would cost more than the reading.
-        let loaded = store.load_of(wanted(&configured, &options))?;
+        let loaded = load(&store, &configured, &options)?;
         notices.extend(loaded.notices);
         let (observed, problems) = Observed::start(&configured, &options);
         notices.extend(problems);
@@ -235,6 +238,26 @@ impl Pegboard {
         self.hub.shutdown().await;
         self.observed.close().await;
     }
+}
+
+/// What is known of the servers, or of the one whose tool is sought.
+fn load(store: &SqliteStore, configured: &Configured, options: &Options) -> ToolResult<Kept> {
+    let Some(ToolRef::Qualified { server, tool }) =
+        options.sought.as_deref().and_then(ToolRef::parse)
+    else {
+        return store.load_of(wanted(configured, options));
+    };
+    let is_sought = |name: &ServerName| *name == server;
+    let mut loaded =
+        store.load_of(wanted(configured, options).filter(|(name, _)| is_sought(name)))?;
+    let mut tools = loaded.records.iter().flat_map(|record| record.tools.iter());
+    if !tools.any(|known| known.name == tool) {
+        let others = wanted(configured, options).filter(|(name, _)| !is_sought(name));
+        let others = store.load_of(others)?;
+        loaded.records.extend(others.records);
+        loaded.notices.extend(others.notices);
+    }
+    Ok(loaded)
 }
 
 /// The servers and definitions whose records are to be read.

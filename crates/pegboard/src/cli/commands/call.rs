@@ -30,6 +30,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     watch_soon();
     let mut options = options(global);
     options.approver = Some(Arc::new(Terminal { yes: args.yes }));
+    options.sought = Some(args.tool.clone());
     // One server and one call: a second thread would only have to be started.
     serving(async {
         let pegboard = open(configured, options, output).await?;

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod logging;
+mod frequent;
 mod output;
 mod people;
 mod table;
@@ -35,7 +36,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let read = frequent::read().map_or_else(Arguments::try_parse, Ok);
+    let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are answers, not failures.

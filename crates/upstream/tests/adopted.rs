@@ -1,0 +1,54 @@
+//! A program that ends soon takes the orphans of its servers in, and so need not look at every process. A program
+//! of its own, because that holds for the whole process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may fail loudly"
+)]
+#![cfg(target_os = "linux")]
+
+mod fixture;
+
+use fixture::*;
+use pegboard_upstream::adopt_orphans;
+
+/// The processes that have us as their parent.
+fn children() -> Vec<u32> {
+    let mut found = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let file = thread.unwrap().path().join("children");
+        let children = std::fs::read_to_string(file).unwrap_or_default();
+        found.extend(
+            children
+                .split_whitespace()
+                .map(|pid| pid.parse::<u32>().unwrap()),
+        );
+    }
+    found
+}
+
+#[tokio::test]
+async fn r_sec_04_an_orphan_that_a_server_left_is_taken_in_and_ended() {
+    adopt_orphans();
+    let polite = connect(&sh(LEGACY)).await.unwrap();
+    let child = polite.health().pid.unwrap();
+    polite.close().await;
+    assert!(!is_running(child));
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("orphan");
+    // Its parent, between it and the server, ends at once: the orphan is ours from then on.
+    let script = format!(
+        "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > {}; while :; do sleep 1; done' \
+          </dev/null >/dev/null 2>&1 &) ; {LEGACY}",
+        file.to_str().unwrap()
+    );
+    let server = connect(&sh(&script)).await.unwrap();
+    let orphan = pid_in(&file).await;
+    eventually("the orphan is our child", || children().contains(&orphan)).await;
+    assert!(is_running(orphan));
+    server.close().await;
+    assert!(!is_running(orphan), "closing leaves nothing behind");
+}

@@ -1,9 +1,10 @@
 //! Arguments against a tool's own schema, before a server is touched.
 
-use jsonschema::{Draft, Validator};
+use jsonschema::Validator;
 use pegboard_model::{Foreign, Reason, Tool, ToolError, ToolResult};
 use serde_json::Value;
 
+use crate::dialect::{draft_for, draft_named};
 use crate::effort::Landmarks;
 use crate::faults::{Fault, SHOWN, explain, kind_of};
 use crate::linear::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
@@ -38,7 +39,13 @@ impl ArgumentCheck {
     fn prepare(schema: &str, strict: bool) -> Option<Self> {
         let mut schema: Value = serde_json::from_str(schema).ok()?;
         let dialect = schema.as_object_mut()?.shift_remove("$schema");
-        let draft = draft_of(dialect.as_ref().and_then(Value::as_str).unwrap_or_default());
+        let dialect = dialect.as_ref().and_then(Value::as_str);
+        let dialect = dialect.unwrap_or_default();
+        let draft = match strict {
+            // Which formats there are depends on the revision.
+            true => draft_named(dialect),
+            false => draft_for(dialect, &schema),
+        };
         if drop_surplus_patterns(&mut schema) && strict {
             return None;
         }
@@ -147,17 +154,6 @@ pub fn check_prepared(
     Err(ToolError::new(Reason::ArgsInvalid, message)
         .at_tool(exposed)
         .at_field(field))
-}
-
-fn draft_of(dialect: &str) -> Draft {
-    let drafts = [
-        ("draft-04", Draft::Draft4),
-        ("draft-06", Draft::Draft6),
-        ("draft-07", Draft::Draft7),
-        ("2019-09", Draft::Draft201909),
-    ];
-    let known = drafts.into_iter().find(|(name, _)| dialect.contains(name));
-    known.map_or(Draft::Draft202012, |(_, draft)| draft)
 }
 
 /// About the bytes that a value takes as JSON; the nesting is bounded by the parser that made it.

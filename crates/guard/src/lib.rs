@@ -13,6 +13,7 @@
 
 mod admission;
 mod arguments;
+mod dialect;
 mod effort;
 mod faults;
 mod fields;

@@ -208,7 +208,8 @@ impl Agent {
         tell: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<String> {
         // The first need: servers that do not answer are left out, and the agent goes on without their tools.
-        work.stop.or(self.hub().ensure_known()).await?;
+        let known = self.hub().ensure_known_below(work.span);
+        work.stop.or(known).await?;
         let catalog = self.hub().catalog();
         let format = match self.loading {
             Loading::Deferred => self.provider.deferred_format(),

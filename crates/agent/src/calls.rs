@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pegboard_model::{SpanContext, ToolError};
+use pegboard_model::{Reason, SpanContext, ToolError};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -71,15 +71,27 @@ impl Agent {
             }
         }
         drop(running);
-        let why = match &stopped {
-            Some(error) => format!("Not finished: {}.", error.message),
-            None => "Not run: too many calls; the limit is reached.".to_owned(),
+        let (why, reason) = match &stopped {
+            Some(error) => (format!("Not finished: {}.", error.message), error.reason),
+            None => {
+                let why = "Not run: too many calls; the limit is reached.";
+                (why.to_owned(), Reason::BudgetSpent)
+            }
         };
         let mut paired = Vec::with_capacity(calls.len());
         for (call, answer) in calls.iter().zip(answers) {
             paired.push(answer.unwrap_or_else(|| {
-                let answered = cut_short(&self.toolbox, definitions, call, &why, started.elapsed());
+                let (why, took) = ((why.as_str(), reason), started.elapsed());
+                let answered = cut_short(&self.toolbox, definitions, call, why, took);
                 let answer = answered.answer.clone();
+                let (tool, server) = self.toolbox.target(definitions, call);
+                tell(AgentEvent::CallFinished {
+                    id: call.id.clone(),
+                    tool,
+                    server,
+                    outcome: reason.code().to_owned(),
+                    took,
+                });
                 finished.push(answered);
                 answer
             }));

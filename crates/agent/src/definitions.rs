@@ -146,10 +146,10 @@ impl Definitions {
     /// The tool's own name and arguments for a call that the model made; `None` when no tool was offered under this
     /// name.
     pub fn restore(&self, name: &str, arguments: &Value) -> Option<(String, Value)> {
-        self.rendered.iter().find_map(|rendered| {
-            let (own, arguments) = rendered.restore(name, arguments.clone())?;
-            Some((own.to_owned(), arguments))
-        })
+        let offered = |rendered: &&Rendered| rendered.names.contains_key(name);
+        let rendered = self.rendered.iter().find(offered)?;
+        let (own, arguments) = rendered.restore(name, arguments.clone())?;
+        Some((own.to_owned(), arguments))
     }
 
     /// About how many tokens of definitions one request with these does not cost.

@@ -8,7 +8,7 @@ use pegboard_catalog::meta::{
 };
 use pegboard_catalog::{Catalog, Find, search_text};
 use pegboard_hub::{Hub, SessionId};
-use pegboard_model::{Reason, ToolError, ToolResult};
+use pegboard_model::{Reason, SpanContext, ToolError, ToolResult};
 use pegboard_shelf::{ReadWish, Shelf, read};
 use serde_json::value::RawValue;
 
@@ -30,13 +30,14 @@ pub(crate) async fn run(
     shelf: &Arc<Shelf>,
     name: &str,
     arguments: &RawValue,
+    span: Option<&SpanContext>,
 ) -> ToolResult<Led> {
     let given = Some(arguments);
     let told = match name {
         SEARCH => {
             let mut wish: SearchWish = wish(SEARCH, given)?;
             let (queries, detail, limit) = (wish.queries()?, wish.detail()?, wish.limit());
-            searched(hub, session, move |catalog, finder| {
+            searched(hub, session, span, move |catalog, finder| {
                 let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
                 search_text(catalog, finder, &queries, limit, detail)
             })
@@ -44,7 +45,7 @@ pub(crate) async fn run(
         }
         LIST => {
             let wish: ListWish = wish(LIST, given)?;
-            let catalog = known(hub).await;
+            let catalog = known(hub, span).await;
             wish.answer(&catalog)?
         }
         DESCRIBE => {
@@ -52,7 +53,7 @@ pub(crate) async fn run(
             let names = wish.names()?;
             let mut catalog = hub.catalog();
             if names.iter().any(|name| catalog.find(name).is_err()) {
-                catalog = known(hub).await;
+                catalog = known(hub, span).await;
             }
             wish.answer(&names, &catalog)?
         }
@@ -80,11 +81,12 @@ async fn read_on(shelf: &Arc<Shelf>, arguments: &RawValue) -> ToolResult<String>
 pub(crate) async fn searched<T: Send + 'static>(
     hub: &Hub,
     session: &SessionId,
+    span: Option<&SpanContext>,
     look: impl FnOnce(&Catalog, &dyn Find) -> T + Send + 'static,
 ) -> ToolResult<T> {
-    let catalog = known(hub).await;
+    let catalog = known(hub, span).await;
     hub.load_meaning().await;
-    let finder = hub.finder(Some(session.clone()));
+    let finder = hub.finder(Some(session.clone())).below(span.cloned());
     let is_heavy = hub.knows_meaning() || catalog.tools().nth(SEARCHED_AT_ONCE).is_some();
     match is_heavy {
         true => aside(move || look(&catalog, &finder)).await,
@@ -92,8 +94,8 @@ pub(crate) async fn searched<T: Send + 'static>(
     }
 }
 
-async fn known(hub: &Hub) -> Arc<Catalog> {
-    hub.ensure_known().await;
+async fn known(hub: &Hub, span: Option<&SpanContext>) -> Arc<Catalog> {
+    hub.ensure_known_below(span).await;
     hub.catalog()
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::{ServerName, ToolError, ToolResult};
+use pegboard_model::{ServerName, ToolResult};
 use serde::Serialize;
 
 use crate::provider::Usage;
@@ -54,18 +54,4 @@ pub struct UsedTool {
     /// How long it took.
     #[serde(rename = "took_ms", serialize_with = "crate::event::millis")]
     pub took: Duration,
-}
-
-/// An error in words for a model: what happened, the next step, the code, and what may have been meant.
-pub(crate) fn in_words(error: &ToolError) -> String {
-    let message = error.message.trim_end();
-    let end = match message.ends_with(['.', '!', '?', ':']) {
-        true => "",
-        false => ".",
-    };
-    let mut text = format!("{message}{end} {} [{}]", error.remedy, error.reason.code());
-    if !error.nearest.is_empty() {
-        text.push_str(&format!(" Nearest: {}.", error.nearest.join(", ")));
-    }
-    text
 }

@@ -8,15 +8,15 @@ use pegboard_guard::{estimate_tokens, tolerant_arguments};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
 use pegboard_shelf::Shelf;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::content::{Content, parts};
 use crate::definitions::{Definitions, Loading};
 use crate::message::{Answer, AnswerBody, ToolUse, UseKind};
 use crate::meta::{self, Led};
-use crate::report::{UsedTool, in_words};
+use crate::report::UsedTool;
 
 /// Tools that one search of the provider's own kind brings in.
 const FOUND: usize = 8;
@@ -107,7 +107,7 @@ impl Toolbox {
                 };
                 let is_look = tools::is_meta_tool(&used.tool) || call.kind == UseKind::Search;
                 Answered {
-                    answer: Answer::failure(call, in_words(&error)),
+                    answer: Answer::failure(call, error.for_model()),
                     used: (!is_look).then_some(used),
                     looked_tokens: 0,
                 }
@@ -132,19 +132,22 @@ impl Toolbox {
         let is_search = definitions.loading() == Loading::Deferred
             && (call.kind == UseKind::Search || call.name == pegboard_formats::SEARCH_TOOL_NAME);
         if is_search {
-            return self.found(definitions, call, given).await;
+            return self.found(definitions, call, given, span).await;
         }
         let (name, arguments) = definitions
             .restore(&call.name, given)
             .unwrap_or_else(|| (call.name.clone(), given.clone()));
         let arguments = raw(&arguments)?;
-        let is_own = tools::is_meta_tool(&name) && self.hub.catalog().static_tool(&name).is_none();
+        // Where the meta tools are offered, a tool of the host program gives way to them.
+        let is_own = tools::is_meta_tool(&name)
+            && (definitions.loading() == Loading::Meta
+                || self.hub.catalog().static_tool(&name).is_none());
         if !is_own {
             return self
                 .called(definitions, call, &name, arguments, span, started)
                 .await;
         }
-        match meta::run(&self.hub, &self.session, &self.shelf, &name, &arguments).await? {
+        match self.look(&name, &arguments, span).await? {
             Led::Told(text) => Ok(Answered {
                 looked_tokens: u64::from(estimate_tokens(&text)),
                 answer: Answer::text(call, text),
@@ -164,6 +167,16 @@ impl Toolbox {
         }
     }
 
+    /// Runs a meta tool.
+    async fn look(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        span: Option<&SpanContext>,
+    ) -> ToolResult<Led> {
+        meta::run(&self.hub, &self.session, &self.shelf, name, arguments, span).await
+    }
+
     async fn called(
         &self,
         definitions: &Definitions,
@@ -175,11 +188,7 @@ impl Toolbox {
     ) -> ToolResult<Answered> {
         let arguments = tolerant_arguments(&arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
-        request.meta = span.map(|span| {
-            let mut meta = Map::new();
-            span.hand_on(&mut meta);
-            meta
-        });
+        request.span = span.cloned();
         let outcome = self.hub.call(request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
             let message = format!("`{tool}` asks for input that nobody here can give");
@@ -242,10 +251,11 @@ impl Toolbox {
         definitions: &Definitions,
         call: &ToolUse,
         arguments: &Value,
+        span: Option<&SpanContext>,
     ) -> ToolResult<Answered> {
         let query = arguments.get("query").and_then(Value::as_str);
         let query = query.unwrap_or_default().to_owned();
-        let exposed = meta::searched(&self.hub, &self.session, move |catalog, finder| {
+        let exposed = meta::searched(&self.hub, &self.session, span, move |catalog, finder| {
             let found = finder.find(catalog, &query, FOUND);
             let hits = found.hits.iter();
             hits.map(|hit| hit.tool.exposed().to_string())
@@ -275,7 +285,7 @@ pub(crate) fn cut_short(
     toolbox: &Toolbox,
     definitions: &Definitions,
     call: &ToolUse,
-    why: &str,
+    why: (&str, Reason),
     took: Duration,
 ) -> Answered {
     let (tool, server) = toolbox.target(definitions, call);
@@ -283,11 +293,11 @@ pub(crate) fn cut_short(
     let used = UsedTool {
         tool,
         server,
-        outcome: Reason::Cancelled.code().to_owned(),
+        outcome: why.1.code().to_owned(),
         took,
     };
     Answered {
-        answer: Answer::failure(call, why),
+        answer: Answer::failure(call, why.0),
         used: (!is_look).then_some(used),
         looked_tokens: 0,
     }

@@ -193,10 +193,7 @@ fn failed(error: ToolError, by: By) -> Answered {
 
 /// An error as a tool's result: words for the model, codes for programs.
 pub(crate) fn error_result(error: &ToolError) -> Bytes {
-    let mut text = format!("{} [{}]", in_words(error), error.reason.code());
-    if !error.nearest.is_empty() {
-        text.push_str(&format!(" Nearest: {}.", error.nearest.join(", ")));
-    }
+    let text = error.for_model();
     let result = json!({
         "resultType": "complete",
         "content": [{"type": "text", "text": text}],
@@ -204,17 +201,6 @@ pub(crate) fn error_result(error: &ToolError) -> Bytes {
         "isError": true,
     });
     result.to_string().into()
-}
-
-/// What happened and the next step, as sentences.
-pub(crate) fn in_words(error: &ToolError) -> String {
-    let message = error.message.trim_end();
-    let end = if message.ends_with(['.', '!', '?', ':']) {
-        ""
-    } else {
-        "."
-    };
-    format!("{message}{end} {}", error.remedy)
 }
 
 /// A text as a tool's result.

@@ -64,7 +64,7 @@ impl From<ToolError> for Fault {
             _ => code::INTERNAL,
         };
         let data = serde_json::to_string(&error).ok();
-        let message = calling::in_words(&error);
+        let message = error.in_words();
         RpcError {
             code,
             message,

@@ -138,6 +138,25 @@ impl ToolError {
         self
     }
 
+    /// What happened and the next step, as sentences.
+    pub fn in_words(&self) -> String {
+        let message = self.message.trim_end();
+        let end = match message.ends_with(['.', '!', '?', ':']) {
+            true => "",
+            false => ".",
+        };
+        format!("{message}{end} {}", self.remedy)
+    }
+
+    /// The same for a model: with the code, and with what may have been meant.
+    pub fn for_model(&self) -> String {
+        let mut text = format!("{} [{}]", self.in_words(), self.reason.code());
+        if !self.nearest.is_empty() {
+            text.push_str(&format!(" Nearest: {}.", self.nearest.join(", ")));
+        }
+        text
+    }
+
     /// Adds names that may have been meant.
     #[must_use]
     pub fn with_nearest(mut self, nearest: Vec<String>) -> Self {

@@ -74,7 +74,7 @@ impl Pegboard {
 
     /// Asks the servers that were never seen for their tools, side by side, and waits for them no longer than
     /// `answer_deadline`. Everything that needs tools does it by itself at its first use; a server that fails is left
-    /// out, and [`pegboard_catalog::ServerEntry`] says why.
+    /// out, and its [`crate::ServerEntry`] says why.
     pub async fn ensure_known(&self) -> Pending {
         self.hub().ensure_known().await
     }
@@ -196,10 +196,11 @@ impl Pegboard {
     pub fn agent(&self, provider: impl Provider + 'static) -> Agent {
         Agent::new(self.hub().clone(), provider)
             .essential(self.essential_patterns())
+            .recorder(self.recorder().clone())
             .result_tokens(self.configured().loaded.settings.result_tokens)
     }
 
-    /// What runs the calls of one model; it keeps large results aside, so keep it as long as the conversation.
+    /// What runs the calls of a model; large results are kept aside in it.
     pub fn toolbox(&self) -> &Toolbox {
         self.tools.get_or_init(|| {
             let configured = self.configured();

@@ -116,6 +116,10 @@ fn messages(messages: &[Message]) -> Vec<Value> {
             _ => all.push((role, content)),
         }
     }
+    // What was said so far stays the same in the next turn, so the provider may keep it up to here.
+    if let Some(Value::Object(last)) = all.last_mut().and_then(|(_, blocks)| blocks.last_mut()) {
+        last.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
     all.into_iter()
         .map(|(role, content)| json!({"role": role, "content": content}))
         .collect()

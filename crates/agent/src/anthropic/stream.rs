@@ -212,3 +212,73 @@ impl Block {
 fn index(event: &Value) -> u64 {
     event.get("index").and_then(Value::as_u64).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(events: &[Value]) -> Result<Option<Turn>, ModelError> {
+        let mut reading = Reading::default();
+        for event in events {
+            if let Some(turn) = reading.take(event, &mut |_| {})? {
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn r_agent_02_events_of_any_form_are_survived() {
+        let odd = [
+            json!(null),
+            json!([1]),
+            json!({"type": 7}),
+            json!({"type": "content_block_delta", "index": 9, "delta": {"type": "text_delta"}}),
+            json!({"type": "content_block_start", "index": -1, "content_block": 5}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": {}}}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "input": [1]}}),
+            json!({"type": "message_delta", "usage": {"input_tokens": "many"}}),
+            json!({"type": "something_new"}),
+            json!({"type": "message_stop"}),
+        ];
+        let turn = read(&odd).unwrap().unwrap();
+        assert_eq!(turn.calls.len(), 1);
+        assert_eq!(turn.items.len(), 1);
+        assert_eq!(
+            turn.items[0]["input"],
+            json!({}),
+            "only objects are sent back"
+        );
+    }
+
+    #[test]
+    fn r_agent_02_an_answer_without_end_is_stopped() {
+        let start = json!({"type": "content_block_start", "content_block": {"type": "text"}});
+        let events: Vec<Value> = (0..=wire::PARTS)
+            .map(|index| {
+                let mut event = start.clone();
+                event["index"] = json!(index);
+                event
+            })
+            .collect();
+        let error = read(&events).unwrap_err();
+        assert!(!error.is_transient, "{error}");
+    }
+
+    #[test]
+    fn r_agent_02_an_error_in_the_stream_says_whether_to_ask_again() {
+        for (kind, is_transient) in [
+            ("overloaded_error", true),
+            ("api_error", true),
+            ("invalid_request_error", false),
+        ] {
+            let event = json!({"type": "error", "error": {"type": kind, "message": "no"}});
+            assert_eq!(
+                read(&[event]).unwrap_err().is_transient,
+                is_transient,
+                "{kind}"
+            );
+        }
+    }
+}

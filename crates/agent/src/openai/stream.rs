@@ -148,3 +148,41 @@ fn failed(error: &Value) -> ModelError {
 fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key).and_then(Value::as_str).map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r_agent_02_events_of_any_form_are_survived() {
+        let mut reading = Reading::default();
+        for event in [
+            json!(null),
+            json!({"type": "response.output_text.delta"}),
+            json!({"type": "response.output_item.done"}),
+            json!({"type": "response.output_item.done", "output_index": 3, "item": {"type": "function_call"}}),
+            json!({"type": "response.output_item.done", "item": {"type": "message", "content": 1}}),
+            json!({"type": "response.output_item.done", "output_index": 9, "item":
+                {"type": "tool_search_call", "execution": "client", "arguments": "{\"query\":\"x\"}"}}),
+            json!({"type": "response.output_item.done", "output_index": 10, "item":
+                {"type": "tool_search_call", "execution": "server"}}),
+        ] {
+            assert!(reading.take(&event, &mut |_| {}).unwrap().is_none());
+        }
+        let end = json!({"type": "response.completed"});
+        let turn = reading.take(&end, &mut |_| {}).unwrap().unwrap();
+        let kinds: Vec<UseKind> = turn.calls.iter().map(|call| call.kind).collect();
+        assert_eq!(kinds, [UseKind::Call, UseKind::Search]);
+        assert_eq!(turn.calls[1].arguments, Ok(json!({"query": "x"})));
+    }
+
+    #[test]
+    fn r_agent_02_a_failed_response_says_whether_to_ask_again() {
+        for (code, is_transient) in [("server_error", true), ("invalid_prompt", false)] {
+            let event = json!({"type": "response.failed", "response": {"error": {"code": code, "message": "no"}}});
+            let failed = Reading::default().take(&event, &mut |_| {});
+            assert_eq!(failed.unwrap_err().is_transient, is_transient, "{code}");
+        }
+    }
+}

@@ -1,13 +1,14 @@
 //! A task of several steps over real servers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use pegboard::ToolResult;
 use pegboard::agent::AgentEvent;
+use pegboard::{Recorder, SpanContext, ToolResult};
+use pegboard_model::{RunFacts, TurnFacts};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::scripted::{BOTH, agent, asked, model, results};
+use crate::scripted::{BOTH, Who, agent, asked, model, results};
 use crate::support::Home;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,4 +174,55 @@ async fn r_agent_02_servers_that_others_made_are_found_and_called() {
         pegboard.close().await;
         home.assert_nothing_runs();
     }
+}
+
+/// Keeps what it is told.
+#[derive(Debug, Default)]
+struct Listening(Mutex<Vec<String>>);
+
+impl Recorder for Listening {
+    fn turn(&self, _span: Option<&SpanContext>, facts: &TurnFacts<'_>) {
+        let line = format!(
+            "turn of {} by {}: {} read, {} written, {} calls, {}",
+            facts.model,
+            facts.provider,
+            facts.input_tokens,
+            facts.output_tokens,
+            facts.tool_calls,
+            facts.finish.unwrap_or("-"),
+        );
+        self.0.lock().expect("no panic").push(line);
+    }
+
+    fn run(&self, _span: Option<&SpanContext>, facts: &RunFacts<'_>) {
+        let line = format!("run: {} turns, {} calls", facts.turns, facts.calls);
+        self.0.lock().expect("no panic").push(line);
+    }
+
+    fn tokens_saved(&self, tokens: u64) {
+        let line = format!("saved: {}", tokens > 0);
+        self.0.lock().expect("no panic").push(line);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r_agent_03_turns_and_runs_are_told_to_a_recorder() {
+    let home = Home::with_example();
+    let pegboard = home.open().await;
+    let server = model(json!([
+        {"calls": [{"name": "call_tool", "input": {"tool_name": "example__echo", "arguments": {"text": "hi"}}}]},
+        {"text": "Hi."},
+    ]));
+    let listening = Arc::new(Listening::default());
+    let agent = agent(&pegboard, Who::Anthropic, &server).recorder(listening.clone());
+    asked(&agent, "Say hi.").await;
+    let told = listening.0.lock().expect("no panic").join("\n");
+    assert_eq!(
+        told,
+        "turn of m-1 by anthropic: 120 read, 30 written, 1 calls, tool_use\n\
+         turn of m-1 by anthropic: 120 read, 30 written, 0 calls, end_turn\n\
+         saved: true\n\
+         run: 2 turns, 1 calls"
+    );
+    pegboard.close().await;
 }

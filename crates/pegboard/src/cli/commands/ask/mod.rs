@@ -29,7 +29,7 @@ not depend on each other, and say plainly what could not be done. Answer briefly
 pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
     let question = question(args)?;
     let configured = configured(global, output)?;
-    let provider = model::provider(args, &configured)?;
+    let (provider, key) = model::provider(args, &configured)?;
     let settings = configured.loaded.agent.clone();
     let (essential, result_tokens) = {
         let settings = &configured.loaded.settings;
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
     }));
     working(async {
         let pegboard = open(configured, options, output).await?;
+        pegboard.observed().learn_one(&key);
         let hub = pegboard.hub().clone();
         let agent = Agent::over(hub.clone(), provider)
             .system(settings.system.as_deref().unwrap_or(SYSTEM))
@@ -52,7 +53,8 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
             .result_tokens(result_tokens)
             .loading(model::loading(args, &settings))
             .budget(model::budget(args, &settings))
-            .retry(model::retry(args));
+            .retry(model::retry(args))
+            .recorder(pegboard.recorder().clone());
         let cancel = Cancel::new();
         let mut conversation = Conversation::new();
         let tell = |event: AgentEvent| screen.tell(event);
@@ -68,7 +70,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
                 never = tell_waiting(hub.subscribe(), output) => match never {},
             }
         };
-        hub.shutdown().await;
+        pegboard.finish().await;
         // The process ends now; giving thousands of tools back one by one helps nobody.
         std::mem::forget(pegboard);
         screen.end(&run)?;

@@ -31,8 +31,11 @@ const OPENAI: Names = Names {
     model: "OPENAI_MODEL",
 };
 
-/// The model to ask.
-pub(super) fn provider(args: &AskArgs, configured: &Configured) -> ToolResult<Arc<dyn Provider>> {
+/// The model to ask, and its key, which must be shown nowhere.
+pub(super) fn provider(
+    args: &AskArgs,
+    configured: &Configured,
+) -> ToolResult<(Arc<dyn Provider>, Secret)> {
     let settings = &configured.loaded.agent;
     let chosen = chosen(args, configured)?;
     // What the file says is about the provider that it names.
@@ -59,10 +62,11 @@ pub(super) fn provider(args: &AskArgs, configured: &Configured) -> ToolResult<Ar
         None => variable(configured, names.base_url).map(Secret::new),
     };
     let base_url = base_url.as_ref().map(Secret::reveal);
-    Ok(match chosen {
+    let provider: Arc<dyn Provider> = match chosen {
         AgentProvider::Anthropic => Arc::new(Anthropic::new(model, &key, base_url)?),
         AgentProvider::OpenAi => Arc::new(OpenAi::new(model, &key, base_url)?),
-    })
+    };
+    Ok((provider, key))
 }
 
 fn chosen(args: &AskArgs, configured: &Configured) -> ToolResult<AgentProvider> {

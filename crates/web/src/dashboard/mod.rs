@@ -15,6 +15,7 @@ mod visit;
 
 // What screens are made of.
 mod deltas;
+mod indent;
 mod parts;
 mod shown;
 mod words;

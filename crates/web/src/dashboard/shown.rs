@@ -5,6 +5,8 @@ use std::time::Duration;
 use maud::{Markup, Render, html};
 use pegboard_model::{Foreign, Timestamp};
 
+use super::indent::indented;
+
 /// Characters of a foreign text in one line of a list.
 const LINE: usize = 300;
 /// Characters of a foreign text in a block: more than any sound definition has, less than a page can bear.
@@ -20,11 +22,9 @@ pub(crate) fn block(text: &str) -> String {
     Foreign::block(text).shortened(BLOCK).to_string()
 }
 
-/// JSON as people read it, or the text as it is when it is none.
+/// JSON as people read it, letter for letter.
 pub(crate) fn pretty(json: &str) -> String {
-    let value = serde_json::from_str::<serde_json::Value>(json);
-    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
-    block(pretty.as_deref().unwrap_or(json))
+    block(&indented(json))
 }
 
 /// A number with separators.
@@ -102,12 +102,11 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_foreign_text_can_neither_hide_nor_become_markup() {
+    fn r_sec_01_foreign_text_can_neither_hide_nor_become_markup() {
         let shown = html! { (line("<b>\u{202e}x\u{200b}\n")) }.into_string();
         assert_eq!(shown, "&lt;b&gt;\\u{202e}x\\u{200b}\\n");
         assert_eq!(block("a\nb\u{7}"), "a\nb\\u{7}");
         assert_eq!(pretty(r#"{"a":1}"#), "{\n  \"a\": 1\n}");
-        assert_eq!(pretty("no json"), "no json");
         assert!(line(&"x".repeat(5000)).chars().count() <= LINE + 1);
     }
 }

@@ -120,7 +120,7 @@ async fn r_api_01_ten_thousand_tools_fill_pages_of_fifty() {
 }
 
 #[tokio::test]
-async fn r_sec_foreign_text_is_shown_as_text_and_cannot_hide() {
+async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
     let evil = json!({
         "name": "evil",
         "title": "<i>title</i>",
@@ -220,7 +220,7 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
     assert!(stage.ledger.ask(request, 10).await.unwrap());
     let text = stage.open("/approvals").await.text;
     for needed in [
-        "rm -rf &lt;\\u{202e}&gt;",
+        "rm -rf &lt;\\u202e&gt;",
         "a &lt;b&gt;client&lt;/b&gt;",
         "policies.add",
         "0badcafe",

@@ -2,8 +2,10 @@
 
 #![allow(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
+    clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "a test fails by panicking"
 )]
 

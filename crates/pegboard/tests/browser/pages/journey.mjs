@@ -55,6 +55,7 @@ await script({}, async (context, browser) => {
     await go(page, "Tools");
     await row(page, "echo").first().waitFor();
     assert.equal(await page.locator("tbody tr").count(), 16);
+    await isLive(page);
     await page.getByRole("searchbox", { name: "Filter tools" }).pressSequentially("base64");
     await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
     assert.match(page.url(), /q=base64/);
@@ -64,6 +65,7 @@ await script({}, async (context, browser) => {
 
   await step("try it with the form, then as JSON", async () => {
     const trial = page.locator("#try");
+    await isLive(page);
     await trial.getByLabel("text", { exact: true }).fill("pegboard");
     await trial.getByRole("button", { name: "Run" }).click();
     await trial.getByText("cGVnYm9hcmQ=").first().waitFor();
@@ -88,6 +90,8 @@ await script({}, async (context, browser) => {
 
   await step("search, and read why", async () => {
     await go(page, "Search");
+    await page.getByRole("heading", { name: "Search", level: 1 }).waitFor();
+    await isLive(page);
     await page.getByRole("searchbox").pressSequentially("count the words of a text");
     const first = page.locator("#results ol li").first();
     await first.getByRole("link", { name: "count_words" }).waitFor();
@@ -109,6 +113,8 @@ await script({}, async (context, browser) => {
     const answer = client.call("example__add_numbers", { a: 40, b: 2 });
     await page.locator("#badge-side .badge", { hasText: "1" }).waitFor();
     await go(page, "Approvals");
+    await page.getByRole("heading", { name: "Approvals", level: 1 }).waitFor();
+    await isLive(page);
     const card = page.locator("article", { hasText: "example__add_numbers" });
     await card.getByText("a-real-client").waitFor();
     assert.deepEqual(JSON.parse(await card.locator("pre").first().textContent()), { a: 40, b: 2 });
@@ -146,6 +152,8 @@ await script({}, async (context, browser) => {
 
   await step("the token is shown on demand only", async () => {
     await go(page, "Connect");
+    await page.getByRole("heading", { name: "Connect", level: 1 }).waitFor();
+    await isLive(page);
     assert.ok(!(await page.content()).includes(told.token));
     await page.getByRole("button", { name: "Put the token in" }).click();
     await page.locator("pre", { hasText: told.token }).waitFor();
@@ -171,6 +179,7 @@ await script({}, async (context, browser) => {
 
   await step("a refresh tells what changed", async () => {
     await onlooker.getByRole("link", { name: "example", exact: true }).click();
+    await onlooker.getByRole("heading", { name: "example", level: 1 }).waitFor();
     await isLive(onlooker);
     await onlooker.getByRole("button", { name: "Refresh" }).click();
     await toast(onlooker, "nothing changed");

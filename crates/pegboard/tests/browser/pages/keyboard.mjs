@@ -59,6 +59,7 @@ await script({}, async (context) => {
   });
 
   await step("fill the form and run it", async () => {
+    await isLive(page);
     await page.locator("#try-form input, #try-form textarea").first().focus();
     await page.keyboard.type("Calm and Dense");
     await tabTo("Run");
@@ -71,6 +72,7 @@ await script({}, async (context) => {
     await tabTo("Search");
     await press("Enter");
     await page.getByRole("heading", { name: "Search", level: 1 }).waitFor();
+    await isLive(page);
     await press("/");
     await page.keyboard.type("turn a title into a slug");
     await page.locator("#results .name-link", { hasText: "slugify" }).first().waitFor();

@@ -12,12 +12,14 @@ mod all_known;
 mod calls;
 mod cli_call;
 mod cold_listing;
+mod faulty_reads;
 mod first_list;
 mod memory;
 mod refresh_all;
 mod searching;
 mod warm_list;
 
+mod api_client;
 mod client;
 mod load;
 mod pipe_client;
@@ -31,7 +33,7 @@ use std::process::ExitCode;
 
 type Measurement = fn(Option<&Path>);
 
-const MEASUREMENTS: [(&str, Measurement); 9] = [
+const MEASUREMENTS: [(&str, Measurement); 10] = [
     ("cold-listing", cold_listing::run),
     ("refresh-all", |_| refresh_all::run()),
     ("first-list", |_| first_list::run()),
@@ -41,6 +43,7 @@ const MEASUREMENTS: [(&str, Measurement); 9] = [
     ("cli-call", |_| cli_call::run()),
     ("memory", |_| memory::run()),
     ("search", |_| searching::run()),
+    ("faulty-reads", |_| faulty_reads::run()),
 ];
 
 fn main() -> ExitCode {

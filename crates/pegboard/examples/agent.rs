@@ -13,7 +13,7 @@ async fn main() -> ToolResult<()> {
         "order",
         "Says where an order is.",
         takes,
-        |order| async move { Ok(json!({"id": order["id"], "status": "on its way"})) },
+        |order| async move { Ok(json!({"id": order.get("id"), "status": "on its way"})) },
     )?;
 
     let key = std::env::var("ANTHROPIC_API_KEY").unwrap_or_default();

@@ -1,9 +1,9 @@
 //! A server to call: as little as a server of the protocol can do, over stdio or HTTP, of either era.
 //!
-//! `mock-server LIST [--http] [--era legacy|modern] [--delay-ms N] [--hang-if FILE]`
+//! `mock-server LIST [--http] [--era legacy|modern] [--delay-ms N] [--hang-if|--crash-if|--flood-if FILE]`
 //!
-//! `LIST` is a JSON file with `tools`. Every call answers a text of 100 letters. With `--hang-if` it is silent
-//! while that file is there.
+//! `LIST` is a JSON file with `tools`. Every call answers a text of 100 letters. If the file of a fault is
+//! there when it starts, it is silent, ends at the first message, or writes lines without end.
 
 mod answers;
 
@@ -23,12 +23,29 @@ fn main() -> io::Result<()> {
         )]
         std::thread::sleep(Duration::from_millis(options.delay_ms));
     }
-    let is_silent = options.hang_if.as_ref().is_some_and(|file| file.exists());
+    let present = options.fault.filter(|(_, file)| file.exists());
+    let fault = present.map(|(fault, _)| fault);
     let answers = Answers::new(&options.list, options.is_modern)?;
-    if options.http {
-        return http(answers, is_silent);
+    match fault {
+        _ if options.http => http(answers, fault.is_some()),
+        Some(Fault::Flood) => flood(),
+        Some(Fault::Crash) => crash(),
+        Some(Fault::Hang) => stdio(&answers, true),
+        None => stdio(&answers, false),
     }
-    stdio(&answers, is_silent)
+}
+
+/// Ends with the pipe, which the reader closes when it has had enough.
+fn flood() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let line = format!("{}\n", "noise ".repeat(200));
+    while out.write_all(line.as_bytes()).is_ok() {}
+    Ok(())
+}
+
+fn crash() -> io::Result<()> {
+    io::stdin().lock().read_until(b'\n', &mut Vec::new())?;
+    Err(io::Error::other("ended on purpose"))
 }
 
 fn stdio(answers: &Answers, is_silent: bool) -> io::Result<()> {
@@ -60,13 +77,21 @@ async fn http(answers: Answers, is_silent: bool) -> io::Result<()> {
     .await
 }
 
+/// What goes wrong on purpose.
+#[derive(Clone, Copy)]
+enum Fault {
+    Hang,
+    Crash,
+    Flood,
+}
+
 #[derive(Default)]
 struct Options {
     list: PathBuf,
     http: bool,
     is_modern: bool,
     delay_ms: u64,
-    hang_if: Option<PathBuf>,
+    fault: Option<(Fault, PathBuf)>,
 }
 
 impl Options {
@@ -78,7 +103,9 @@ impl Options {
                 "--http" => options.http = true,
                 "--era" => options.is_modern = value() == "modern",
                 "--delay-ms" => options.delay_ms = value().parse().unwrap_or_default(),
-                "--hang-if" => options.hang_if = Some(value().into()),
+                "--hang-if" => options.fault = Some((Fault::Hang, value().into())),
+                "--crash-if" => options.fault = Some((Fault::Crash, value().into())),
+                "--flood-if" => options.fault = Some((Fault::Flood, value().into())),
                 _ => options.list = word.into(),
             }
         }

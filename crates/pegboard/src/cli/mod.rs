@@ -3,8 +3,8 @@
 mod args;
 mod commands;
 mod failure;
-mod logging;
 mod frequent;
+mod logging;
 mod output;
 mod people;
 mod table;

@@ -1,5 +1,5 @@
 //! Forty planted secrets through every path. Each path's output, every log line, span, metric and error, and every
-//! file that lasts is searched for each of them, also encoded. A new way out of the program (an API, an agent) gets a
+//! file that lasts is searched for each of them, also encoded. A new way out of the program gets a
 //! row in `paths.rs`; a new way in gets one in `planted.rs`.
 
 #![allow(
@@ -42,7 +42,9 @@ mod searching;
 
 use collector::Collector;
 use machine::Machine;
-use paths::{COMMANDS, through_approvals, through_http, through_stdio};
+use paths::{
+    COMMANDS, through_an_agent, through_api, through_approvals, through_http, through_stdio,
+};
 use planted::{ALL, Canary};
 use searching::{Finder, Output};
 
@@ -57,6 +59,8 @@ fn check(capture: bool) {
     outputs.extend(through_approvals(&machine));
     outputs.extend(through_stdio(&machine));
     outputs.extend(through_http(&machine));
+    outputs.extend(through_api(&machine));
+    outputs.extend(through_an_agent(&machine));
     let spans = collector.spans();
     for request in collector.seen() {
         let may_hold = if capture { planted::CONTENTS } else { &[] };

@@ -1,14 +1,14 @@
 //! The ways out of the program. A new command is a row of `COMMANDS`; whatever answers by another way gets a function
-//! beside the three below, and a line in `check` of `main.rs`.
+//! beside those below, and a line in `check` of `main.rs`.
 
-use pegboard_testkit::wait_until_sync;
+use pegboard_testkit::{ModelScript, ModelServer, wait_until_sync};
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::planted::planted;
 use crate::searching::Output;
 use crate::serving::Serving;
-use crate::support::{PATIENCE, http, mcp};
+use crate::support::{PATIENCE, Run, http, mcp};
 
 /// A command, as people type it.
 pub(crate) struct Command {
@@ -238,7 +238,7 @@ pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
     ]
 }
 
-/// A client over HTTP, and whoever collects metrics. The API belongs here when there is one.
+/// A client over HTTP, and whoever collects metrics.
 pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     let mut serving = Serving::start(&machine.home, &[]);
     let mut outputs = Vec::new();
@@ -274,5 +274,139 @@ pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     add("metrics", &json!(serving.metrics()), &[]);
     serving.stop();
     outputs.push(Output::new("serve", serving.running.told(), &[]));
+    outputs
+}
+
+/// Everything that the API's own description names, and every screen of the dashboard, as an administrator.
+pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
+    let mut serving = Serving::start(&machine.home, &[]);
+    let admin = machine.home.run(&["token", "--admin"]).ok().stdout;
+    let bearer = format!("Bearer {}", admin.trim());
+    let base = serving.url.replace("/mcp", "");
+    let ask = |method: &str, path: &str, body: &str| {
+        let mut headers = vec![("Authorization", bearer.as_str())];
+        if !body.is_empty() {
+            headers.push(("Content-Type", "application/json"));
+        }
+        http(&format!("{base}{path}"), method, &headers, body)
+    };
+    let mut outputs = Vec::new();
+    let (_, description) = ask("GET", "/api/v1/openapi.json", "");
+    let description: Value = serde_json::from_str(&description).expect("the description is JSON");
+    let (_, servers) = ask("GET", "/api/v1/servers", "");
+    let servers: Value = serde_json::from_str(&servers).expect("the servers are JSON");
+    let servers: Vec<&str> = servers["servers"]
+        .as_array()
+        .expect("a list of servers")
+        .iter()
+        .filter_map(|server| server["name"].as_str())
+        .collect();
+    assert!(servers.contains(&"leaky"), "{servers:?}");
+    // A server's failure is told here first.
+    for server in &servers {
+        let path = format!("/api/v1/servers/{server}/refresh");
+        let (_, answer) = ask("POST", &path, "{}");
+        outputs.push(Output::new(format!("POST {path}"), answer, &[]));
+    }
+    for (tool, argument, holds) in CALLS {
+        let path = format!("/api/v1/tools/{}/call", tool.replace('/', "__"));
+        let body = json!({"arguments": {"text": planted(argument)}});
+        let (_, answer) = ask("POST", &path, &body.to_string());
+        outputs.push(Output::new(format!("POST {path}"), answer, holds));
+    }
+    let mut pages: Vec<String> = [
+        "",
+        "servers",
+        "add-server",
+        "tools",
+        "search",
+        "approvals",
+        "activity",
+        "context",
+        "connect",
+    ]
+    .map(|page| format!("/{page}"))
+    .into();
+    let read = description["paths"].as_object().expect("paths");
+    for (path, methods) in read {
+        // The stream of events has no end, and the token is what `call-token` is there for.
+        if methods.get("get").is_some()
+            && !path.ends_with("/events")
+            && !path.ends_with("/call-token")
+        {
+            pages.push(path.clone());
+        }
+    }
+    for page in pages {
+        let page = page
+            .replace("{id}", "default")
+            .replace("{format}", "anthropic");
+        let named: Vec<String> = match page.contains("/tools/{name}") {
+            true => vec![page.replace("{name}", "telling__tell")],
+            false if page.contains("{name}") => servers
+                .iter()
+                .map(|name| page.replace("{name}", name))
+                .collect(),
+            false => vec![page],
+        };
+        for page in named {
+            let (status, answer) = ask("GET", &page, "");
+            assert!(status < 500, "{page}: {answer}");
+            outputs.push(Output::new(format!("GET {page}"), answer, &[]));
+        }
+    }
+    for page in servers
+        .iter()
+        .map(|name| format!("/servers/{name}"))
+        .chain(["/tools/telling__tell".to_owned()])
+    {
+        let (status, answer) = ask("GET", &page, "");
+        assert_eq!(status, 200, "{page}: {answer}");
+        outputs.push(Output::new(format!("GET {page}"), answer, &[]));
+    }
+    serving.stop();
+    outputs.push(Output::new(
+        "serve for the API",
+        serving.running.told(),
+        &[],
+    ));
+    outputs
+}
+
+/// A model that is asked, and calls.
+pub(crate) fn through_an_agent(machine: &Machine) -> Vec<Output> {
+    let calls: Vec<Value> = CALLS
+        .iter()
+        .map(|(tool, argument, _)| {
+            let input = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
+            json!({"name": "call_tool", "input": input})
+        })
+        .collect();
+    let turns = json!([{"calls": calls}, {"text": "Done."}]);
+    let model = ModelServer::start(ModelScript::of(json!({"turns": turns})));
+    let mut command = machine
+        .home
+        .command(&["ask", "--model", "m-1", "Call them all."]);
+    command
+        .env("ANTHROPIC_API_KEY", planted("key of a model's provider"))
+        .env("ANTHROPIC_BASE_URL", model.anthropic_url());
+    let run = Run::of(command, "").ok();
+    model.assert_satisfied();
+    // What was called and what came back is for the model.
+    let mut may_hold = Vec::new();
+    for (_, argument, holds) in CALLS {
+        may_hold.push(*argument);
+        may_hold.extend_from_slice(holds);
+    }
+    let bodies = model
+        .requests()
+        .into_iter()
+        .map(|request| request.body.to_string());
+    let bodies = bodies.map(|body| Output::new("request to a model", body, &may_hold));
+    let (logs, told) = split(&run.stderr);
+    let mut outputs: Vec<Output> = bodies.collect();
+    outputs.push(Output::new("ask (stdout)", run.stdout, &[]));
+    outputs.push(Output::new("ask (stderr)", told, &[]));
+    outputs.push(Output::new("ask (logs)", logs, &[]));
     outputs
 }

@@ -62,6 +62,7 @@ pub(crate) const ALL: &[Canary] = &[
     ),
     row("password in a collector's address", Secret),
     row("query of a collector's address", Secret),
+    row("key of a model's provider", Secret),
     row("baggage of a client", Secret),
     row("token that a tool gives back in its result", Content),
     row("argument of a call", Content),

@@ -173,6 +173,7 @@ pub(crate) async fn hub(servers: &Arc<Servers>, names: &[&str]) -> Hub {
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(servers.clone())),
         clock: Arc::new(SystemClock),
+        recorder: Arc::new(pegboard_model::Silent),
         approver: Arc::new(NobodyToAsk),
         settings: HubSettings::default(),
         limits: Limits::default(),

@@ -1,13 +1,13 @@
 //! Every way to call a tool, and the one gate before them all.
 
 use pegboard::{CallRequest, SessionId};
-use pegboard_testkit::{Script, methods_in};
+use pegboard_testkit::{ModelScript, ModelServer, Script, methods_in};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::serving::{endpoint, token};
 use super::stdio::{call, conversation};
-use crate::support::{Home, mcp};
+use crate::support::{Home, Run, http, mcp};
 
 const TOOL: &str = "s__drop";
 
@@ -15,7 +15,7 @@ const TOOL: &str = "s__drop";
 type Path = (&'static str, fn(&Home) -> String);
 
 /// A new face that calls tools belongs into this list.
-const PATHS: [Path; 7] = [
+const PATHS: [Path; 9] = [
     ("the command line", |home| {
         let run = home.run(&["call", "s/drop", "--json"]);
         run.stdout + &run.stderr
@@ -30,6 +30,8 @@ const PATHS: [Path; 7] = [
     ("HTTP, a profile that lists it", |home| {
         over_http(home, "/mcp/plain", TOOL)
     }),
+    ("the API", over_the_api),
+    ("an agent", by_an_agent),
 ];
 
 fn library(home: &Home) -> String {
@@ -69,6 +71,34 @@ fn over_http(home: &Home, path: &str, tool: &str) -> String {
     serve.signal("-TERM");
     serve.wait();
     answer.to_string()
+}
+
+fn over_the_api(home: &Home) -> String {
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    let path = format!("/api/v1/tools/{TOOL}/call");
+    let url = endpoint(&serve).replace("/mcp", &path);
+    let bearer = format!("Bearer {}", token(home));
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+    ];
+    let (_, answer) = http(&url, "POST", &headers, "{\"arguments\":{}}");
+    serve.signal("-TERM");
+    serve.wait();
+    answer
+}
+
+fn by_an_agent(home: &Home) -> String {
+    let (name, input) = wish("call_tool");
+    let turns = json!([{"calls": [{"name": name, "input": input}]}, {"text": "Done."}]);
+    let model = ModelServer::start(ModelScript::of(json!({"turns": turns})));
+    let mut command = home.command(&["ask", "--model", "m-1", "Drop it."]);
+    command
+        .env("ANTHROPIC_API_KEY", "key")
+        .env("ANTHROPIC_BASE_URL", model.anthropic_url());
+    Run::of(command, "").ok();
+    let requests = model.requests();
+    requests.last().expect("a request").body.to_string()
 }
 
 /// Calls the tool by every path under one policy and gives what came back, and how often the server was called.

@@ -70,6 +70,7 @@ impl Stage {
             ledger: ledger.clone() as Arc<dyn Ledger>,
             connector: Arc::new(Nowhere),
             clock: Arc::new(FakeClock::at(now.0)),
+            recorder: Arc::new(pegboard_model::Silent),
             approver: Arc::new(NobodyToAsk),
             encoder: None,
             settings: HubSettings::default(),

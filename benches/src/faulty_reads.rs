@@ -1,0 +1,142 @@
+//! Reads of a gateway whose servers are being asked all the time: all of them good, against two in five that
+//! hang, crash or write without end.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use tokio::task::LocalSet;
+
+use crate::api_client::ApiClient;
+use crate::load::runtime;
+use crate::running::Running;
+use crate::setup::{Setup, program};
+use crate::spread::{Figure, Goal, median, report};
+use crate::tool_lists::{Size, first_tool};
+
+const SERVERS: usize = 500;
+const TOOLS: usize = 100;
+const ROUNDS: usize = 5;
+const TIME: Duration = Duration::from_secs(4);
+/// Servers that are asked for their tools at any moment.
+const ASKED: usize = 8;
+const GOAL: Goal = Goal::Times(2.0);
+
+/// What is read, and how it is called in the table.
+fn reads() -> [(&'static str, String); 4] {
+    let tool = format!("/api/v1/tools/server_7__{}", first_tool(7));
+    [
+        ("the servers", "/api/v1/servers?limit=100".to_owned()),
+        ("a page of tools", "/api/v1/tools?limit=100".to_owned()),
+        ("one tool", tool),
+        ("the statistics", "/api/v1/stats".to_owned()),
+    ]
+}
+
+pub(crate) fn run() {
+    let (good, faulty) = (known(false), known(true));
+    let (good_runs, faulty_runs) = (Gateway::start(&good), Gateway::start(&faulty));
+    for (what, path) in reads() {
+        let (mut floors, mut ours) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            floors.push(good_runs.p99_of(&path));
+            ours.push(faulty_runs.p99_of(&path));
+        }
+        let what = format!(
+            "reading {what}, {SERVERS} servers and {} tools, servers being asked, 40 % of them faulty, p99",
+            SERVERS * TOOLS
+        );
+        let figure = |runs| Figure::Micros(median(runs));
+        report(&what, figure(floors), figure(ours), GOAL);
+    }
+}
+
+/// A folder whose tools are all known. Two in five of its servers get a fault afterwards, if they are to.
+fn known(with_faults: bool) -> Setup {
+    let setup = Setup::new();
+    let lists = setup.generated_lists(SERVERS, TOOLS, Size::One);
+    let trouble = setup.folder.path().join("trouble");
+    let mut text = String::from("[settings]\ndiscovery_timeout = \"5s\"\n");
+    for (index, list) in lists.iter().enumerate() {
+        let fault = match index % 15 {
+            0 | 5 => "--hang-if",
+            1 | 6 => "--crash-if",
+            2 | 7 => "--flood-if",
+            _ => "",
+        };
+        let mut words = vec![list.display().to_string()];
+        if !fault.is_empty() {
+            words.extend([fault.to_owned(), trouble.display().to_string()]);
+        }
+        let command = program("mock-server");
+        text += &format!("[servers.server_{index}]\ncommand = {command:?}\nargs = {words:?}\n");
+    }
+    setup.write_config(&text);
+    setup.refresh();
+    if with_faults {
+        std::fs::write(&trouble, "").expect("the file that brings the faults");
+    }
+    setup
+}
+
+struct Gateway {
+    running: Running,
+    token: String,
+}
+
+impl Gateway {
+    fn start(setup: &Setup) -> Self {
+        let running = Running::start(setup.serve());
+        let file = setup.folder.path().join("state/admin-token");
+        let token = std::fs::read_to_string(file).expect("the token of administrators");
+        Self {
+            running,
+            token: token.trim().to_owned(),
+        }
+    }
+
+    async fn client(&self) -> ApiClient {
+        ApiClient::open(&self.running.address, &self.token).await
+    }
+
+    /// In microseconds, while the servers are asked one after the other.
+    fn p99_of(&self, path: &str) -> f64 {
+        let next = Cell::new(0);
+        let runtime = runtime();
+        LocalSet::new().block_on(&runtime, async {
+            let asking = (0..ASKED).map(|_| self.ask_servers(&next));
+            let asking = futures_util::future::join_all(asking);
+            let mut micros = tokio::select! {
+                micros = self.read(path) => micros,
+                _ = asking => Vec::new(),
+            };
+            micros.sort_by(f64::total_cmp);
+            let place = micros.len().saturating_sub(1) * 99 / 100;
+            micros.get(place).copied().expect("reads")
+        })
+    }
+
+    async fn read(&self, path: &str) -> Vec<f64> {
+        let mut client = self.client().await;
+        client.get(path).await;
+        let (begin, mut micros) = (Instant::now(), Vec::new());
+        while begin.elapsed() < TIME {
+            let started = Instant::now();
+            client.get(path).await;
+            micros.push(started.elapsed().as_secs_f64() * 1e6);
+            // A reader that never rests would only measure how the two share a core.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        micros
+    }
+
+    async fn ask_servers(&self, next: &Cell<usize>) {
+        let mut client = self.client().await;
+        loop {
+            let server = next.get() % SERVERS;
+            next.set(server + 1);
+            let path = format!("/api/v1/servers/server_{server}/refresh");
+            // A server that fails is told with its failure, and the next one is asked.
+            client.post(&path, "{}").await;
+        }
+    }
+}

@@ -396,7 +396,10 @@ async fn a_store_that_is_opened_later_gives_what_an_earlier_one_kept() {
     first.save(&kept).await.unwrap();
     let later = SqliteStore::open_later(&state).unwrap();
     assert!(!later.is_new());
-    assert_eq!(later.load_of(wanted()).unwrap().records, std::slice::from_ref(&kept));
+    assert_eq!(
+        later.load_of(wanted()).unwrap().records,
+        std::slice::from_ref(&kept)
+    );
 }
 
 #[tokio::test]

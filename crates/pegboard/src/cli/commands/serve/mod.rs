@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pegboard_config::Watcher;
+use pegboard_config::{Problem, Watcher};
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
@@ -68,11 +68,17 @@ async fn settle_in(pegboard: &Pegboard, output: &Output) {
     keep_house(hub).await;
 }
 
-/// Watches files until it is dropped. Starting that takes as long as many answers, so it has its own thread.
-async fn watch(files: Vec<PathBuf>, changed: &Arc<Notify>, output: &Output) {
+/// Begins to watch files. Starting that takes as long as many answers, so it has its own thread.
+fn begin_watching(files: Vec<PathBuf>, changed: &Arc<Notify>) -> Watching {
     let signal = changed.clone();
-    let start = move || Watcher::start(files, move || signal.notify_one());
-    let watcher = tokio::task::spawn_blocking(start).await;
+    tokio::task::spawn_blocking(move || Watcher::start(files, move || signal.notify_one()))
+}
+
+type Watching = tokio::task::JoinHandle<Result<Watcher, Problem>>;
+
+/// Watches files until it is dropped.
+async fn watch(watching: Watching, output: &Output) {
+    let watcher = watching.await;
     if let Ok(Err(problem)) = &watcher {
         output.note(&output.paint(Paint::Warn, &problem.to_string()));
     }
@@ -102,10 +108,12 @@ pub(crate) async fn serve(
     };
     let web = web::open(pegboard, &gateway, &reload, place);
     let access = access.with_visitors(web.state.logins().clone());
-    let login = logs_in.then(|| web.login());
-    greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
-    let _running = Running::announce(state, listening.address);
-
+    let limits = pegboard.configured().limits.clone();
+    let router = http::routes(gateway.clone(), limits);
+    let router = router.merge(pegboard.metrics_route(&gateway));
+    let router = router.merge(pegboard_web::routes(web.state.clone()));
+    let router = http::guard(router, access.clone());
+    // What changes after the greeting must not be missed.
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
     // An agreement, a new secret value or a new token changes what may be done as much as a config file.
@@ -116,18 +124,17 @@ pub(crate) async fn serve(
         ADMIN_TOKEN_FILE,
     ];
     files.extend(own.map(|name| state.join(name)));
+    let watching = begin_watching(files, &changed);
+    let login = logs_in.then(|| web.login());
+    let _running = Running::announce(state, listening.address);
+    greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let limits = pegboard.configured().limits.clone();
-    let router = http::routes(gateway.clone(), limits);
-    let router = router.merge(pegboard.metrics_route(&gateway));
-    let router = router.merge(pegboard_web::routes(web.state.clone()));
-    let router = http::guard(router, access.clone());
     let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
     tokio::select! {
         () = told::tell_events(events, output) => {}
         () = settle_in(pegboard, output) => {}
-        () = watch(files, &changed, output) => {}
+        () = watch(watching, output) => {}
         () = forever(sweep(output)) => {}
         () = follow_config(&reload, Some(&access), &changed, output) => {}
         () = web.projects.keep() => {}

@@ -2,10 +2,9 @@
 
 use axum::extract::State;
 use pegboard_hub::{CallRequest, OutcomeKind, SessionId};
-use pegboard_model::Reason;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::answer::Fresh;
@@ -18,10 +17,28 @@ use crate::state::WebState;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Call {
-    /// The arguments.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    arguments: serde_json::Map<String, Value>,
+    /// The arguments; none when left out.
+    #[serde(default = "nothing")]
+    #[schema(value_type = Object, required = false)]
+    arguments: Box<RawValue>,
+}
+
+fn nothing() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+}
+
+impl Call {
+    /// The arguments as they were written: a parser would round long numbers. It only says whether they are an object
+    /// that is not nested too deeply.
+    fn arguments(self) -> Answered<Box<RawValue>> {
+        match serde_json::from_str::<Map<String, Value>>(self.arguments.get()) {
+            Ok(_) => Ok(self.arguments),
+            Err(error) => {
+                let message = format!("the arguments are not as they should be: {error}");
+                Err(Fault::at_field("arguments", message))
+            }
+        }
+    }
 }
 
 /// How a call ended.
@@ -67,8 +84,7 @@ pub(super) async fn call(
     Named(name): Named,
     Json(call): Json<Call>,
 ) -> Answered<Fresh<Called>> {
-    let arguments = serde_json::value::to_raw_value(&call.arguments)
-        .map_err(|error| Fault::new(Reason::Internal, error.to_string()))?;
+    let arguments = call.arguments()?;
     let who = match visitor.login {
         Some(_) => "dashboard",
         None => "api",

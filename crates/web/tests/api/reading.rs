@@ -1,12 +1,13 @@
 //! What can be read, and that reading starts nothing.
 
+use axum::body::Body;
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{Face as Way, SessionId, ToolHandler};
 use pegboard_model::ToolResult;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::face::Face;
+use crate::face::{CALL, Face, request};
 
 struct Echo;
 
@@ -182,7 +183,7 @@ async fn lists_come_in_pages_and_with_tags() {
         let answer = face.get(path).await;
         let tag = answer.header("etag").to_owned();
         assert!(tag.len() > 10, "{path}");
-        let request = crate::face::request(crate::face::CALL, "GET", path, Value::Null);
+        let request = crate::face::request(CALL, "GET", path, Value::Null);
         let again = face
             .send(crate::face::with(request, "if-none-match", &tag))
             .await;
@@ -210,13 +211,19 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
     assert_eq!(found["hits"][0]["tool"]["name"], "two__erase");
     assert!(found["hits"][0]["why"]["words"].is_number(), "{found}");
     let call = json!({"arguments": {"text": "x"}});
-    let called = face
-        .ask(crate::face::CALL, "POST", "/tools/one__read/call", call)
-        .await;
+    let called = face.ask(CALL, "POST", "/tools/one__read/call", call).await;
     assert_eq!(called.status, 200, "{called:?}");
     assert_eq!(
         called.json()["result"]["content"][0]["text"],
         r#"read {"text":"x"}"#
+    );
+    let mut exact = request(CALL, "POST", "/tools/one__read/call", json!({}));
+    *exact.body_mut() = Body::from(r#"{"arguments":{ "text":"\u0041" }}"#);
+    let called = face.send(exact).await;
+    assert_eq!(
+        called.json()["result"]["content"][0]["text"],
+        r#"read { "text":"\u0041" }"#,
+        "as it was written"
     );
     for (path, body, status, code) in [
         ("one__read", json!({"arguments": {}}), 400, "ARGS_INVALID"),
@@ -230,9 +237,7 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
         ("one__none", json!({"arguments": {}}), 404, "TOOL_UNKNOWN"),
     ] {
         let path = format!("/tools/{path}/call");
-        let answer = face
-            .ask(crate::face::CALL, "POST", &path, body.clone())
-            .await;
+        let answer = face.ask(CALL, "POST", &path, body.clone()).await;
         assert_eq!(
             (answer.status, answer.code()),
             (status, code.into()),

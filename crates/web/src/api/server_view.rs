@@ -127,7 +127,7 @@ impl ListedServer {
 pub(super) struct WholeServer {
     #[serde(flatten)]
     listed: ListedServer,
-    /// The exact command or address, for whoever may administer.
+    /// The exact command or address of a server that waits for an agreement, for whoever may give it.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_command: Option<String>,
     /// The hash of the definition; an agreement is given to exactly this one.
@@ -190,7 +190,8 @@ impl WholeServer {
         let info = record.info.as_ref();
         Self {
             listed: ListedServer::of(entry, state),
-            exact_command: who.is_admin().then(|| command_line(&spec.transport)),
+            exact_command: (who.is_admin() && spec.approval != Approval::Granted)
+                .then(|| command_line(&spec.transport)),
             definition_hash: spec.hash.to_string(),
             variables: variables(&spec.transport),
             config: written.map(|(key, value)| Written { key, value }).collect(),

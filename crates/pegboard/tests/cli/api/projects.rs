@@ -86,3 +86,39 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
     );
     served.end(&home);
 }
+
+#[test]
+fn r_cfg_08_a_projects_server_waits_until_its_exact_command_was_agreed_to() {
+    let home = Home::new();
+    let words = ["example-server", "--api-key", "told-to-nobody-else"];
+    let entry = json!({"mcpServers": {"theirs": {"command": PEGBOARD, "args": words}}});
+    home.write("project/.mcp.json", &entry.to_string());
+    let served = Served::start(&home, &[]);
+    let seen = |token: &str| {
+        let (_, answer) = served.ask(token, "GET", "/servers/theirs", &Value::Null);
+        answer
+    };
+    let exact = format!("{PEGBOARD} {}", words.join(" "));
+    assert_eq!(seen(&served.admin)["exactCommand"], json!(exact));
+    let for_callers = seen(&served.call).to_string();
+    assert!(
+        !for_callers.contains("told-to-nobody-else"),
+        "{for_callers}"
+    );
+    let agree = |token: &str, hash: &Value| {
+        let body = json!({"definitionHash": hash});
+        served.ask(token, "POST", "/servers/theirs/trust", &body).0
+    };
+    let hash = seen(&served.admin)["definitionHash"].clone();
+    assert_eq!(agree(&served.call, &hash), 403);
+    assert_eq!(agree(&served.admin, &json!("0")), 403, "another definition");
+    assert_eq!(seen(&served.admin)["approval"], "pending");
+    assert_eq!(agree(&served.admin, &hash), 200);
+    let agreed = seen(&served.admin);
+    assert_eq!(agreed["approval"], "granted", "{agreed}");
+    assert!(
+        !agreed.to_string().contains("told-to-nobody-else"),
+        "{agreed}"
+    );
+    served.end(&home);
+}

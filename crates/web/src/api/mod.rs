@@ -7,6 +7,7 @@ mod context;
 mod described;
 mod events;
 mod grants;
+mod lazily;
 mod listed;
 mod logins;
 mod policies;
@@ -34,6 +35,7 @@ use utoipa_axum::routes;
 use crate::fault::{ErrorBody, Fault};
 use crate::state::WebState;
 use described::Tokens;
+use lazily::Lazily;
 
 /// Where the API is.
 const ROOT: &str = "/api/v1";
@@ -52,8 +54,8 @@ const ROOT: &str = "/api/v1";
 )]
 struct Described;
 
-fn described() -> OpenApiRouter<WebState> {
-    let api = OpenApiRouter::new()
+fn resources() -> OpenApiRouter<WebState> {
+    OpenApiRouter::new()
         .routes(routes!(projects::list))
         .routes(routes!(projects::configuration))
         .routes(routes!(sessions::list))
@@ -86,27 +88,33 @@ fn described() -> OpenApiRouter<WebState> {
         .routes(routes!(context::show))
         .routes(routes!(events::listen))
         .routes(routes!(logins::mint))
-        .routes(routes!(logins::call_token));
-    OpenApiRouter::with_openapi(Described::openapi()).nest(ROOT, api)
+        .routes(routes!(logins::call_token))
 }
 
 /// The description of the API as JSON.
 pub fn openapi() -> String {
-    let (_, document) = described().split_for_parts();
+    let described = OpenApiRouter::with_openapi(Described::openapi()).nest(ROOT, resources());
+    let (_, document) = described.split_for_parts();
     document.to_json().unwrap_or_default()
 }
 
 /// The routes of the API.
 pub(crate) fn routes(state: WebState) -> Router {
-    let (router, document) = described().split_for_parts();
-    let document: bytes::Bytes = document.to_json().unwrap_or_default().into();
+    Router::new().nest_service(ROOT, Lazily::new(state, made))
+}
+
+fn made(state: WebState) -> Router {
+    let (router, _) = resources().split_for_parts();
+    let document = bytes::Bytes::from(openapi());
     let show = move || async move {
         let kind = [(axum::http::header::CONTENT_TYPE, "application/json")];
         (kind, document).into_response()
     };
     let not_so = || async { Fault::of(Reason::MethodRefused).into_response() };
+    let nothing = || async { Fault::of(Reason::PathUnknown).into_response() };
     router
-        .route("/api/v1/openapi.json", get(show))
+        .route("/openapi.json", get(show))
         .method_not_allowed_fallback(not_so)
+        .fallback(nothing)
         .with_state(state)
 }

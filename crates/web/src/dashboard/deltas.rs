@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pegboard_catalog::Delta;
-use pegboard_hub::Hub;
+use pegboard_hub::{FirstSnapshot, Hub};
 use pegboard_model::{EventKind, ServerName, ServerRecord, Timestamp};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
@@ -30,7 +30,8 @@ impl Deltas {
     pub(crate) fn follow(hub: &Hub) -> Self {
         let known = Known::default();
         let runtime = tokio::runtime::Handle::try_current().ok();
-        let following = runtime.map(|runtime| runtime.spawn(follow(hub.clone(), known.clone())));
+        let follow = || follow(hub.clone(), hub.first_snapshot(), known.clone());
+        let following = runtime.map(|runtime| runtime.spawn(follow()));
         Self { known, following }
     }
 
@@ -49,9 +50,10 @@ impl Drop for Deltas {
     }
 }
 
-async fn follow(hub: Hub, known: Known) {
+async fn follow(hub: Hub, first: FirstSnapshot, known: Known) {
     let mut events = hub.subscribe();
-    let mut before = records(&hub);
+    // Not before the first event: reading what lasts is for whoever asks for it.
+    let mut before = None;
     loop {
         let event = match events.recv().await {
             Ok(event) => event,
@@ -68,6 +70,7 @@ async fn follow(hub: Hub, known: Known) {
                 let Some(record) = record(&hub, &server) else {
                     continue;
                 };
+                let before = before.get_or_insert_with(|| records(&first));
                 let former = before.insert(server.clone(), record.clone());
                 let former = former.as_ref().map_or(&[][..], |former| &former.tools);
                 let last = LastDelta {
@@ -79,6 +82,7 @@ async fn follow(hub: Hub, known: Known) {
                 known.insert(server, last);
             }
             EventKind::ConfigReloaded { .. } => {
+                let before = before.get_or_insert_with(|| records(&first));
                 before.retain(|server, _| record(&hub, server).is_some());
                 let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
                 known.retain(|server, _| before.contains_key(server));
@@ -88,11 +92,12 @@ async fn follow(hub: Hub, known: Known) {
     }
 }
 
-fn records(hub: &Hub) -> BTreeMap<ServerName, Arc<ServerRecord>> {
-    let catalog = hub.catalog();
-    let records = catalog
-        .servers()
-        .map(|entry| (entry.name().clone(), entry.record.clone()));
+fn records(first: &FirstSnapshot) -> BTreeMap<ServerName, Arc<ServerRecord>> {
+    let servers = first
+        .get()
+        .into_iter()
+        .flat_map(|catalog| catalog.servers());
+    let records = servers.map(|entry| (entry.name().clone(), entry.record.clone()));
     records.collect()
 }
 

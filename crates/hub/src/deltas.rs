@@ -1,4 +1,4 @@
-//! What the last change of each server's tools was, as far as it happened since the start.
+//! What the last discovery of each server changed, as far as it happened since the start.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,12 +9,14 @@ use pegboard_model::{ServerName, Timestamp};
 use crate::hub::Hub;
 use crate::seat::lock;
 
-/// When the tools of a server last changed, and how.
+/// A discovery that answered.
 #[derive(Clone, Debug)]
 pub struct LastDelta {
     /// When.
     pub at: Timestamp,
-    /// How.
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What it changed.
     pub delta: Arc<Delta>,
 }
 
@@ -25,9 +27,8 @@ pub(crate) struct Deltas {
 }
 
 impl Deltas {
-    pub(crate) fn note(&self, server: &ServerName, at: Timestamp, delta: &Delta) {
-        let delta = Arc::new(delta.clone());
-        lock(&self.last).insert(server.clone(), LastDelta { at, delta });
+    pub(crate) fn note(&self, server: &ServerName, last: LastDelta) {
+        lock(&self.last).insert(server.clone(), last);
     }
 
     pub(crate) fn forget(&self, server: &ServerName) {
@@ -36,7 +37,7 @@ impl Deltas {
 }
 
 impl Hub {
-    /// The last change of a server's tools since the start; none when they did not change.
+    /// The last discovery of a server that answered since the start, and what it changed.
     pub fn last_delta(&self, server: &ServerName) -> Option<LastDelta> {
         lock(&self.inner.deltas.last).get(server).cloned()
     }

@@ -14,6 +14,7 @@ use pegboard_upstream::{Handshake, ToolListing};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::deltas::LastDelta;
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
@@ -391,6 +392,15 @@ impl Inner {
         let result = match error {
             None => {
                 seat.note_success();
+                // A server that was removed meanwhile leaves nothing behind.
+                if self.catalog.load().server(&spec.name).is_some() {
+                    let last = LastDelta {
+                        at: self.clock.now(),
+                        duration_ms,
+                        delta: Arc::new(delta.clone()),
+                    };
+                    self.deltas.note(&spec.name, last);
+                }
                 let kind = EventKind::ServerDiscovered {
                     server: spec.name.clone(),
                     tools,

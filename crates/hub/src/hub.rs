@@ -342,7 +342,6 @@ impl Inner {
         };
         self.announce_difference(before.name(), Some(&before), Some(&after));
         if !delta.is_empty() {
-            self.deltas.note(before.name(), self.clock.now(), &delta);
             self.tell_registry(trace);
         }
         delta

@@ -59,7 +59,7 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
 }
 
 #[tokio::test]
-async fn r_api_06_the_last_change_of_a_servers_tools_is_remembered_while_it_is_there() {
+async fn r_api_06_the_last_discovery_of_a_server_is_remembered_while_it_is_there() {
     let bench = Bench::new(&["one"]).await;
     let (hub, one) = (&bench.hub, ServerName::parse("one").unwrap());
     assert!(hub.last_delta(&one).is_none());
@@ -68,8 +68,10 @@ async fn r_api_06_the_last_change_of_a_servers_tools_is_remembered_while_it_is_t
     assert_eq!(hub.last_delta(&one).unwrap().delta.added, ["read", "write"]);
     bench.servers.tools("one", &["read"]);
     hub.refresh(Which::One(one.clone()), true).await.unwrap();
-    hub.refresh(Which::One(one.clone()), true).await.unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.removed, ["write"]);
+    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    let last = hub.last_delta(&one).unwrap().delta;
+    assert!(last.is_empty() && last.unchanged == 1, "{last:?}");
     hub.apply([]).await;
     assert!(hub.last_delta(&one).is_none());
 }

@@ -154,7 +154,7 @@ pub(super) struct WholeServer {
     /// What it says about using it; foreign text.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
-    /// The last change of its tools since the start.
+    /// Its last discovery since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_delta: Option<LastDelta>,
     /// Tools that it sent and that were not accepted: each with `tool`, `reason` and `detail`.
@@ -171,12 +171,15 @@ pub(super) struct Written {
     value: String,
 }
 
-/// A change of a server's tools.
+/// A discovery that answered.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct LastDelta {
     /// When, in milliseconds since 1970.
     at: u64,
-    /// How: `added`, `removed`, `changed` and `unchanged`.
+    /// How long it took, in milliseconds.
+    duration_ms: u64,
+    /// What it changed: `added`, `removed`, `changed` and `unchanged`.
     #[schema(value_type = Object)]
     delta: Delta,
 }
@@ -203,6 +206,7 @@ impl WholeServer {
             instructions: record.instructions.as_deref().map(str::to_owned),
             last_delta: last.map(|last| LastDelta {
                 at: last.at.0,
+                duration_ms: last.duration_ms,
                 delta: (*last.delta).clone(),
             }),
             rejected: serde_json::to_value(&record.rejections).unwrap_or_default(),

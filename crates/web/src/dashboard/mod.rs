@@ -14,7 +14,6 @@ mod page;
 mod visit;
 
 // What screens are made of.
-mod deltas;
 mod indent;
 mod parts;
 mod shown;
@@ -39,15 +38,12 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::routing::get;
 use pegboard_hub::Hub;
 use pegboard_model::Timestamp;
 
 use crate::state::WebState;
-use deltas::Deltas;
 
 pub(crate) use assets::assets;
 pub(crate) use page::login_page;
@@ -56,7 +52,6 @@ pub(crate) use page::login_page;
 #[derive(Clone)]
 pub(crate) struct Pages {
     web: WebState,
-    deltas: Arc<Deltas>,
 }
 
 impl Pages {
@@ -71,7 +66,6 @@ impl Pages {
 
 /// The routes of all screens.
 pub(crate) fn routes(state: WebState) -> Router {
-    let deltas = Arc::new(Deltas::follow(state.hub()));
     Router::new()
         .route("/", get(overview::show))
         .route("/servers", get(servers::show))
@@ -84,5 +78,5 @@ pub(crate) fn routes(state: WebState) -> Router {
         .route("/activity", get(activity::show))
         .route("/context", get(context::show))
         .route("/connect", get(connect::show))
-        .with_state(Pages { web: state, deltas })
+        .with_state(Pages { web: state })
 }

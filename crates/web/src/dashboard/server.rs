@@ -50,7 +50,7 @@ pub(super) async fn show(
                     (logs(name, log))
                 }
                 div.stack {
-                    div id="delta" data-live="catalog" { (last_discovery(entry, pages.deltas.of(name), now)) }
+                    div id="delta" data-live="catalog" { (last_discovery(entry, pages.hub().last_delta(name), now)) }
                     div id="policies" data-live="catalog" { (policies(entry, &visit)) }
                     div id="config" data-live="catalog" { (configuration(entry, &written)) }
                     div id="words" data-live="catalog" { (words(entry)) }

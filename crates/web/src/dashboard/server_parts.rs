@@ -5,9 +5,9 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::shown_command_line;
+use pegboard_hub::LastDelta;
 use pegboard_model::{Foreign, Origin, Policy, ServerName, Timestamp, ToolResult, Transport};
 
-use super::deltas::LastDelta;
 use super::parts::{empty, marked, plain_code};
 use super::shown::{Ago, count, duration, line, thousands};
 use super::visit::{Visit, escaped};

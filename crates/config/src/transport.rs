@@ -36,12 +36,16 @@ impl<'n> WrittenTransport<'n> {
             "type" | "transport" => &mut self.kind,
             _ => &mut self.url,
         };
-        if let Some(first) = place.replace(entry).filter(|first| first.key != entry.key) {
-            let message = format!(
-                "`{}` and `{}` say the same thing twice",
-                first.key, entry.key
-            );
-            typed.invalid(entry.key_start, message, "remove one of the two keys");
+        match place {
+            Some(first) if first.key != entry.key => {
+                // Files written for several programs at once name the same thing by each one's key.
+                if !is_same(first, entry) {
+                    let message =
+                        format!("`{}` and `{}` contradict each other", first.key, entry.key);
+                    typed.invalid(entry.key_start, message, "remove one of the two keys");
+                }
+            }
+            _ => *place = Some(entry),
         }
     }
 
@@ -238,6 +242,27 @@ impl<'n> WrittenTransport<'n> {
 }
 
 /// `stdio` or `http`, however it was spelled.
+/// The words for a way to reach a server, and what each means.
+const KINDS: [(&str, &str); 5] = [
+    ("stdio", "stdio"),
+    ("http", "http"),
+    ("streamable-http", "http"),
+    ("streamableHttp", "http"),
+    ("streamable_http", "http"),
+];
+
+fn is_same(one: &Entry, other: &Entry) -> bool {
+    match (&one.node.value, &other.node.value) {
+        (Value::Text(one), Value::Text(other)) => meaning(one) == meaning(other),
+        (one, other) => one == other,
+    }
+}
+
+fn meaning(text: &str) -> &str {
+    let known = KINDS.iter().find(|(word, _)| *word == text);
+    known.map_or(text, |(_, meaning)| meaning)
+}
+
 fn transport_kind(entry: &Entry, typed: &mut Typed<'_>) -> Option<&'static str> {
     if matches!(&entry.node.value, Value::Text(text) if text == "sse") {
         let help = "ask the server's maker for its Streamable HTTP address and write that as `url`, without `type`";
@@ -248,14 +273,7 @@ fn transport_kind(entry: &Entry, typed: &mut Typed<'_>) -> Option<&'static str> 
         );
         return None;
     }
-    let words = [
-        ("stdio", "stdio"),
-        ("http", "http"),
-        ("streamable-http", "http"),
-        ("streamableHttp", "http"),
-        ("streamable_http", "http"),
-    ];
-    typed.word(entry, &words)
+    typed.word(entry, &KINDS)
 }
 
 fn ignored(entry: &Entry, belongs_to: &str, typed: &mut Typed<'_>) {

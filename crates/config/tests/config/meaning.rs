@@ -292,6 +292,18 @@ fn r_cfg_02_what_other_clients_write_is_understood() {
             &[],
         );
     }
+    for transport in ["http", "streamable-http"] {
+        check_foreign(
+            &format!(r#"{{"type":"http","transport":"{transport}","url":"https://h/"}}"#),
+            "https://h/ true 60s",
+            &[],
+        );
+    }
+    check_foreign(
+        r#"{"type":"http","transport":"stdio","url":"https://h/"}"#,
+        "none",
+        &["error CONFIG_INVALID a:1"],
+    );
     check_foreign(
         r#"{"type":"sse","url":"https://h/"}"#,
         "none",

@@ -1,10 +1,11 @@
 //! What can be typed.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use super::commands::serve::ListenAddress;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage or config, 3 unavailable, \
 4 login needed, 5 the tool said it failed, 6 denied, 7 not found.";
@@ -61,7 +62,7 @@ pub(crate) enum Command {
     Up(UpArgs),
     /// The same as `up`, without offering anything when no server is configured
     #[command(
-        after_help = "Examples:\n  pegboard serve\n  pegboard serve --listen 0.0.0.0 --allow-host box.lan"
+        after_help = "Examples:\n  pegboard serve\n  pegboard serve --listen 127.0.0.1:8080\n  pegboard serve --listen 0.0.0.0 --allow-host box.lan"
     )]
     Serve(ServeArgs),
     /// Serve one MCP client over standard input and output
@@ -244,9 +245,9 @@ pub(crate) struct ServeArgs {
     /// The port [default: 7340, or a free one when it is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// The address to listen on [default: 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) listen: Option<IpAddr>,
+    /// The address to listen on, with or without a port [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) listen: Option<ListenAddress>,
     /// One more name by which clients may reach this address; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,

@@ -19,7 +19,7 @@ mod policy;
 mod refresh;
 mod search;
 mod secret;
-mod serve;
+pub(crate) mod serve;
 mod show;
 mod stdio;
 mod token;

@@ -127,6 +127,13 @@ fn r_gate_01_a_port_that_was_asked_for_is_taken_or_nothing_is() {
         "{}",
         run.stderr
     );
+    let beside = format!("127.0.0.1:{port}");
+    let run = home.run(&["serve", "--listen", &beside, "--json"]).exits(2);
+    assert_eq!(run.error()["reason"], "ADDRESS_IN_USE");
+    let run = home
+        .run(&["serve", "--listen", &beside, "--port", "1"])
+        .exits(2);
+    assert!(run.stderr.contains("contradict"), "{}", run.stderr);
     home.write(
         "config/config.toml",
         &format!("[settings]\nport = {port}\n{}", home.config()),

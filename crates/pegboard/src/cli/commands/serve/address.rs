@@ -1,7 +1,8 @@
 //! Where to listen, and what to do when somebody else listens there.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
 
 use pegboard_config::{DEFAULT_PORT, Settings};
 use pegboard_model::{Reason, ToolError};
@@ -11,6 +12,46 @@ use super::warn;
 use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
+
+/// What `--listen` takes: an address, and with it perhaps a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListenAddress {
+    ip: IpAddr,
+    port: Option<u16>,
+}
+
+impl FromStr for ListenAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers = match text.strip_prefix("localhost") {
+            Some(rest) => format!("{}{rest}", Ipv4Addr::LOCALHOST),
+            None => text.to_owned(),
+        };
+        if let Ok(ip) = numbers.parse() {
+            return Ok(Self { ip, port: None });
+        }
+        let address: SocketAddr = numbers.parse().map_err(|_| {
+            "write an IP address, with or without a port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
+        })?;
+        Ok(Self {
+            ip: address.ip(),
+            port: Some(address.port()),
+        })
+    }
+}
+
+/// The port that was asked for, by whichever flag or by the settings.
+fn wanted_port(args: &ServeArgs, settings: &Settings) -> Result<Option<u16>, Failure> {
+    let beside = args.listen.and_then(|listen| listen.port);
+    match (args.port, beside) {
+        (Some(port), Some(other)) if port != other => {
+            let message = format!("`--port {port}` and the port {other} of `--listen` contradict");
+            Err(Failure::usage(message, "Leave out one of the two."))
+        }
+        (port, beside) => Ok(port.or(beside).or(settings.port)),
+    }
+}
 
 /// A place that is ours.
 pub(crate) struct Listening {
@@ -24,14 +65,14 @@ pub(crate) async fn listen(
     settings: &Settings,
     output: &Output,
 ) -> Result<Listening, Failure> {
-    let ip = args.listen.unwrap_or(settings.listen);
+    let ip = args.listen.map_or(settings.listen, |listen| listen.ip);
     let is_open = !ip.to_canonical().is_loopback();
     if is_open && args.no_auth {
         let message = format!("without a token only this machine may be served, and {ip} is wider");
         let remedy = "Leave out `--no-auth`, or listen on 127.0.0.1.";
         return Err(Failure::usage(message, remedy));
     }
-    let wanted = args.port.or(settings.port);
+    let wanted = wanted_port(args, settings)?;
     let port = wanted.unwrap_or(DEFAULT_PORT);
     let listener = match TcpListener::bind((ip, port)).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => {
@@ -84,4 +125,33 @@ fn unusable(error: &io::Error, ip: IpAddr, port: u16) -> Failure {
         message,
         "Choose an address of this machine with `--listen`, and a port with `--port`.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_with_and_without_a_port() {
+        let check = |text: &str, ip: &str, port: Option<u16>| {
+            let ip = ip.parse().expect("an address");
+            assert_eq!(text.parse(), Ok(ListenAddress { ip, port }), "{text}");
+        };
+        check("127.0.0.1", "127.0.0.1", None);
+        check("127.0.0.1:8080", "127.0.0.1", Some(8080));
+        check("localhost", "127.0.0.1", None);
+        check("localhost:0", "127.0.0.1", Some(0));
+        check("::", "::", None);
+        check("[::1]:8080", "::1", Some(8080));
+        for wrong in [
+            "",
+            "8080",
+            "box.lan",
+            "127.0.0.1:",
+            "127.0.0.1:70000",
+            "localhosts",
+        ] {
+            assert!(wrong.parse::<ListenAddress>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -25,7 +25,7 @@ use crate::cli::people::count;
 use crate::web::{self, Place, Reload, Running};
 use address::Listening;
 
-pub(crate) use address::listen;
+pub(crate) use address::{ListenAddress, listen};
 pub(crate) use follow::{FIRST_ANSWERS, follow_config, keep_house};
 pub(crate) use greeting::tell_known;
 

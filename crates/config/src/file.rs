@@ -7,6 +7,7 @@ use pegboard_model::{Layer, Limits, Reason};
 use crate::node::{Entry, Value};
 use crate::permission::writable_by_others;
 use crate::problem::{Problem, Severity, shown_path};
+use crate::settings::SETTING_KEYS;
 use crate::template::Values;
 use crate::text::SourceText;
 use crate::typed::{Typed, duplicates};
@@ -185,7 +186,12 @@ impl ConfigFile {
             .file_name()
             .is_some_and(|name| name == ".mcp.json");
         for entry in self.root_entries().iter().filter(|entry| !known(entry)) {
-            if !foreign && entry.key != "$schema" {
+            if foreign || entry.key == "$schema" {
+                continue;
+            }
+            if SETTING_KEYS.contains(&entry.key.as_str()) {
+                typed.misplaced_setting(entry);
+            } else {
                 typed.unknown_key(entry, "a config file", ROOT_KEYS);
             }
         }

@@ -312,6 +312,16 @@ impl<'a> Typed<'a> {
             None => "remove it; `pegboard config schema` lists every key".to_owned(),
         };
         let message = format!("`{key}` is not a key of {place}, and has no effect");
+        self.without_effect(entry, message, help);
+    }
+
+    /// Warns of a setting that stands beside `settings` and not in it.
+    pub(crate) fn misplaced_setting(&mut self, entry: &Entry) {
+        let message = format!("`{}` has no effect outside of `settings`", entry.key);
+        self.without_effect(entry, message, "move it into `settings`".to_owned());
+    }
+
+    fn without_effect(&mut self, entry: &Entry, message: String, help: String) {
         self.report(
             Severity::Warning,
             Reason::ConfigUnknownKey,

@@ -439,6 +439,17 @@ fn r_cfg_04_a_problem_reads_well() {
 }
 
 #[test]
+fn r_cfg_04_a_setting_outside_of_the_settings_is_told_where_it_belongs() {
+    let loaded = World::with(
+        "config.toml",
+        "idle_timeout = '1m'\n[servers.a]\ncommand = 'a'\n",
+    )
+    .load();
+    assert_eq!(short(&loaded), ["warning CONFIG_UNKNOWN_KEY -:1"]);
+    assert_eq!(loaded.problems[0].help, "move it into `settings`");
+}
+
+#[test]
 fn r_reg_09_a_summary_that_is_too_long_is_not_used() {
     let text = format!(
         "[servers.a]\ncommand = 'a'\ntools.t.summary = '{}'",

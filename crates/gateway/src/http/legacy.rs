@@ -34,7 +34,8 @@ pub(super) async fn answer(
     message: Message,
 ) -> Result<Response, Response> {
     if message.kind() == Kind::Request && message.method() == "initialize" {
-        return begin(face, profile, message).await;
+        // Apart, so that the future of every other message stays small.
+        return Box::pin(begin(face, profile, message)).await;
     }
     check_legacy_version(headers)?;
     let refuse = |status: StatusCode, code, why: &str| match message.kind() {

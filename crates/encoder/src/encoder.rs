@@ -1,7 +1,9 @@
 //! The encoder: a text in, a vector out.
 
+use std::sync::Mutex;
+
 use crate::error::EncoderError;
-use crate::forward::forward;
+use crate::forward::{Room, forward};
 use crate::kernel::Processor;
 use crate::tokens::Vocabulary;
 use crate::vector::Vector;
@@ -35,7 +37,12 @@ pub struct Encoder {
     weights: Weights,
     vocabulary: Vocabulary,
     processor: Processor,
+    /// Room that texts were encoded in, for the next ones.
+    rooms: Mutex<Vec<Room>>,
 }
+
+/// Room that is kept, up to 1.8 MB for each; more texts at once make their own.
+const ROOMS: usize = 2;
 
 impl Encoder {
     /// The encoder whose weights are part of the program.
@@ -63,6 +70,7 @@ impl Encoder {
             weights,
             vocabulary,
             processor: Processor::detected(),
+            rooms: Mutex::default(),
         })
     }
 
@@ -77,7 +85,15 @@ impl Encoder {
     /// The vector of a text. A blank text has one, too.
     pub fn encode(&self, text: &str, kind: Text) -> Vector {
         let ids = self.token_ids(text, kind);
-        forward(&self.weights, self.processor, &ids)
+        let kept = self.rooms.lock().ok().and_then(|mut rooms| rooms.pop());
+        let mut room = kept.unwrap_or_default();
+        let vector = forward(&self.weights, self.processor, &ids, &mut room);
+        if let Ok(mut rooms) = self.rooms.lock()
+            && rooms.len() < ROOMS
+        {
+            rooms.push(room);
+        }
+        vector
     }
 
     /// The vocabulary entries that a text is read as, the first and last mark included.

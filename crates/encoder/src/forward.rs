@@ -9,28 +9,27 @@ use crate::weights::{Layer, Table, Weights};
 type Tokens<const WIDTH: usize> = Vec<[f32; WIDTH]>;
 
 /// The vector of a text's token ids.
-pub(crate) fn forward(weights: &Weights, processor: Processor, ids: &[u16]) -> Vector {
-    let mut text = Text {
-        hidden: embed(weights, ids),
-        room: Room::new(ids.len()),
-        processor,
-    };
-    processor.normalise(&weights.norm, &mut text.hidden);
-    for layer in &weights.layers {
-        text.attend(layer);
-        text.feed_forward(layer);
-    }
-    Vector::from_direction(text.sum())
-}
-
-struct Text {
-    hidden: Tokens<DIMENSIONS>,
-    room: Room,
+pub(crate) fn forward(
+    weights: &Weights,
     processor: Processor,
+    ids: &[u16],
+    room: &mut Room,
+) -> Vector {
+    room.fit(ids.len());
+    embed(weights, ids, &mut room.hidden);
+    processor.normalise(&weights.norm, &mut room.hidden);
+    for layer in &weights.layers {
+        room.attend(processor, layer);
+        room.feed_forward(processor, layer);
+    }
+    Vector::from_direction(room.sum())
 }
 
-/// Where results between the steps lie; made once for a text, used by every layer.
-struct Room {
+/// Where results between the steps lie. It is used again by the next layer and the next text, because pages that the
+/// system has to give anew cost more than many a step.
+#[derive(Default)]
+pub(crate) struct Room {
+    hidden: Tokens<DIMENSIONS>,
     inputs: Vec<Inputs<PAIRS>>,
     query: Tokens<DIMENSIONS>,
     key: Tokens<DIMENSIONS>,
@@ -41,57 +40,60 @@ struct Room {
 }
 
 impl Room {
-    fn new(tokens: usize) -> Self {
-        let narrow = || vec![[0.0; DIMENSIONS]; tokens];
-        Self {
-            inputs: vec![Inputs::zero(); tokens],
-            query: narrow(),
-            key: narrow(),
-            value: narrow(),
-            wide: vec![[0.0; WIDE]; tokens],
-            wide_inputs: vec![Inputs::zero(); tokens],
-            change: narrow(),
+    /// Makes it as long as a text; what is in it is left over from another.
+    fn fit(&mut self, tokens: usize) {
+        let narrow = [
+            &mut self.hidden,
+            &mut self.query,
+            &mut self.key,
+            &mut self.value,
+            &mut self.change,
+        ];
+        for values in narrow {
+            values.resize(tokens, [0.0; DIMENSIONS]);
         }
+        self.inputs.resize(tokens, Inputs::zero());
+        self.wide.resize(tokens, [0.0; WIDE]);
+        self.wide_inputs.resize(tokens, Inputs::zero());
     }
-}
 
-impl Text {
-    fn attend(&mut self, layer: &Layer) {
-        let Room {
+    fn attend(&mut self, processor: Processor, layer: &Layer) {
+        let Self {
+            hidden,
             inputs,
             query,
             key,
             value,
             change,
             ..
-        } = &mut self.room;
-        self.processor.quantise(&self.hidden, inputs);
-        self.processor.multiply(&layer.query, inputs, query);
-        self.processor.multiply(&layer.key, inputs, key);
-        self.processor.multiply(&layer.value, inputs, value);
-        self.processor.attend(query, key, value, change);
-        self.processor.quantise(change, inputs);
-        self.processor.multiply(&layer.attended, inputs, change);
-        add(&mut self.hidden, change);
-        self.processor
-            .normalise(&layer.attended_norm, &mut self.hidden);
+        } = self;
+        processor.quantise(hidden, inputs);
+        processor.multiply(&layer.query, inputs, query);
+        processor.multiply(&layer.key, inputs, key);
+        processor.multiply(&layer.value, inputs, value);
+        processor.attend(query, key, value, change);
+        processor.quantise(change, inputs);
+        processor.multiply(&layer.attended, inputs, change);
+        add(hidden, change);
+        processor.normalise(&layer.attended_norm, hidden);
     }
 
-    fn feed_forward(&mut self, layer: &Layer) {
-        let Room {
+    fn feed_forward(&mut self, processor: Processor, layer: &Layer) {
+        let Self {
+            hidden,
             inputs,
             wide,
             wide_inputs,
             change,
             ..
-        } = &mut self.room;
-        self.processor.quantise(&self.hidden, inputs);
-        self.processor.multiply(&layer.widen, inputs, wide);
-        self.processor.activate(wide);
-        self.processor.quantise(wide, wide_inputs);
-        self.processor.multiply(&layer.narrow, wide_inputs, change);
-        add(&mut self.hidden, change);
-        self.processor.normalise(&layer.norm, &mut self.hidden);
+        } = self;
+        processor.quantise(hidden, inputs);
+        processor.multiply(&layer.widen, inputs, wide);
+        processor.activate(wide);
+        processor.quantise(wide, wide_inputs);
+        processor.multiply(&layer.narrow, wide_inputs, change);
+        add(hidden, change);
+        processor.normalise(&layer.norm, hidden);
     }
 
     /// The sum of all tokens, which has the direction of their mean.
@@ -107,17 +109,13 @@ impl Text {
 }
 
 /// Word, position and kind of each token. Every text is of the first kind.
-fn embed(weights: &Weights, ids: &[u16]) -> Tokens<DIMENSIONS> {
-    let entries = ids.iter().enumerate();
-    entries
-        .map(|(position, id)| {
-            let mut token = [0.0; DIMENSIONS];
-            add_entry(&mut token, &weights.words, usize::from(*id));
-            add_entry(&mut token, &weights.positions, position);
-            add_entry(&mut token, &weights.kinds, 0);
-            token
-        })
-        .collect()
+fn embed(weights: &Weights, ids: &[u16], tokens: &mut Tokens<DIMENSIONS>) {
+    for (position, (id, token)) in ids.iter().zip(tokens).enumerate() {
+        token.fill(0.0);
+        add_entry(token, &weights.words, usize::from(*id));
+        add_entry(token, &weights.positions, position);
+        add_entry(token, &weights.kinds, 0);
+    }
 }
 
 fn add_entry(token: &mut [f32; DIMENSIONS], table: &Table, index: usize) {

@@ -11,6 +11,9 @@ const REGISTERS: usize = HEAD / LANES;
 /// A head's part of eight keys: a register for each dimension, a key in each lane.
 type Keys = [Lanes; HEAD];
 
+/// A head's part of a token.
+type Part = [Lanes; REGISTERS];
+
 #[inline(always)]
 pub(super) fn attend(
     query: &[[f32; DIMENSIONS]],
@@ -18,13 +21,19 @@ pub(super) fn attend(
     value: &[[f32; DIMENSIONS]],
     output: &mut [[f32; DIMENSIONS]],
 ) {
-    let groups = key.len().div_ceil(LANES);
+    let groups = key.len().div_ceil(LANES).max(1);
     let mut keys = vec![[[0.0; LANES]; HEAD]; groups];
-    // How well each key fits one query.
-    let mut fits = vec![[0.0; LANES]; groups];
+    let mut values = vec![[[0.0; LANES]; REGISTERS]; value.len()];
+    // How well each key fits each query, then the weights, and their sums. All queries take each step together:
+    // within one query a step waits for the last.
+    let mut fits = vec![[0.0; LANES]; groups * query.len()];
+    let mut sums = vec![0.0; query.len()];
     for head in 0..HEADS {
         turn(key, head, &mut keys);
-        for (query, output) in query.iter().zip(output.iter_mut()) {
+        for (value, part_of) in values.iter_mut().zip(value) {
+            *value = *registers(part(part_of, head));
+        }
+        for (query, fits) in query.iter().zip(fits.chunks_mut(groups)) {
             for (fits, keys) in fits.iter_mut().zip(&keys) {
                 *fits = fit(part(query, head), keys);
             }
@@ -33,10 +42,24 @@ pub(super) fn attend(
                 .iter_mut()
                 .skip(key.len())
                 .for_each(|fit| *fit = f32::MIN);
-            let sum = soften(&mut fits);
-            let mixed = mix(fits.as_flattened(), value, head, sum);
-            if let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) {
-                output.copy_from_slice(mixed.as_flattened());
+        }
+        for (fits, sum) in fits.chunks_mut(groups).zip(&mut sums) {
+            *sum = soften(fits);
+        }
+        let two = fits.chunks(2 * groups).zip(sums.chunks(2));
+        for ((fits, sums), output) in two.zip(output.chunks_mut(2)) {
+            let (fits, others) = fits.split_at_checked(groups).unwrap_or((fits, &[]));
+            let others = if others.is_empty() { fits } else { others };
+            let weights = [fits.as_flattened(), others.as_flattened()];
+            let mixed = mix(weights, &values);
+            for ((mixed, sum), output) in mixed.into_iter().zip(sums).zip(output) {
+                if let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) {
+                    *output = *mixed
+                        .map(|lanes| lanes.map(|value| value / sum))
+                        .as_flattened()
+                        .first_chunk()
+                        .unwrap_or(&[0.0; HEAD]);
+                }
             }
         }
     }
@@ -90,28 +113,28 @@ fn soften(fits: &mut [Lanes]) -> f32 {
     total(fits, |weight| weight)
 }
 
-/// A head's part of the weighted mean of all tokens' values.
+/// A head's part of the weighted sum of all tokens' values, for two tokens.
 #[inline(always)]
-fn mix(weights: &[f32], values: &[[f32; DIMENSIONS]], head: usize, sum: f32) -> [Lanes; REGISTERS] {
+fn mix([weights, others]: [&[f32]; 2], values: &[Part]) -> [Part; 2] {
     let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
     let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
-    for (weight, value) in weights.iter().zip(values) {
-        let [va, vb, vc, vd] = registers(part(value, head));
+    let (mut e, mut f) = ([0.0; LANES], [0.0; LANES]);
+    let (mut g, mut h) = ([0.0; LANES], [0.0; LANES]);
+    for ((weight, other), [va, vb, vc, vd]) in weights.iter().zip(others).zip(values) {
         add_product(&mut a, *weight, va);
         add_product(&mut b, *weight, vb);
         add_product(&mut c, *weight, vc);
         add_product(&mut d, *weight, vd);
+        add_product(&mut e, *other, va);
+        add_product(&mut f, *other, vb);
+        add_product(&mut g, *other, vc);
+        add_product(&mut h, *other, vd);
     }
-    let mut mixed = [a, b, c, d];
-    mixed
-        .as_flattened_mut()
-        .iter_mut()
-        .for_each(|value| *value /= sum);
-    mixed
+    [[a, b, c, d], [e, f, g, h]]
 }
 
 #[inline(always)]
-fn registers(part: &[f32; HEAD]) -> &[Lanes; REGISTERS] {
+fn registers(part: &[f32; HEAD]) -> &Part {
     let (lanes, _) = part.as_chunks();
     lanes.first_chunk().unwrap_or(&[[0.0; LANES]; REGISTERS])
 }

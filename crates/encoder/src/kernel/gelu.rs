@@ -1,7 +1,24 @@
 //! The curve `x Φ(x)`, where Φ is the normal distribution.
 
-use super::exponential::exp;
 use crate::shape::WIDE;
+
+/// Where the distribution is taken to end.
+const END: f32 = 4.5;
+
+/// `Φ(x) = 1/2 + x (a + b x² + c x⁴ + …)` up to the end, the highest power first. The terms were chosen so that
+/// `x Φ(x)` is within 6e-5 up to 20, about half of what is lost at most when a usual token's results are rounded to
+/// integers.
+const TERMS: [f32; 9] = [
+    2.999_774_7e-11,
+    -3.283_701_3e-9,
+    1.580_177_4e-7,
+    -4.431_522_5e-6,
+    8.120_781e-5,
+    -0.001_036_240_2,
+    0.009_580_604,
+    -0.065_977_18,
+    0.398_708_52,
+];
 
 #[inline(always)]
 pub(super) fn activate(tokens: &mut [[f32; WIDE]]) {
@@ -10,18 +27,16 @@ pub(super) fn activate(tokens: &mut [[f32; WIDE]]) {
     }
 }
 
-/// With formula 7.1.26 of Abramowitz and Stegun, which is within 1.5e-7 of the error function.
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
-    let size = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
-    let t = 1.0 / (1.0 + 0.327_591_1 * size);
-    let mut series = 1.061_405_4;
-    for term in [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6] {
-        series = series * t + term;
+    let below = if x < END { x } else { END };
+    let inside = if below > -END { below } else { -END };
+    let square = inside * inside;
+    let mut series = 0.0;
+    for term in TERMS {
+        series = series * square + term;
     }
-    // The part of the distribution that lies further out than `x`, on one side.
-    let beyond = 0.5 * series * t * exp(-size * size);
-    x * if x < 0.0 { beyond } else { 1.0 - beyond }
+    x * (0.5 + inside * series)
 }
 
 #[cfg(test)]
@@ -31,14 +46,16 @@ mod tests {
     #[test]
     fn it_follows_the_function() {
         let check =
-            |x, expected: f32| assert!((gelu(x) - expected).abs() < 1e-6, "{x} {}", gelu(x));
+            |x, expected: f32| assert!((gelu(x) - expected).abs() < 6e-5, "{x} {}", gelu(x));
         check(0.0, 0.0);
         check(1.0, 0.841_344_8);
         check(-1.0, -0.158_655_25);
         check(0.5, 0.345_731_23);
         check(-3.0, -0.004_049_694);
         check(3.0, 2.995_950_3);
-        check(30.0, 30.0);
-        check(-30.0, 0.0);
+        check(-4.283, -3.947e-5);
+        check(4.5, 4.499_984_7);
+        check(20.0, 20.0);
+        check(-20.0, 0.0);
     }
 }

@@ -1,4 +1,5 @@
-//! Sums and maxima over rows, in one written order: eight of them side by side, then these together.
+//! Sums and maxima over rows, in one written order: eight of them side by side, then these together, half by half, so
+//! that few of them wait for each other.
 
 use crate::shape::{LANES, Lanes};
 
@@ -11,7 +12,7 @@ pub(super) fn total(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
             *sum += of(*value);
         }
     }
-    sums.iter().sum()
+    together(sums, |one, other| one + other)
 }
 
 /// The highest of what `of` makes of each value.
@@ -24,5 +25,12 @@ pub(super) fn highest(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
             *most = higher(*most, of(*value));
         }
     }
-    most.into_iter().fold(f32::MIN, higher)
+    together(most, higher)
+}
+
+#[inline(always)]
+fn together([a, b, c, d, e, f, g, h]: Lanes, join: impl Fn(f32, f32) -> f32) -> f32 {
+    let [a, b, c, d] = [join(a, e), join(b, f), join(c, g), join(d, h)];
+    let [a, b] = [join(a, c), join(b, d)];
+    join(a, b)
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use crate::error::EncoderError;
 use crate::forward::{Room, forward};
 use crate::kernel::Processor;
+use crate::pages::give_back;
 use crate::tokens::Vocabulary;
 use crate::vector::Vector;
 use crate::weights::Weights;
@@ -37,6 +38,8 @@ pub struct Encoder {
     weights: Weights,
     vocabulary: Vocabulary,
     processor: Processor,
+    /// The program's own data, where it is the weights.
+    embedded: Option<&'static [u8]>,
     /// Room that texts were encoded in, for the next ones.
     rooms: Mutex<Vec<Room>>,
 }
@@ -47,10 +50,10 @@ const ROOMS: usize = 2;
 impl Encoder {
     /// The encoder whose weights are part of the program.
     pub fn embedded() -> Result<Self, EncoderError> {
-        Self::from_parts(
-            pegboard_encoder_data::WEIGHTS,
-            pegboard_encoder_data::VOCABULARY,
-        )
+        let weights = pegboard_encoder_data::WEIGHTS;
+        let mut encoder = Self::from_parts(weights, pegboard_encoder_data::VOCABULARY)?;
+        encoder.embedded = Some(weights);
+        Ok(encoder)
     }
 
     /// An encoder with other weights of the same shape.
@@ -70,6 +73,7 @@ impl Encoder {
             weights,
             vocabulary,
             processor: Processor::detected(),
+            embedded: None,
             rooms: Mutex::default(),
         })
     }
@@ -94,6 +98,17 @@ impl Encoder {
             rooms.push(room);
         }
         vector
+    }
+
+    /// Gives back the memory that encoding filled: room for texts and, where the system allows it, the pages of the
+    /// weights. The next text costs a little more, because they are read again.
+    pub fn rest(&self) {
+        if let Ok(mut rooms) = self.rooms.lock() {
+            *rooms = Vec::new();
+        }
+        if let Some(weights) = self.embedded {
+            give_back(weights);
+        }
     }
 
     /// The vocabulary entries that a text is read as, the first and last mark included.

@@ -1,6 +1,7 @@
 //! Texts to vectors: a small sentence encoder that puts a request near the tool that serves it.
 //!
-//! Invariant: no files, no network, no clock, no threads; the weights are data of the program.
+//! Invariant: no files but the system's list of this process's memory, no network, no clock, no threads; the weights are
+//! data of the program.
 //! Invariant: the same text gives the same bytes, on every processor and however many threads ask.
 //! Matrices are multiplied in integers, and everything else in `f32` in one fixed order.
 //! Invariant: every vector has length 1, so the dot product of two is their cosine.
@@ -11,6 +12,7 @@ mod error;
 mod forward;
 mod kernel;
 mod packed;
+mod pages;
 mod shape;
 mod text;
 mod tokens;

@@ -32,6 +32,7 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Default)]
 struct FakeEncoder {
     read: AtomicUsize,
+    rests: AtomicUsize,
 }
 
 const MEANINGS: [[&str; 2]; 3] = [["zorp", "alpha"], ["blim", "beta"], ["drum", "gamma"]];
@@ -93,6 +94,10 @@ impl Encoder for FakeEncoder {
 
     fn likeness(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn Likeness> {
         Arc::new(FakeVectors(tools))
+    }
+
+    fn rest(&self) {
+        self.rests.fetch_add(1, Ordering::Relaxed);
     }
 
     fn pack(&self, query: &[f32]) -> Vec<u8> {
@@ -236,6 +241,23 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
         bench.find(None, "zorp").1 == ByMeaning::All
     })
     .await;
+    bench.hub.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_encoder_rests_after_tools_were_read_and_a_while_after_requests() {
+    let bench = known(false).await;
+    bench.hub.keep_meaning_ready();
+    let rests = |wanted: usize| {
+        let encoder = bench.encoder.clone();
+        wait_until("the encoder rests", 4 * LONG, move || {
+            encoder.rests.load(Ordering::Relaxed) == wanted
+        })
+    };
+    rests(1).await;
+    assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
+    assert_eq!(bench.find(None, "zorp").1, ByMeaning::All);
+    rests(2).await;
     bench.hub.shutdown().await;
 }
 

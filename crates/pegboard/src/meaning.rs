@@ -91,6 +91,12 @@ impl Encoder for Embedded {
         Arc::new(vectors)
     }
 
+    fn rest(&self) {
+        if let Some(Some(encoder)) = self.0.get() {
+            encoder.rest();
+        }
+    }
+
     fn pack(&self, query: &[f32]) -> Vec<u8> {
         let vector = Vector::from_slice(query);
         vector.map_or_else(Vec::new, |vector| {

@@ -7,10 +7,11 @@ mod ready;
 mod recall;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::Likeness;
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 pub use self::find::Finder;
 pub use self::ready::MeaningProgress;
@@ -40,6 +41,9 @@ pub trait Encoder: Send + Sync {
     /// Compares requests with tools, whose bytes follow each other, and with their server.
     fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn Likeness>;
 
+    /// Nothing is encoded for a while: what the encoder can get again is given back. It may be asked again at any time.
+    fn rest(&self) {}
+
     /// A request's vector as it is remembered.
     fn pack(&self, query: &[f32]) -> Vec<u8>;
 
@@ -64,6 +68,10 @@ pub(crate) struct Meaning {
     recent: Mutex<VecDeque<(String, Arc<[f32]>)>>,
     /// Set when the kept vectors were loaded once.
     loaded: OnceCell<()>,
+    /// Told of each request that was encoded.
+    asked: Notify,
+    /// How many these were.
+    requests: AtomicUsize,
 }
 
 impl Meaning {
@@ -72,6 +80,8 @@ impl Meaning {
             encoder,
             recent: Mutex::default(),
             loaded: OnceCell::new(),
+            asked: Notify::new(),
+            requests: AtomicUsize::new(0),
         }
     }
 
@@ -84,6 +94,8 @@ impl Meaning {
             return vector;
         }
         let vector: Arc<[f32]> = self.encoder.query(text).into();
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.asked.notify_one();
         let mut recent = lock(&self.recent);
         if recent.len() >= RECENT_QUERIES {
             recent.pop_front();

@@ -1,6 +1,7 @@
 //! Making vectors ready: those that are kept are loaded, missing ones are computed beside all other work.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pegboard_catalog::{ServerEntry, ToolView};
@@ -14,6 +15,8 @@ use crate::hub::{Hub, Inner};
 
 /// How long a start is left alone before vectors are looked at: whoever started it waits for other things.
 const AFTER_START: Duration = Duration::from_millis(500);
+/// How long after a request the encoder rests: requests come in groups, and waking it costs the first of them.
+const AFTER_REQUESTS: Duration = Duration::from_secs(60);
 /// Tools that are read at one go, so that an end of the program waits for no more than these.
 const AT_ONE_GO: usize = 4;
 /// Characters of a description that an encoder is given; it looks at fewer.
@@ -44,10 +47,29 @@ impl Hub {
         let mut events = self.subscribe();
         self.inner.tasks.spawn(async move {
             tokio::time::sleep(AFTER_START).await;
+            let mut rest_at = None;
             loop {
                 inner.make_ready(None, &|_| {}).await;
                 loop {
-                    match events.recv().await {
+                    let rest = async {
+                        match rest_at {
+                            Some(at) => tokio::time::sleep_until(at).await,
+                            None => std::future::pending().await,
+                        }
+                    };
+                    let event = tokio::select! {
+                        event = events.recv() => event,
+                        () = inner.asked() => {
+                            rest_at = Some(Instant::now() + AFTER_REQUESTS);
+                            continue;
+                        }
+                        () = rest => {
+                            inner.rest();
+                            rest_at = None;
+                            continue;
+                        }
+                    };
+                    match event {
                         Ok(event) if concerns_tools(&event.kind) => break,
                         Ok(_) => {}
                         Err(RecvError::Lagged(_)) => break,
@@ -106,6 +128,7 @@ impl Inner {
             return MeaningProgress { ready: 0, total: 0 };
         };
         let total: usize = self.searched();
+        let before = meaning.requests.load(Ordering::Relaxed);
         let mut wanting = self.without_vectors();
         let missing = |entries: &[Arc<ServerEntry>]| -> usize {
             entries
@@ -116,7 +139,8 @@ impl Inner {
         // Several programs that begin together begin at different servers, and find what the others made.
         let begin = std::process::id() as usize % wanting.len().max(1);
         wanting.rotate_left(begin);
-        let mut left = missing(&wanting);
+        let began = missing(&wanting);
+        let mut left = began;
         let progress = |left: usize| MeaningProgress {
             ready: total.saturating_sub(left),
             total,
@@ -133,7 +157,25 @@ impl Inner {
                 left = left.saturating_sub(size);
             }
         }
+        // After a request the encoder is left awake for a while, see above.
+        if began > 0 && meaning.requests.load(Ordering::Relaxed) == before {
+            meaning.encoder.rest();
+        }
         progress(left)
+    }
+
+    /// Waits for a request to be encoded.
+    async fn asked(&self) {
+        match &self.meaning {
+            Some(meaning) => meaning.asked.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn rest(&self) {
+        if let Some(meaning) = &self.meaning {
+            meaning.encoder.rest();
+        }
     }
 
     fn searched(&self) -> usize {

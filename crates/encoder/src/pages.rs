@@ -1,0 +1,94 @@
+//! Gives the pages of the program's own data back to the system.
+
+#![allow(
+    unsafe_code,
+    reason = "what a process says about its memory is `unsafe` to say, because most of it would be lost; \
+              it is said here of read-only pages of the program file alone"
+)]
+
+/// Gives back the whole pages of some data of the program file, which the system reads again when they are next used.
+/// Whether it did; elsewhere than on Linux nothing is given back.
+#[cfg(target_os = "linux")]
+pub(crate) fn give_back(data: &'static [u8]) -> bool {
+    use rustix::mm::{Advice, madvise};
+
+    let page = rustix::param::page_size();
+    let start = data.as_ptr().addr().next_multiple_of(page);
+    let end = (data.as_ptr().addr() + data.len()) / page * page;
+    let offset = start - data.as_ptr().addr();
+    let Some(inside) = end.checked_sub(start).filter(|length| *length > 0) else {
+        return false;
+    };
+    if !is_of_a_file(start, end) {
+        return false;
+    }
+    let first = data.as_ptr().wrapping_add(offset).cast_mut().cast();
+    // SAFETY: the pages lie within `data`, and `is_of_a_file` saw that all of them are a private mapping of a file that
+    // this process cannot write to. So no page differs from the file, a page that is given back holds the same bytes
+    // when it is read again, and that another thread reads it meanwhile does no harm.
+    unsafe { madvise(first, inside, Advice::LinuxDontNeed) }.is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn give_back(_: &'static [u8]) -> bool {
+    false
+}
+
+/// Whether a part of this process's memory is one private, read-only mapping of a file. It is not where a program was
+/// unpacked into memory when it started; its pages would come back as zeros.
+#[cfg(target_os = "linux")]
+fn is_of_a_file(start: usize, end: usize) -> bool {
+    let Ok(mappings) = std::fs::read_to_string("/proc/self/maps") else {
+        return false;
+    };
+    mappings
+        .lines()
+        .any(|line| is_mapping_of_a_file(line, start, end))
+}
+
+/// Reads a line such as `55d0a000-55d0c000 r--p 00002000 fd:01 1234 /usr/bin/pegboard`.
+#[cfg(target_os = "linux")]
+fn is_mapping_of_a_file(line: &str, start: usize, end: usize) -> bool {
+    let mut parts = line.split_ascii_whitespace();
+    let (Some(range), Some(rights)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    let number = |digits| usize::from_str_radix(digits, 16).ok();
+    let bounds = range.split_once('-');
+    let bounds = bounds.and_then(|(from, to)| Some((number(from)?, number(to)?)));
+    let holds = bounds.is_some_and(|(from, to)| from <= start && end <= to);
+    let is_read_only = matches!(rights, "r--p" | "r-xp");
+    let is_of_a_file = parts.nth(2).is_some_and(|inode| inode != "0");
+    holds && is_read_only && is_of_a_file
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_read_only_mappings_of_files_are_given_back() {
+        let check = |line, expected| {
+            assert_eq!(
+                is_mapping_of_a_file(line, 0x2000, 0x4000),
+                expected,
+                "{line}"
+            );
+        };
+        check("1000-5000 r--p 00000000 fd:01 12 /usr/bin/pegboard", true);
+        check("2000-4000 r-xp 00000000 fd:01 12 /usr/bin/pegboard", true);
+        check("1000-5000 rw-p 00000000 fd:01 12 /usr/bin/pegboard", false);
+        check("1000-5000 r--s 00000000 fd:01 12 /usr/bin/pegboard", false);
+        check("1000-5000 r--p 00000000 00:00 0 ", false);
+        check("3000-5000 r--p 00000000 fd:01 12 /usr/bin/pegboard", false);
+        check("1000-3000 r--p 00000000 fd:01 12 /usr/bin/pegboard", false);
+        check("", false);
+    }
+
+    #[test]
+    fn memory_of_no_file_keeps_its_bytes() {
+        let data: &'static [u8] = vec![7; 1 << 16].leak();
+        assert!(!give_back(data));
+        assert!(data.iter().all(|byte| *byte == 7));
+    }
+}

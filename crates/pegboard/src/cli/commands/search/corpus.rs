@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pegboard_catalog::Likeness;
 use pegboard_hub::{Encoder, ToolWords};
 use pegboard_model::Foreign;
-use pegboard_search::{At, Index, Segment, ServerText, ToolText, Vectors};
+use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -99,11 +99,9 @@ impl Corpus {
     }
 
     pub(super) fn index(&self) -> Index {
-        Index::new(
-            self.segments
-                .iter()
-                .map(|segment| Arc::new(self.segment(segment))),
-        )
+        let mut reader = Reader::default();
+        let segments = self.segments.iter();
+        Index::new(segments.map(|segment| Arc::new(self.segment(segment, &mut reader))))
     }
 
     /// The name of a server's tools, and what is said about it.
@@ -113,7 +111,7 @@ impl Corpus {
         Some((name, tool.server_description.as_deref().unwrap_or_default()))
     }
 
-    fn segment(&self, positions: &[usize]) -> Segment {
+    fn segment(&self, positions: &[usize], reader: &mut Reader) -> Segment {
         let tools: Vec<&Line> = positions
             .iter()
             .filter_map(|at| self.tools.get(*at))
@@ -134,7 +132,7 @@ impl Corpus {
             input_schema: tool.input_schema.as_deref().map_or("{}", RawValue::get),
             aliases: &[],
         });
-        Segment::new(server, texts)
+        reader.segment(server, texts)
     }
 }
 

@@ -124,6 +124,12 @@ async fn write(
 }
 
 impl Hub {
+    /// Makes the log ready beside other work, for somebody who is about to do one thing and end.
+    pub fn prepare_activity(&self) {
+        let ledger = self.inner.ledger.clone();
+        tokio::spawn(async move { ledger.prepare().await });
+    }
+
     /// What was done, the newest first; `before` is the id of the last line of the page before. Calls, discoveries,
     /// answers of people and changes of the configuration, of all processes that share the store.
     pub async fn activity(&self, limit: usize, before: Option<u64>) -> ToolResult<Vec<Activity>> {

@@ -272,6 +272,14 @@ impl Hub {
         Ok(forgotten)
     }
 
+    /// Begins to end a server that its user needs no more. It goes on beside other work; a shutdown waits for it.
+    pub fn release(&self, server: &ServerName) {
+        let seat = lock(&self.inner.seats).get(server).cloned();
+        if let Some(running) = seat.and_then(|seat| seat.take()) {
+            self.inner.end(running, server, "shutdown");
+        }
+    }
+
     /// Stops every server and all background work; no process is left when it returns.
     pub async fn shutdown(&self) {
         let trace = new_trace();

@@ -18,7 +18,9 @@ use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{CallRequest, HubSettings, RunState, SessionId, ToolHandler};
-use pegboard_model::{Approval, ErrorClass, EventKind, Policy, Reason, ToolError, ToolResult};
+use pegboard_model::{
+    Approval, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
+};
 use pegboard_testkit::wait_until;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -333,4 +335,20 @@ async fn r_sec_04_shutdown_stops_everything() {
     bench.hub.session_started();
     bench.hub.shutdown().await;
     assert!(!bench.servers.is_running("a") && !bench.servers.is_running("b"));
+}
+
+#[tokio::test]
+async fn r_sec_04_a_server_that_is_released_has_ended_when_a_shutdown_has() {
+    let bench = Bench::new(&["a", "b"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.servers.tools("b", &["two"]);
+    text(&bench, "a__one", "{}").await;
+    text(&bench, "b__two", "{}").await;
+    bench.hub.release(&ServerName::parse("a").unwrap());
+    bench.hub.release(&ServerName::parse("nobody").unwrap());
+    wait_until("`a` has ended", LONG, || !bench.servers.is_running("a")).await;
+    assert!(bench.servers.is_running("b"));
+    bench.hub.release(&ServerName::parse("b").unwrap());
+    bench.hub.shutdown().await;
+    assert!(!bench.servers.is_running("b"));
 }

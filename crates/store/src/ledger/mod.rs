@@ -22,6 +22,9 @@ pub use sqlite::SqliteLedger;
 /// What every ledger can do, whatever keeps it.
 #[async_trait]
 pub trait Ledger: Send + Sync {
+    /// Opens what the first use would have to open. Whatever goes wrong is told by that use.
+    async fn prepare(&self) {}
+
     /// Every lasting consent, sorted by server and tool.
     async fn grants(&self) -> StoreResult<Vec<Grant>>;
 

@@ -216,6 +216,10 @@ fn identity(_path: &Path) -> Option<Identity> {
 
 #[async_trait]
 impl Ledger for SqliteLedger {
+    async fn prepare(&self) {
+        let _ = self.run(|_, _| Ok(())).await;
+    }
+
     async fn grants(&self) -> StoreResult<Vec<Grant>> {
         self.run(rows::grants).await
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_catalog::Catalog;
+use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
 use pegboard_model::{Event, EventKind, Foreign, Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, watch_soon};
@@ -41,6 +41,8 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let arguments = RawValue::from_string(text).map_err(not_json)?;
             let session = SessionId("cli".to_owned());
             let events = hub.subscribe();
+            // While the server starts there is nothing else to do.
+            hub.prepare_activity();
             let call = hub.call(CallRequest::new(session, args.tool.clone(), arguments));
             let outcome = tokio::select! {
                 outcome = call => outcome?,
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             };
             show(&outcome.result, output)?;
             renew_if_stale(&catalog, &args.tool, &hub).await;
+            release(&catalog, &args.tool, &hub);
             if outcome.is_error {
                 Err(Failure::shown(Reason::ToolFailed.exit_code()))
             } else {
@@ -58,13 +61,20 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
+fn server_of(catalog: &Catalog, tool: &str) -> Option<Arc<ServerEntry>> {
+    catalog.find(tool).ok()?.entry().cloned()
+}
+
+/// The server ends while what was done is written down.
+fn release(catalog: &Catalog, tool: &str, hub: &Hub) {
+    if let Some(entry) = server_of(catalog, tool) {
+        hub.release(entry.name());
+    }
+}
+
 /// A stopped server's stale list is renewed by a call, which starts the server anyway: one message more.
 async fn renew_if_stale(catalog: &Catalog, tool: &str, hub: &Hub) {
-    let entry = catalog
-        .find(tool)
-        .ok()
-        .and_then(|view| view.entry().cloned());
-    if let Some(entry) = entry.filter(|entry| entry.stale) {
+    if let Some(entry) = server_of(catalog, tool).filter(|entry| entry.stale) {
         let renewal = hub.refresh(Which::One(entry.name().clone()), false);
         // The answer is out; the renewal may not hold up the command's end for long.
         let _ = tokio::time::timeout(RENEWAL, renewal).await;

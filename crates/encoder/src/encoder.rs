@@ -1,9 +1,10 @@
 //! The encoder: a text in, a vector out.
 
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
+use std::thread::available_parallelism;
 
 use crate::error::EncoderError;
-use crate::forward::{Room, forward};
+use crate::forward::{Room, forward, forward_by_two};
 use crate::kernel::Processor;
 use crate::pages::give_back;
 use crate::tokens::Vocabulary;
@@ -40,12 +41,17 @@ pub struct Encoder {
     processor: Processor,
     /// The program's own data, where it is the weights.
     embedded: Option<&'static [u8]>,
+    /// Whether this process may run two threads at once; found out when it first matters.
+    by_two: LazyLock<bool>,
     /// Room that texts were encoded in, for the next ones.
     rooms: Mutex<Vec<Room>>,
 }
 
 /// Room that is kept, up to 1.8 MB for each; more texts at once make their own.
 const ROOMS: usize = 2;
+
+/// Tokens of a request that are worth a second thread, which takes a while to begin.
+const SHARED_TOKENS: usize = 8;
 
 impl Encoder {
     /// The encoder whose weights are part of the program.
@@ -74,6 +80,7 @@ impl Encoder {
             vocabulary,
             processor: Processor::detected(),
             embedded: None,
+            by_two: LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1)),
             rooms: Mutex::default(),
         })
     }
@@ -86,18 +93,36 @@ impl Encoder {
         self
     }
 
-    /// The vector of a text. A blank text has one, too.
+    /// The vector of a text. A blank text has one, too. Somebody waits for that of a request, so a long one is shared
+    /// with a second thread.
     pub fn encode(&self, text: &str, kind: Text) -> Vector {
         let ids = self.token_ids(text, kind);
+        let (weights, processor) = (&self.weights, self.processor);
+        let mut room = self.take_room();
+        let is_shared = kind == Text::Query && ids.len() >= SHARED_TOKENS && *self.by_two;
+        let shared = is_shared.then(|| {
+            let mut other = self.take_room();
+            let vector = forward_by_two(weights, processor, &ids, [&mut room, &mut other]);
+            self.keep_room(other);
+            vector
+        });
+        let vector = shared.flatten();
+        let vector = vector.unwrap_or_else(|| forward(weights, processor, &ids, &mut room));
+        self.keep_room(room);
+        vector
+    }
+
+    fn take_room(&self) -> Room {
         let kept = self.rooms.lock().ok().and_then(|mut rooms| rooms.pop());
-        let mut room = kept.unwrap_or_default();
-        let vector = forward(&self.weights, self.processor, &ids, &mut room);
+        kept.unwrap_or_default()
+    }
+
+    fn keep_room(&self, room: Room) {
         if let Ok(mut rooms) = self.rooms.lock()
             && rooms.len() < ROOMS
         {
             rooms.push(room);
         }
-        vector
     }
 
     /// Gives back the memory that encoding filled: room for texts and, where the system allows it, the pages of the

@@ -1,12 +1,16 @@
 //! The model: six layers of attention and a feed-forward part, then the mean of all tokens.
 
+use std::ops::Range;
+use std::thread;
+
 use crate::kernel::{Inputs, Processor};
+use crate::meeting::{Meeting, Seat};
 use crate::shape::{DIMENSIONS, PAIRS, WIDE, WIDE_PAIRS};
 use crate::vector::Vector;
 use crate::weights::{Layer, Table, Weights};
 
 /// The values of a text's tokens.
-type Tokens<const WIDTH: usize> = Vec<[f32; WIDTH]>;
+pub(crate) type Tokens<const WIDTH: usize> = Vec<[f32; WIDTH]>;
 
 /// The vector of a text's token ids.
 pub(crate) fn forward(
@@ -15,14 +19,31 @@ pub(crate) fn forward(
     ids: &[u16],
     room: &mut Room,
 ) -> Vector {
-    room.fit(ids.len());
-    embed(weights, ids, &mut room.hidden);
-    processor.normalise(&weights.norm, &mut room.hidden);
-    for layer in &weights.layers {
-        room.attend(processor, layer);
-        room.feed_forward(processor, layer);
-    }
-    Vector::from_direction(room.sum())
+    room.run(weights, processor, ids, 0..ids.len(), None);
+    Vector::from_direction(sum([&*room]))
+}
+
+/// The same vector, computed by this thread and another, each with half of the tokens. Nothing if the system gives
+/// no other thread.
+pub(crate) fn forward_by_two(
+    weights: &Weights,
+    processor: Processor,
+    ids: &[u16],
+    [room, other]: [&mut Room; 2],
+) -> Option<Vector> {
+    let meeting = Meeting::default();
+    let [seat, other_seat] = meeting.seats();
+    let (half, all) = (ids.len() / 2, ids.len());
+    thread::scope(|scope| {
+        thread::Builder::new()
+            .spawn_scoped(scope, || {
+                other.run(weights, processor, ids, half..all, Some(other_seat));
+            })
+            .ok()?;
+        room.run(weights, processor, ids, 0..half, Some(seat));
+        Some(())
+    })?;
+    Some(Vector::from_direction(sum([&*room, &*other])))
 }
 
 /// Where results between the steps lie. It is used again by the next layer and the next text, because pages that the
@@ -32,6 +53,7 @@ pub(crate) struct Room {
     hidden: Tokens<DIMENSIONS>,
     inputs: Vec<Inputs<PAIRS>>,
     query: Tokens<DIMENSIONS>,
+    /// Of all tokens of the text, as `value`; the others are of those that are computed here.
     key: Tokens<DIMENSIONS>,
     value: Tokens<DIMENSIONS>,
     wide: Tokens<WIDE>,
@@ -40,38 +62,60 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes it as long as a text; what is in it is left over from another.
-    fn fit(&mut self, tokens: usize) {
-        let narrow = [
-            &mut self.hidden,
-            &mut self.query,
-            &mut self.key,
-            &mut self.value,
-            &mut self.change,
-        ];
-        for values in narrow {
-            values.resize(tokens, [0.0; DIMENSIONS]);
+    /// Computes some of a text's tokens. Whoever sits at the `seat` across computes the others.
+    fn run(
+        &mut self,
+        weights: &Weights,
+        processor: Processor,
+        ids: &[u16],
+        own: Range<usize>,
+        seat: Option<Seat<'_>>,
+    ) {
+        self.fit(own.len(), ids.len());
+        embed(weights, ids, &own, &mut self.hidden);
+        processor.normalise(&weights.norm, &mut self.hidden);
+        for (number, layer) in weights.layers.iter().enumerate() {
+            self.ask(processor, layer, &own);
+            if let Some(seat) = seat {
+                seat.share(number, &own, &mut self.key, &mut self.value);
+            }
+            self.attend(processor, layer);
+            self.feed_forward(processor, layer);
         }
-        self.inputs.resize(tokens, Inputs::zero());
-        self.wide.resize(tokens, [0.0; WIDE]);
-        self.wide_inputs.resize(tokens, Inputs::zero());
+    }
+
+    /// Makes it as long as a text; what is in it is left over from another.
+    fn fit(&mut self, own: usize, all: usize) {
+        for values in [&mut self.hidden, &mut self.query, &mut self.change] {
+            values.resize(own, [0.0; DIMENSIONS]);
+        }
+        for values in [&mut self.key, &mut self.value] {
+            values.resize(all, [0.0; DIMENSIONS]);
+        }
+        self.inputs.resize(own, Inputs::zero());
+        self.wide.resize(own, [0.0; WIDE]);
+        self.wide_inputs.resize(own, Inputs::zero());
+    }
+
+    /// What each token looks for, what it is found by, and what it has to say.
+    fn ask(&mut self, processor: Processor, layer: &Layer, own: &Range<usize>) {
+        let inputs = &mut self.inputs;
+        processor.quantise(&self.hidden, inputs);
+        processor.multiply(&layer.query, inputs, &mut self.query);
+        let key = self.key.get_mut(own.clone()).unwrap_or_default();
+        processor.multiply(&layer.key, inputs, key);
+        let value = self.value.get_mut(own.clone()).unwrap_or_default();
+        processor.multiply(&layer.value, inputs, value);
     }
 
     fn attend(&mut self, processor: Processor, layer: &Layer) {
         let Self {
             hidden,
             inputs,
-            query,
-            key,
-            value,
             change,
             ..
         } = self;
-        processor.quantise(hidden, inputs);
-        processor.multiply(&layer.query, inputs, query);
-        processor.multiply(&layer.key, inputs, key);
-        processor.multiply(&layer.value, inputs, value);
-        processor.attend(query, key, value, change);
+        processor.attend(&self.query, &self.key, &self.value, change);
         processor.quantise(change, inputs);
         processor.multiply(&layer.attended, inputs, change);
         add(hidden, change);
@@ -95,22 +139,23 @@ impl Room {
         add(hidden, change);
         processor.normalise(&layer.norm, hidden);
     }
+}
 
-    /// The sum of all tokens, which has the direction of their mean.
-    fn sum(&self) -> Box<[f32; DIMENSIONS]> {
-        let mut sum = Box::new([0.0; DIMENSIONS]);
-        for token in &self.hidden {
-            for (sum, value) in sum.iter_mut().zip(token) {
-                *sum += value;
-            }
+/// The sum of all tokens, which has the direction of their mean.
+fn sum<'a>(rooms: impl IntoIterator<Item = &'a Room>) -> Box<[f32; DIMENSIONS]> {
+    let mut sum = Box::new([0.0; DIMENSIONS]);
+    for token in rooms.into_iter().flat_map(|room| &room.hidden) {
+        for (sum, value) in sum.iter_mut().zip(token) {
+            *sum += value;
         }
-        sum
     }
+    sum
 }
 
 /// Word, position and kind of each token. Every text is of the first kind.
-fn embed(weights: &Weights, ids: &[u16], tokens: &mut Tokens<DIMENSIONS>) {
-    for (position, (id, token)) in ids.iter().zip(tokens).enumerate() {
+fn embed(weights: &Weights, ids: &[u16], own: &Range<usize>, tokens: &mut Tokens<DIMENSIONS>) {
+    let ids = ids.get(own.clone()).unwrap_or_default();
+    for ((position, id), token) in own.clone().zip(ids).zip(tokens) {
         token.fill(0.0);
         add_entry(token, &weights.words, usize::from(*id));
         add_entry(token, &weights.positions, position);

@@ -79,6 +79,19 @@ pub fn score_each(vectors: &[PackedVector], query: &[f32], scores: &mut [f32]) {
     }
 }
 
+/// Writes the cosines of a query's vector with two vectors of each thing, which lie side by side so that memory is
+/// read in one go.
+pub fn score_pairs(
+    pairs: &[[PackedVector; 2]],
+    query: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
+    if let Ok(query) = query.try_into() {
+        Processor::detected().score_pairs(pairs, query, first, second);
+    }
+}
+
 /// A query's vector in integers that are finer than those of the vectors it meets.
 pub(crate) struct PackedQuery {
     scale: f32,
@@ -108,8 +121,30 @@ impl PackedQuery {
         dot: impl Fn(&[u8; DIMENSIONS], &[i16; DIMENSIONS]) -> i32,
     ) {
         for (vector, score) in vectors.iter().zip(scores) {
-            let sum = dot(&vector.values, &self.values);
-            *score = sum as f32 * (vector.scale * self.scale);
+            *score = self.cosine(vector, &dot);
         }
+    }
+
+    /// The same for two vectors of each thing.
+    #[inline(always)]
+    pub(crate) fn score_pairs(
+        &self,
+        pairs: &[[PackedVector; 2]],
+        [first, second]: [&mut [f32]; 2],
+        dot: impl Fn(&[u8; DIMENSIONS], &[i16; DIMENSIONS]) -> i32,
+    ) {
+        for (([one, other], first), second) in pairs.iter().zip(first).zip(second) {
+            *first = self.cosine(one, &dot);
+            *second = self.cosine(other, &dot);
+        }
+    }
+
+    #[inline(always)]
+    fn cosine(
+        &self,
+        vector: &PackedVector,
+        dot: impl Fn(&[u8; DIMENSIONS], &[i16; DIMENSIONS]) -> i32,
+    ) -> f32 {
+        dot(&vector.values, &self.values) as f32 * (vector.scale * self.scale)
     }
 }

@@ -61,6 +61,17 @@ fn r_find_02_every_processor_gives_the_same_bytes() {
 }
 
 #[test]
+fn r_find_02_a_request_read_by_two_threads_has_the_bytes_of_one() {
+    let encoder = Encoder::embedded().unwrap();
+    let counted = (0..40).map(|words| "open a window ".repeat(words));
+    for text in counted.chain(odd_texts()) {
+        let shared = encoder.encode(&text, Text::Query);
+        let alone = encoder.encode(&text, Text::Document);
+        assert_eq!(bits(&shared), bits(&alone), "{text:.40}");
+    }
+}
+
+#[test]
 fn r_find_02_threads_give_the_same_bytes() {
     let encoder = Encoder::embedded().unwrap();
     let text = "search the knowledge base for quarterly revenue";

@@ -5,7 +5,7 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use pegboard_encoder::{Encoder, PackedVector, Text, Vector, scores};
+use pegboard_encoder::{Encoder, PackedVector, Text, Vector, score_pairs, scores};
 
 fn vectors() -> Vec<Vector> {
     let encoder = Encoder::embedded().unwrap();
@@ -25,6 +25,12 @@ fn r_find_02_packed_vectors_give_the_same_cosines() {
             assert!((score - vector.dot(query)).abs() < 0.003, "{score}");
             assert_eq!(score.to_bits(), packed.dot(query).to_bits());
         }
+        let pairs = packed.iter().cloned().zip(packed.iter().rev().cloned());
+        let pairs: Vec<_> = pairs.map(|(one, other)| [one, other]).collect();
+        let [mut first, mut second] = [vec![0.0; pairs.len()], vec![0.0; pairs.len()]];
+        score_pairs(&pairs, query.as_slice(), &mut first, &mut second);
+        second.reverse();
+        assert_eq!([&first, &second], [&scores, &scores]);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_catalog::Likeness;
 use pegboard_encoder::{
-    PackedVector, Text, Vector, document_text, score_each, server_text, short_text,
+    PackedVector, Text, Vector, document_text, score_each, score_pairs, server_text, short_text,
 };
 use pegboard_hub::{Encoder, ToolWords};
 
@@ -79,14 +79,13 @@ impl Encoder for Embedded {
             let (Some(document), Some(short)) = packed else {
                 return Arc::new(Vectors::default());
             };
-            vectors.documents.push(document);
-            vectors.shorts.push(short);
+            vectors.tools.push([document, short]);
         }
         let of_server = server.and_then(|bytes| bytes.first_chunk::<{ PackedVector::BYTES }>());
         vectors.server = match of_server {
             Some(bytes) => PackedVector::from_bytes(bytes),
             // A server that says nothing is what its tools are.
-            None => mean(&vectors.documents),
+            None => mean(&vectors.tools),
         };
         Arc::new(vectors)
     }
@@ -111,20 +110,20 @@ impl Encoder for Embedded {
 
 #[derive(Default)]
 struct Vectors {
-    documents: Vec<PackedVector>,
-    shorts: Vec<PackedVector>,
+    /// The document vector of each tool and its short one.
+    tools: Vec<[PackedVector; 2]>,
     server: Option<PackedVector>,
 }
 
-/// The direction of all vectors together.
-fn mean(vectors: &[PackedVector]) -> Option<PackedVector> {
+/// The direction of all document vectors together.
+fn mean(tools: &[[PackedVector; 2]]) -> Option<PackedVector> {
     let mut sum = vec![0.0; pegboard_encoder::DIMENSIONS];
-    for vector in vectors {
+    for [document, _] in tools {
         sum.iter_mut()
-            .zip(vector.numbers())
+            .zip(document.numbers())
             .for_each(|(sum, number)| *sum += number);
     }
-    let is_some = !vectors.is_empty();
+    let is_some = !tools.is_empty();
     is_some
         .then(|| Vector::from_slice(&sum))
         .flatten()
@@ -133,8 +132,7 @@ fn mean(vectors: &[PackedVector]) -> Option<PackedVector> {
 
 impl Likeness for Vectors {
     fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
-        score_each(&self.documents, query, document);
-        score_each(&self.shorts, query, short);
+        score_pairs(&self.tools, query, document, short);
     }
 
     fn server_likeness(&self, query: &[f32]) -> Option<f32> {
@@ -151,6 +149,6 @@ impl Likeness for Vectors {
 
 impl fmt::Debug for Vectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Vectors({} tools)", self.documents.len())
+        write!(f, "Vectors({} tools)", self.tools.len())
     }
 }

@@ -72,6 +72,9 @@ steps! {
     /// The products of a query with many vectors.
     fn score(vectors: &[PackedVector], query: &[f32; DIMENSIONS], scores: &mut [f32])
         = with => PackedQuery::new(query).score(vectors, scores, |vector, query| with::dot(vector, query));
+    /// The products of a query with many pairs of vectors.
+    fn score_pairs(pairs: &[[PackedVector; 2]], query: &[f32; DIMENSIONS], first: &mut [f32], second: &mut [f32])
+        = with => PackedQuery::new(query).score_pairs(pairs, [first, second], |vector, query| with::dot(vector, query));
 }
 
 impl Processor {

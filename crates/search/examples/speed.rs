@@ -1,8 +1,8 @@
 //! Measures how long indexing and searching take over made-up catalogs.
 //!
 //! `speed [TOOLS...]` prints one line per size (1,000, 10,000 and 100,000 unless told otherwise): the time to read
-//! all tools and to put the segments together, both as time of the processor, and the median and 95th percentile
-//! of searches: by words, and by meaning without the time that encoding the request takes.
+//! all tools and the time to put the segments together, each the median of several runs, and the median and 95th
+//! percentile of searches: by words, and by meaning without the time that encoding the request takes.
 
 #![allow(
     clippy::expect_used,
@@ -12,11 +12,13 @@
 )]
 
 use std::hint::black_box;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pegboard_encoder::{DIMENSIONS, PackedVector, Vector, score_each};
-use pegboard_search::{Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors};
+use pegboard_search::{
+    Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors, read_each,
+};
 
 /// Tools of a server.
 const TOOLS_OF_SERVER: usize = 20;
@@ -176,14 +178,9 @@ fn main() {
     );
     for size in sizes {
         let made = make(size);
-        let start = busy();
-        let mut reader = Reader::default();
-        let segments: Vec<Arc<Segment>> =
-            made.iter().map(|made| segment(&mut reader, made)).collect();
-        let read = busy() - start;
-        let start = busy();
-        let index = Index::new(segments);
-        let merge = busy() - start;
+        let read_all = || read_each(&made, |made, reader| segment(reader, made));
+        let (segments, read) = median_time(read_all);
+        let (index, merge) = median_time(|| Index::new(segments.iter().cloned()));
         measure(size, &made, &index, read, merge);
     }
 }
@@ -253,13 +250,17 @@ fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Dur
     );
 }
 
-/// How long this thread was busy so far, which other programs do not disturb; or else the time.
-fn busy() -> Duration {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let start = *START;
-    let kept = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = kept.and_then(|line| line.split(' ').next()?.parse().ok());
-    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+/// What the last of some runs made, and the median of their times.
+fn median_time<Made>(run: impl Fn() -> Made) -> (Made, Duration) {
+    let mut times = [Duration::ZERO; 9];
+    for time in &mut times {
+        let start = Instant::now();
+        let made = black_box(run());
+        *time = start.elapsed();
+        drop(made);
+    }
+    times.sort();
+    (run(), times[times.len() / 2])
 }
 
 /// The median and the 95th percentile in microseconds.

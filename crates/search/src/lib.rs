@@ -1,6 +1,6 @@
 //! Finds the right tool: by name, by words, by meaning and by what worked before.
 //!
-//! Invariant: no async, no files, no network, no processes, no threads, no clock.
+//! Invariant: no async, no files, no network, no processes, no clock; threads only while many servers are read.
 //! Invariant: the same index and query give the same answer; equal hits stand in the order of their names.
 //! Invariant: a segment never changes; a server that changed costs a new segment of that server only.
 //! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
@@ -14,6 +14,7 @@ mod explain;
 mod fuse;
 mod index;
 mod interner;
+mod many;
 mod merge;
 mod named_server;
 mod names;
@@ -37,6 +38,7 @@ mod weights;
 pub use baseline::{Baseline, Method};
 pub use explain::{MatchedWord, NameKind, NameMatch, Via, Why};
 pub use index::Index;
+pub use many::read_each;
 pub use query::{ByMeaning, Found, Hit, Kind, Meaning, Query, Remembered, Vectors};
 pub use reader::Reader;
 pub use segment::Segment;

@@ -5,7 +5,7 @@ mod prepared;
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Fingerprint, ServerName};
-use pegboard_search::{At, Index, Kind, Meaning, Query, Reader, Remembered, Vectors};
+use pegboard_search::{At, Index, Kind, Meaning, Query, Remembered, Vectors, read_each};
 pub use pegboard_search::{ByMeaning, Why};
 
 pub use self::prepared::Likeness;
@@ -164,11 +164,10 @@ impl Catalog {
                 .enumerate()
                 .filter(|(_, entry)| entry.is_offered());
             let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
-            let mut reader = Reader::default();
-            let segments = entries.into_iter().map(|entry| entry.segment(&mut reader));
+            let segments = read_each(&entries, |entry, reader| entry.segment(reader));
             let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
             Searchable {
-                index: Index::new(segments.chain([of_host])),
+                index: Index::new(segments.into_iter().chain([of_host])),
                 servers,
             }
         })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pegboard_catalog::Likeness;
 use pegboard_hub::{Encoder, ToolWords};
 use pegboard_model::Foreign;
-use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors};
+use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors, read_each};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -99,9 +99,9 @@ impl Corpus {
     }
 
     pub(super) fn index(&self) -> Index {
-        let mut reader = Reader::default();
-        let segments = self.segments.iter();
-        Index::new(segments.map(|segment| Arc::new(self.segment(segment, &mut reader))))
+        Index::new(read_each(&self.segments, |segment, reader| {
+            Arc::new(self.segment(segment, reader))
+        }))
     }
 
     /// The name of a server's tools, and what is said about it.

@@ -1,0 +1,79 @@
+//! Reading many servers at once.
+
+use std::sync::Arc;
+use std::thread::{self, available_parallelism};
+
+use crate::reader::Reader;
+use crate::segment::Segment;
+
+/// Servers that are worth a thread.
+const OF_THREAD: usize = 16;
+/// Each thread remembers the words it met, so more threads do more work in all.
+const THREADS: usize = 4;
+
+/// The segment of each server, in their order. Many are read by several threads, which end before this returns.
+pub fn read_each<Server: Sync>(
+    servers: &[Server],
+    read: impl Fn(&Server, &mut Reader) -> Arc<Segment> + Sync,
+) -> Vec<Arc<Segment>> {
+    let read_all = |servers: &[Server]| -> Vec<Arc<Segment>> {
+        let mut reader = Reader::default();
+        let segments = servers.iter().map(|server| read(server, &mut reader));
+        segments.collect()
+    };
+    let most = (servers.len() / OF_THREAD).clamp(1, THREADS);
+    let threads = match most {
+        1 => 1,
+        most => available_parallelism().map_or(1, |number| number.get().min(most)),
+    };
+    let (own, others) = servers.split_at(servers.len().div_ceil(threads));
+    thread::scope(|scope| {
+        let others: Vec<_> = others
+            .chunks(own.len().max(1))
+            .map(|part| {
+                let read = || read_all(part);
+                (part, thread::Builder::new().spawn_scoped(scope, read))
+            })
+            .collect();
+        let mut segments = read_all(own);
+        for (part, thread) in others {
+            let read = thread.ok().and_then(|thread| thread.join().ok());
+            segments.extend(read.unwrap_or_else(|| read_all(part)));
+        }
+        segments
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Index, Query, ServerText, ToolText};
+
+    #[test]
+    fn r_find_01_servers_keep_their_order_however_many_are_read() {
+        for count in [0, 1, 15, 16, 17, 32, 33, 101] {
+            let servers: Vec<String> = (0..count).map(|number| format!("host{number}")).collect();
+            let segments = read_each(&servers, |server, reader| {
+                let name = format!("greet_{server}");
+                let server = ServerText {
+                    name: server,
+                    description: "",
+                };
+                let tool = ToolText {
+                    name: &name,
+                    exposed: &name,
+                    description: "Says hello.".into(),
+                    input_schema: "{}",
+                    aliases: &[],
+                };
+                Arc::new(reader.segment(Some(server), [tool]))
+            });
+            assert_eq!(segments.len(), servers.len());
+            let index = Index::new(segments);
+            for (number, server) in servers.iter().enumerate() {
+                let found = index.search(&Query::words(&format!("greet_{server}")), 1);
+                assert_eq!(found.hits[0].at.segment, number);
+            }
+        }
+    }
+}

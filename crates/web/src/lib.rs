@@ -4,7 +4,7 @@
 //! Invariant: whatever changes the configuration, the policies, consents, or what gets started, takes [`Admin`].
 //! Invariant: every error has one shape, with a code of the one table and the next step.
 //! Invariant: no file is known here; what lies in files is asked from the [`Household`].
-//! Invariant: nothing is served without [`pegboard_gateway::http::guard`] before it.
+//! Invariant: nothing is served without the checks of a [`pegboard_gateway::http::Site`].
 
 #![allow(
     clippy::result_large_err,
@@ -37,8 +37,8 @@ pub use visitors::{Logins, ONE_TIME_LOGIN};
 
 use axum::Router;
 
-/// Every route of API and dashboard. They must not be served without [`pegboard_gateway::http::guard`], whose access
-/// knows the [`Logins`] of the same state.
+/// Every route of API and dashboard. They must not be served without the checks of a
+/// [`pegboard_gateway::http::Site`], whose access knows the [`Logins`] of the same state.
 pub fn routes(state: WebState) -> Router {
     Router::new()
         .merge(api::routes(state.clone()))

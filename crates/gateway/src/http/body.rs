@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::HttpBody;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -29,7 +29,7 @@ pub enum Unread {
 /// Reads a body for a face of the protocol.
 pub(super) async fn read(
     headers: &HeaderMap,
-    body: Body,
+    body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
 ) -> Result<Bytes, Response> {
     read_body(headers, body, limits).await.map_err(|unread| {
@@ -52,7 +52,11 @@ pub(super) async fn read(
 }
 
 /// Reads a body whole, within the limits of requests.
-pub async fn read_body(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Unread> {
+pub async fn read_body(
+    headers: &HeaderMap,
+    body: impl HttpBody<Data = Bytes> + Unpin,
+    limits: &Limits,
+) -> Result<Bytes, Unread> {
     let most = limits.request_bytes;
     if content_length(headers).is_some_and(|length| length > most) {
         return Err(Unread::TooLarge(most));
@@ -85,13 +89,13 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limits: &Limits) -> Resu
 }
 
 /// A body whose pieces must not be too long apart. The clock is only started when there is a pause.
-struct Pausing {
-    body: Body,
+struct Pausing<B> {
+    body: B,
     time: Duration,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pausing {
+impl<B: HttpBody<Data = Bytes> + Unpin> Pausing<B> {
     async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -125,6 +129,7 @@ impl Pausing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
     use axum::http::HeaderValue;
     use axum::http::header::CONTENT_LENGTH;
 

@@ -1,126 +1,44 @@
 //! The one check before every route: Host, Origin, token, and what browsers ask first.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::task::{Context, Poll};
-
-use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
     ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, ORIGIN,
     VARY, WWW_AUTHENTICATE,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either};
-use tower_layer::Layer;
-use tower_service::Service;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::response::Response;
 
-use super::HEALTH_PATH;
 use super::access::{Access, Refused};
-use super::refusal::turned_away;
 use super::visitor::{CSRF_HEADER, Login, Role, Visitor};
+use super::{HEALTH_PATH, PROTOCOL_PATH};
 
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT_SECONDS: &str = "600";
 
-/// Where clients of the protocol connect: they show a token, never a cookie.
-const PROTOCOL_PATH: &str = "/mcp";
-
-/// Puts the check before a service.
-#[derive(Clone)]
-pub(super) struct Guard {
-    access: Access,
-}
-
-impl Guard {
-    pub(super) fn new(access: Access) -> Self {
-        Self { access }
-    }
-}
-
-impl<S> Layer<S> for Guard {
-    type Service = Guarded<S>;
-
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded {
-            access: self.access.clone(),
-            inner,
-        }
-    }
-}
-
-/// A service that only hears what passed the check.
-#[derive(Clone)]
-pub(super) struct Guarded<S> {
-    access: Access,
-    inner: S,
-}
-
-type Answer = Result<Response, Infallible>;
-
-impl<S> Service<Request> for Guarded<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<Either<Ready<Answer>, S::Future>, BoxFuture<'static, Answer>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let now = |response| Either::Left(Either::Left(ready(Ok(response))));
-        match check(&self.access, &request) {
-            Ok(Some(visitor)) => drop(request.extensions_mut().insert(visitor)),
-            Ok(None) => {}
-            Err(refused) => {
-                // A page that may know why it is turned away must be able to read it.
-                let origin = request.headers().get(ORIGIN).cloned();
-                let origin = origin.filter(|_| refused == Refused::Token);
-                return now(shown_to(origin, turned_away(refused)));
-            }
-        }
-        let Some(origin) = request.headers().get(ORIGIN).cloned() else {
-            return Either::Left(Either::Right(self.inner.call(request)));
-        };
-        if is_preflight(&request) {
-            let answer = (StatusCode::NO_CONTENT, allowed(request.headers()));
-            return now(shown_to(Some(origin), answer.into_response()));
-        }
-        let answer = self.inner.call(request);
-        let answer = answer.map(|answer| answer.map(|response| shown_to(Some(origin), response)));
-        Either::Right(answer.boxed())
-    }
-}
-
 /// Who sent the request; nobody in particular where everybody may.
-fn check(access: &Access, request: &Request) -> Result<Option<Visitor>, Refused> {
-    let headers = request.headers();
+pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Refused> {
+    let headers = &head.headers;
     access.check_host(headers)?;
     for origin in headers.get_all(ORIGIN) {
         access.check_origin(origin.to_str().map_err(|_| Refused::Origin)?)?;
     }
     // Browsers ask without the token whether they may send it.
-    if is_preflight(request) || request.uri().path() == HEALTH_PATH {
+    if is_preflight(head) || head.uri.path() == HEALTH_PATH {
         return Ok(None);
     }
     let visitors = access.visitors();
-    if visitors.is_some_and(|visitors| visitors.is_open(request)) {
+    if visitors.is_some_and(|visitors| visitors.is_open(head)) {
         return Ok(None);
     }
-    let is_protocol = request.uri().path().starts_with(PROTOCOL_PATH);
+    let is_protocol = head.uri.path().starts_with(PROTOCOL_PATH);
     if let Some(visitors) = visitors.filter(|_| !is_protocol)
         && !headers.contains_key(AUTHORIZATION)
         && is_of_own_page(headers)
         && let Some(login) = visitors.recognise(headers)
     {
-        if !request.method().is_safe() {
+        if !head.method.is_safe() {
             check_intent(headers, &login)?;
         }
         return Ok(Some(Visitor {
@@ -130,7 +48,7 @@ fn check(access: &Access, request: &Request) -> Result<Option<Visitor>, Refused>
     }
     match (access.check_token(headers), visitors) {
         (Ok(role), _) => Ok(Some(Visitor { role, login: None })),
-        (Err(_), Some(visitors)) if !is_protocol && is_navigation(request) => {
+        (Err(_), Some(visitors)) if !is_protocol && is_navigation(head) => {
             Err(Refused::Login(visitors.login_page()))
         }
         (Err(refused), _) => Err(refused),
@@ -175,21 +93,21 @@ fn check_intent(headers: &HeaderMap, login: &Login) -> Result<(), Refused> {
 }
 
 /// Whether a person opens a page.
-fn is_navigation(request: &Request) -> bool {
-    let accept = request.headers().get(ACCEPT);
+fn is_navigation(head: &Parts) -> bool {
+    let accept = head.headers.get(ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
-    request.method().is_safe() && accept.is_some_and(|accept| accept.contains("text/html"))
+    head.method.is_safe() && accept.is_some_and(|accept| accept.contains("text/html"))
 }
 
-fn is_preflight(request: &Request) -> bool {
-    let headers = request.headers();
-    request.method() == Method::OPTIONS
+pub(super) fn is_preflight(head: &Parts) -> bool {
+    let headers = &head.headers;
+    head.method == Method::OPTIONS
         && headers.contains_key(ORIGIN)
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// What a page of an allowed origin may do.
-fn allowed(asked: &HeaderMap) -> HeaderMap {
+pub(super) fn allowed(asked: &HeaderMap) -> HeaderMap {
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
     let age = HeaderValue::from_static(PREFLIGHT_SECONDS);
     let mut allowed = HeaderMap::new();
@@ -206,7 +124,7 @@ fn allowed(asked: &HeaderMap) -> HeaderMap {
 }
 
 /// Lets a page of this origin read the answer.
-fn shown_to(origin: Option<HeaderValue>, mut response: Response) -> Response {
+pub(super) fn shown_to(origin: Option<HeaderValue>, mut response: Response) -> Response {
     let Some(origin) = origin else {
         return response;
     };

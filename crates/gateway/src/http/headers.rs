@@ -27,6 +27,9 @@ const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 /// The first revision whose clients understand an event without data.
 const FIRST_PRIMED: &str = "2025-11-25";
 
+/// What clients say that they take, as nearly all of them write it.
+const USUAL_ACCEPT: &str = "application/json, text/event-stream";
+
 /// The code for headers that do not say what the body says.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 
@@ -35,7 +38,7 @@ pub(super) const HEADER_MISMATCH: i64 = -32020;
 pub(super) fn value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().ok().map(str::trim),
+        (Some(value), None) => value.to_str().ok().map(str::trim_ascii),
         _ => None,
     }
 }
@@ -95,6 +98,9 @@ pub(super) fn check_accept(headers: &HeaderMap, also_json: bool) -> Result<(), R
     let mut said = false;
     for value in headers.get_all(ACCEPT) {
         said = true;
+        if value == USUAL_ACCEPT {
+            return Ok(());
+        }
         let Ok(value) = value.to_str() else { continue };
         for kind in value.split(',') {
             let kind = kind.split(';').next().unwrap_or_default().trim();

@@ -1,6 +1,6 @@
 //! The HTTP face: Streamable HTTP of both protocol eras at `/mcp` and `/mcp/{profile}`.
 //!
-//! Invariant: no route, and no 404 either, is reached past [`guard`].
+//! Invariant: no route, and no 404 either, is reached past the checks of [`Site`].
 //! Invariant: a modern request ends with its connection; a legacy one goes on, and its answer is kept.
 
 mod access;
@@ -21,15 +21,18 @@ mod refusal;
 mod replay;
 mod serve;
 mod session;
+mod site;
 mod stream;
 mod token;
 mod visitor;
 
 use std::sync::Arc;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::body::HttpBody;
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::response::Response;
+use bytes::Bytes;
 use pegboard_model::Limits;
 
 use crate::gateway::Gateway;
@@ -40,7 +43,8 @@ pub use access::{Access, OpenToOthers};
 pub use body::{Unread, read_body};
 pub use metrics::metrics_route;
 pub use refusal::plain_error;
-pub use serve::{serve, serve_within};
+pub use serve::serve;
+pub use site::Site;
 pub use token::{
     ADMIN_TOKEN_FILE, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token, token,
 };
@@ -48,6 +52,9 @@ pub use visitor::{CSRF_HEADER, Login, Role, Visitor, Visitors};
 
 /// Where a client that shows no token still gets an answer, because it holds nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";
+
+/// Where clients of the protocol connect: they show a token, never a cookie.
+const PROTOCOL_PATH: &str = "/mcp";
 
 /// What the handlers share.
 #[derive(Clone)]
@@ -58,43 +65,27 @@ struct Face {
     patience: Arc<patience::Patience>,
 }
 
-/// The gateway's routes behind the guard, complete for [`serve`].
-pub fn router(gateway: Gateway, access: Access) -> Router {
-    guard(routes(gateway, access.limits().clone()), access)
-}
+impl Face {
+    fn new(gateway: Gateway, limits: Limits) -> Self {
+        let limits = Arc::new(limits);
+        Self {
+            gateway,
+            replay: Arc::new(replay::Replay::new(limits.clone())),
+            limits,
+            patience: Arc::default(),
+        }
+    }
 
-/// The gateway's routes alone, to be merged with others. They must not be served without [`guard`].
-pub fn routes(gateway: Gateway, limits: Limits) -> Router {
-    let limits = Arc::new(limits);
-    let replay = Arc::new(replay::Replay::new(limits.clone()));
-    let face = Face {
-        gateway,
-        limits,
-        replay,
-        patience: Arc::default(),
-    };
-    let mcp = || {
-        post(post::post)
-            .get(session::get)
-            .delete(session::delete)
-            .fallback(session::other_method)
-    };
-    Router::new()
-        .route("/mcp", mcp())
-        .route("/mcp/", mcp())
-        .route("/mcp/{profile}", mcp())
-        .route(HEALTH_PATH, get(health))
-        .with_state(face)
-}
-
-/// Puts the checks of Host, Origin and token before everything the router answers.
-pub fn guard(router: Router, access: Access) -> Router {
-    let router = router.fallback(refusal::no_such_path);
-    router.layer(guarded::Guard::new(access))
-}
-
-async fn health() -> impl IntoResponse {
-    let version = env!("CARGO_PKG_VERSION");
-    let body = format!(r#"{{"status":"ok","version":"{version}"}}"#);
-    ([(CONTENT_TYPE, "application/json")], body)
+    /// Answers what was sent to a path of the protocol.
+    async fn answer(&self, head: Parts, body: impl HttpBody<Data = Bytes> + Unpin) -> Response {
+        let answer = match head.method {
+            Method::POST => post::take(self, &head, body).await,
+            Method::GET => session::open(self, head.uri.path(), &head.headers),
+            Method::DELETE => session::end(self, head.uri.path(), &head.headers),
+            _ => Err(session::only_post()),
+        };
+        match answer {
+            Ok(response) | Err(response) => response,
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! `POST /mcp`: one message of a client, of either era.
 
-use axum::extract::{Request, State};
+use axum::body::HttpBody;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::json;
 
 use super::Face;
@@ -13,14 +14,12 @@ use super::{body, headers, legacy, modern};
 use crate::batch::is_batch;
 use crate::message::Message;
 
-pub(super) async fn post(State(face): State<Face>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    match take(&face, &head, body).await {
-        Ok(response) | Err(response) => response,
-    }
-}
-
-async fn take(face: &Face, head: &Parts, body: axum::body::Body) -> Result<Response, Response> {
+/// The answer, or what is wrong with the request.
+pub(super) async fn take(
+    face: &Face,
+    head: &Parts,
+    body: impl HttpBody<Data = Bytes> + Unpin,
+) -> Result<Response, Response> {
     let profile = profile(face, head.uri.path())?;
     headers::check_content_type(&head.headers)?;
     headers::check_accept(&head.headers, true)?;

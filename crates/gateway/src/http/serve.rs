@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, Request, Response};
@@ -17,11 +16,11 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use pegboard_model::Limits;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tower_service::Service;
+
+use super::site::Site;
 
 /// How long requests under way may take when the program is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
@@ -35,17 +34,8 @@ Connection: close\r\nContent-Length: 57\r\n\r\n{\"error\":\"too many connections
 
 /// Serves until `shutdown` is done: then nothing is accepted, standing streams end, requests under way
 /// get a moment, and every connection is closed.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future) {
-    serve_within(listener, router, &Limits::default(), shutdown).await;
-}
-
-/// The same within other limits than the usual ones.
-pub async fn serve_within(
-    listener: TcpListener,
-    router: Router,
-    limits: &Limits,
-    shutdown: impl Future,
-) {
+pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
+    let limits = site.limits();
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -75,10 +65,10 @@ pub async fn serve_within(
             let _ = stream.try_write(NO_ROOM);
             continue;
         };
-        let (builder, router, closed) = (builder.clone(), router.clone(), closed.clone());
+        let (builder, site, closed) = (builder.clone(), site.clone(), closed.clone());
         connections.spawn(async move {
             let _place = place;
-            speak(stream, &builder, router, closed).await;
+            speak(stream, &builder, site, closed).await;
         });
     }
     drop(listener);
@@ -101,7 +91,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 async fn speak(
     stream: TcpStream,
     builder: &http1::Builder,
-    router: Router,
+    site: Site,
     mut closed: watch::Receiver<bool>,
 ) {
     // Answers are small and must not wait for more.
@@ -109,10 +99,10 @@ async fn speak(
     let closing = closed.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let is_standing = is_standing(&request);
-        let answer = router.clone().call(request);
+        let site = site.clone();
         let closing = is_standing.then(|| closing.clone());
         async move {
-            let response = answer.await?;
+            let response = site.answer(request).await;
             Ok::<_, Infallible>(match closing {
                 Some(closing) if is_event_stream(&response) => until_closed(response, closing),
                 _ => response,

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use axum::extract::{Request, State};
 use axum::http::header::ALLOW;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -19,25 +18,7 @@ use crate::conversation::{Conversation, Outlet};
 use crate::response::code;
 
 /// Opens the stream of a session, or goes on with one that broke off.
-pub(super) async fn get(State(face): State<Face>, request: Request) -> Response {
-    match open(&face, request.uri().path(), request.headers()) {
-        Ok(response) | Err(response) => response,
-    }
-}
-
-/// Ends a session.
-pub(super) async fn delete(State(face): State<Face>, request: Request) -> Response {
-    match end(&face, request.uri().path(), request.headers()) {
-        Ok(response) | Err(response) => response,
-    }
-}
-
-/// Anything else than POST, and GET and DELETE with a session.
-pub(super) async fn other_method() -> Response {
-    only_post()
-}
-
-fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+pub(super) fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
     let profile = profile(face, path)?;
     check_session_use(headers)?;
     check_accept(headers, false)?;
@@ -72,7 +53,8 @@ fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Respon
     Ok(event_stream(Events::of(reader, place)))
 }
 
-fn end(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+/// Ends a session.
+pub(super) fn end(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
     let profile = profile(face, path)?;
     check_session_use(headers)?;
     let id = headers::value(headers, SESSION).unwrap_or_default();
@@ -94,7 +76,8 @@ fn check_session_use(headers: &HeaderMap) -> Result<(), Response> {
     check_legacy_version(headers)
 }
 
-fn only_post() -> Response {
+/// Anything else than POST, and GET and DELETE with a session.
+pub(super) fn only_post() -> Response {
     let why = "send messages by POST; GET and DELETE are for sessions of older revisions";
     let status = StatusCode::METHOD_NOT_ALLOWED;
     let mut response = protocol_error(status, code::INVALID_REQUEST, why);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 
 /// What whoever sent a request may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub const CSRF_HEADER: &str = "x-pegboard-csrf";
 /// Whoever keeps the logins of browsers.
 pub trait Visitors: Send + Sync {
     /// Whether the request is for something that holds no secret and is needed to log in.
-    fn is_open(&self, request: &Request) -> bool;
+    fn is_open(&self, head: &Parts) -> bool;
 
     /// The login that the cookies of a request prove.
     fn recognise(&self, headers: &HeaderMap) -> Option<Login>;

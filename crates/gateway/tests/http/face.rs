@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pegboard_gateway::http::{Access, router, serve_within};
+use pegboard_gateway::http::{Access, Site, serve};
 use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
 use pegboard_model::{Limits, Secret};
 use pegboard_upstream::CallOptions;
@@ -52,9 +52,9 @@ impl Face {
         let address = listener.local_addr().unwrap();
         let access = Access::with_token(address, &Secret::new(TOKEN)).with_limits(limits.clone());
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(gateway.clone(), access.clone());
+        let site = Site::new(gateway.clone(), access.clone());
         let serving = tokio::spawn(async move {
-            serve_within(listener, router, &limits, stopped).await;
+            serve(listener, site, stopped).await;
         });
         Self {
             address,

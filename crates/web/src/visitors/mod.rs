@@ -5,9 +5,9 @@ mod codes;
 
 use std::time::Duration;
 
-use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
+use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_gateway::http::{Login, Visitors};
@@ -88,9 +88,9 @@ impl Logins {
 }
 
 impl Visitors for Logins {
-    fn is_open(&self, request: &Request) -> bool {
-        let path = request.uri().path();
-        path == LOGIN_PATH || (path.starts_with(ASSETS_PATH) && request.method().is_safe())
+    fn is_open(&self, head: &Parts) -> bool {
+        let path = head.uri.path();
+        path == LOGIN_PATH || (path.starts_with(ASSETS_PATH) && head.method.is_safe())
     }
 
     fn recognise(&self, headers: &HeaderMap) -> Option<Login> {

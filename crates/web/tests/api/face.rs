@@ -1,19 +1,17 @@
-//! The whole router with the guard before it, and requests to it.
+//! The whole site with its checks, and requests to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
-use pegboard_gateway::http::{Access, guard, routes};
+use pegboard_gateway::http::{Access, Site};
 use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
 use pegboard_hub::{Hub, SystemClock};
 use pegboard_model::{Limits, Secret};
 use pegboard_web::{Logins, WebParts, WebState};
 use serde_json::Value;
-use tower_service::Service;
 
 use crate::fake::{Servers, hub, tool};
 use crate::house::House;
@@ -27,7 +25,7 @@ pub(crate) struct Face {
     pub(crate) servers: Arc<Servers>,
     pub(crate) house: Arc<House>,
     pub(crate) logins: Arc<Logins>,
-    router: Router,
+    site: Site,
 }
 
 /// What came back.
@@ -103,18 +101,17 @@ impl Face {
         let access = access
             .with_admin_token(&Secret::new(ADMIN))
             .with_visitors(logins.clone());
-        let router = routes(gateway, Limits::default()).merge(pegboard_web::routes(state));
         Self {
             hub,
             servers,
             house,
             logins,
-            router: guard(router, access),
+            site: Site::new(gateway, access).with(pegboard_web::routes(state)),
         }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().call(request).await.unwrap();
+        let response = self.site.answer(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         Answer {
@@ -126,7 +123,7 @@ impl Face {
 
     /// The same without waiting for the end of the body.
     pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
-        self.router.clone().call(request).await.unwrap()
+        self.site.answer(request).await
     }
 
     /// A request with a token.

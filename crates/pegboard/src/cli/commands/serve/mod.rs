@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pegboard_config::{Problem, Watcher};
-use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, TOKEN_FILE};
+use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
@@ -108,11 +108,9 @@ pub(crate) async fn serve(
     };
     let web = web::open(pegboard, &gateway, &reload, place);
     let access = access.with_visitors(web.state.logins().clone());
-    let limits = pegboard.configured().limits.clone();
-    let router = http::routes(gateway.clone(), limits);
-    let router = router.merge(pegboard.metrics_route(&gateway));
-    let router = router.merge(pegboard_web::routes(web.state.clone()));
-    let router = http::guard(router, access.clone());
+    let site = Site::new(gateway.clone(), access.clone())
+        .with(pegboard.metrics_route(&gateway))
+        .with(pegboard_web::routes(web.state.clone()));
     // What changes after the greeting must not be missed.
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
@@ -130,7 +128,7 @@ pub(crate) async fn serve(
     greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(http::serve(listening.listener, router, stopped));
+    let serving = tokio::spawn(http::serve(listening.listener, site, stopped));
     tokio::select! {
         () = told::tell_events(events, output) => {}
         () = settle_in(pegboard, output) => {}
@@ -169,7 +167,9 @@ fn access(listening: &Listening, args: &ServeArgs, pegboard: &Pegboard) -> Resul
     };
     let admin = http::admin_token(configured.state.path())?;
     pegboard.observed().learn_one(&admin);
-    let access = access.with_admin_token(&admin);
+    let access = access
+        .with_admin_token(&admin)
+        .with_limits(configured.limits.clone());
     let hosts = settings.allow_hosts.iter().chain(&args.allow_host);
     let access = access.allow_hosts(hosts.cloned());
     Ok(access.allow_origins(settings.allow_origins.iter().cloned()))

@@ -1,0 +1,128 @@
+//! Everything that is served: the protocol's path, and the routes of others, behind one check.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::http::header::{CONTENT_TYPE, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use pegboard_model::Limits;
+use tower_service::Service;
+
+use super::access::{Access, Refused};
+use super::guarded::{allowed, check, is_preflight, shown_to};
+use super::refusal::{no_such_path, turned_away};
+use super::{Face, HEALTH_PATH, PROTOCOL_PATH};
+use crate::gateway::Gateway;
+
+/// What is served. Nothing of it is reached past the checks of Host, Origin and token.
+#[derive(Clone)]
+pub struct Site(Arc<Parted>);
+
+#[derive(Clone)]
+struct Parted {
+    access: Access,
+    face: Face,
+    others: Router,
+}
+
+impl Site {
+    /// A site with the gateway at `/mcp` and `/mcp/{profile}`, and a page that tells whether it runs.
+    pub fn new(gateway: Gateway, access: Access) -> Self {
+        let face = Face::new(gateway, access.limits().clone());
+        let others = Router::new().route(HEALTH_PATH, get(health));
+        Self(Arc::new(Parted {
+            access,
+            face,
+            others: others.fallback(no_such_path),
+        }))
+    }
+
+    /// The same with more routes, behind the same checks.
+    #[must_use]
+    pub fn with(self, routes: Router) -> Self {
+        let parted = Arc::unwrap_or_clone(self.0);
+        Self(Arc::new(Parted {
+            others: parted.others.merge(routes),
+            ..parted
+        }))
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        self.0.access.limits()
+    }
+
+    /// Answers one request.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let (mut head, body) = request.into_parts();
+        let origin = head.headers.get(ORIGIN).cloned();
+        match check(&self.0.access, &head) {
+            Ok(visitor) if !is_of_protocol(&head) => {
+                visitor.map(|visitor| head.extensions.insert(visitor));
+            }
+            Ok(_) => {}
+            Err(refused) => {
+                // A page that may know why it is turned away must be able to read it.
+                let origin = origin.filter(|_| refused == Refused::Token);
+                return shown_to(origin, turned_away(refused));
+            }
+        }
+        if is_preflight(&head) {
+            let answer = (StatusCode::NO_CONTENT, allowed(&head.headers));
+            return shown_to(origin, answer.into_response());
+        }
+        // Calls come here, and a router would cost a tenth of what they do.
+        let answer = if is_of_protocol(&head) {
+            self.0.face.answer(head, body).await
+        } else {
+            let request = Request::from_parts(head, Body::new(body));
+            let Ok(answer) = self.0.others.clone().call(request).await;
+            answer
+        };
+        shown_to(origin, answer)
+    }
+}
+
+/// Whether a path is the protocol's: `/mcp`, with or without the name of a profile.
+fn is_of_protocol(head: &Parts) -> bool {
+    let rest = head.uri.path().strip_prefix(PROTOCOL_PATH);
+    rest.is_some_and(|rest| {
+        rest.is_empty()
+            || rest
+                .strip_prefix('/')
+                .is_some_and(|name| !name.contains('/'))
+    })
+}
+
+async fn health() -> impl IntoResponse {
+    let version = env!("CARGO_PKG_VERSION");
+    let body = format!(r#"{{"status":"ok","version":"{version}"}}"#);
+    ([(CONTENT_TYPE, "application/json")], body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_gate_01_the_protocol_has_a_path_for_each_profile() {
+        let is_of_protocol = |path: &str| {
+            let request = Request::builder().uri(path).body(()).unwrap();
+            is_of_protocol(&request.into_parts().0)
+        };
+        for path in ["/mcp", "/mcp/", "/mcp/work", "/mcp?a=b", "/mcp/work?a=/b"] {
+            assert!(is_of_protocol(path), "{path}");
+        }
+        for path in ["/", "/mcps", "/mcp/a/b", "/mcp/a/", "/api/mcp"] {
+            assert!(!is_of_protocol(path), "{path}");
+        }
+    }
+}

@@ -189,7 +189,7 @@ impl Toolbox {
         let arguments = tolerant_arguments(&arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
         request.span = span.cloned();
-        let outcome = self.hub.call(request).await?;
+        let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
             let message = format!("`{tool}` asks for input that nobody here can give");
             return Err(ToolError::new(Reason::ToolFailed, message));

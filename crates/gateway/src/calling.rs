@@ -1,8 +1,9 @@
 //! `tools/call`: by a tool's own name, or through the meta tools.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 use pegboard_guard::tolerant_arguments;
 use pegboard_hub::CallRequest;
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
@@ -19,6 +20,9 @@ use crate::{heavy, meta_run, meta_tools};
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.
 const CLIENT_CODES: [i64; 2] = [-32042, -32021];
+
+/// Made once, because making one costs more than looking through a usual definition.
+static OUTPUT_SCHEMA: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"outputSchema\""));
 
 /// How a tool came to be called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,7 +153,7 @@ fn found_in(surface: &Surface, written: &str) -> ToolResult<Found> {
     Ok(Found {
         tool: view.exposed().to_string(),
         era: view.entry().and_then(|entry| entry.record.era),
-        has_output_schema: view.definition().contains("\"outputSchema\""),
+        has_output_schema: OUTPUT_SCHEMA.find(view.definition().as_bytes()).is_some(),
         needs_consent: view.policy() != Policy::Allow || view.asks_if_possible(),
     })
 }

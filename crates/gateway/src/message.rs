@@ -41,11 +41,11 @@ pub struct Message {
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     method: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
@@ -58,9 +58,9 @@ struct Envelope<'a> {
 /// The members of `params` that are acted on; everything else is passed on unread.
 #[derive(Default, Deserialize)]
 pub(crate) struct Params<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(crate) uri: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
@@ -70,23 +70,41 @@ pub(crate) struct Params<'a> {
     pub(crate) meta: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) responses: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestState")]
+    #[serde(borrow, default, rename = "requestState", deserialize_with = "text")]
     pub(crate) state: Option<Cow<'a, str>>,
 }
 
 /// The members of `_meta` that are acted on.
 #[derive(Default, Deserialize)]
 pub(crate) struct Meta<'a> {
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    #[serde(
+        borrow,
+        default,
+        rename = "io.modelcontextprotocol/protocolVersion",
+        deserialize_with = "text"
+    )]
     pub(crate) version: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) capabilities: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    #[serde(
+        borrow,
+        default,
+        rename = "io.modelcontextprotocol/logLevel",
+        deserialize_with = "text"
+    )]
     pub(crate) level: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "progressToken")]
     pub(crate) progress: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
     pub(crate) client: Option<&'a RawValue>,
+}
+
+/// A text that is borrowed where it stands; of an optional one serde would make a copy.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let text = Option::<Text<'de>>::deserialize(deserializer)?;
+    Ok(text.map(|text| text.0))
 }
 
 /// Keeps `null` apart from "not there".

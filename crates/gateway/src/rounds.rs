@@ -44,7 +44,7 @@ impl Target {
         self
     }
 
-    async fn run(self, hub: Hub) -> ToolResult<CallOutcome> {
+    async fn run(&self, hub: &Hub) -> ToolResult<CallOutcome> {
         match self {
             Self::Tool(request) => hub.call(request).await,
             Self::Other(request) => hub.forward(request).await,
@@ -183,7 +183,10 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
         let (sender, questions) = mpsc::unbounded_channel();
         let caller = Arc::new(asked.caller(Way::Collect(sender)));
         let call = Call {
-            work: Box::pin(target.with(caller.clone(), input).run(hub)),
+            work: {
+                let target = target.with(caller.clone(), input);
+                Box::pin(async move { target.run(&hub).await })
+            },
             caller,
             questions,
             open: BTreeMap::new(),
@@ -191,7 +194,7 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
         return wait(asked, call).await;
     }
     let caller = Arc::new(asked.caller(Way::Never));
-    finished(asked, target.with(caller, input).run(hub).await?)
+    finished(asked, target.with(caller, input).run(&hub).await?)
 }
 
 /// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
@@ -203,12 +206,12 @@ fn finished(asked: &Asked<'_>, outcome: CallOutcome) -> Result<Progress, Failure
 }
 
 /// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
-async fn run_and_ask(asked: &Asked<'_>, target: Target) -> Result<CallOutcome, Failure> {
+async fn run_and_ask(asked: &Asked<'_>, mut target: Target) -> Result<CallOutcome, Failure> {
     let caller: Arc<dyn Caller> = Arc::new(asked.caller(Way::Ask));
     let mut next = None;
     for _ in 0..MOST_ROUNDS {
-        let hub = asked.conversation.shared.hub.clone();
-        let outcome = target.clone().with(caller.clone(), next).run(hub).await?;
+        target = target.with(caller.clone(), next);
+        let outcome = target.run(&asked.conversation.shared.hub).await?;
         if outcome.kind != OutcomeKind::InputRequired {
             return Ok(outcome);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pegboard_model::{Activity, ActivityKind, EventKind, Limits, Timestamp, ToolResult, TraceId};
 use pegboard_store::Ledger;
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use crate::hub::Hub;
 use crate::seat::lock;
@@ -20,9 +20,8 @@ const GATHERING: Duration = Duration::from_millis(250);
 const MOST_LINES: usize = 1_000;
 
 pub(crate) struct ActivityLog {
-    queue: mpsc::Sender<Activity>,
-    /// Taken by the writer, which the first line starts.
-    queued: Mutex<Option<mpsc::Receiver<Activity>>>,
+    queue: Arc<Queue>,
+    /// Whether the writer runs, which the first line starts.
     is_started: AtomicBool,
     dropped: AtomicU64,
     ledger: Arc<dyn Ledger>,
@@ -30,12 +29,46 @@ pub(crate) struct ActivityLog {
     most_rows: usize,
 }
 
+/// Lines that wait to be written. A list that is taken whole: a channel would cost more for each line, and takes its
+/// memory in pieces that grow with what they hold.
+struct Queue {
+    lines: Mutex<Vec<Activity>>,
+    most: usize,
+    /// Told of the first line of a list, and of the end.
+    filled: Notify,
+    /// Whether nobody adds lines any more.
+    is_left: AtomicBool,
+}
+
+impl Queue {
+    /// Adds a line, unless the list is full.
+    fn push(&self, line: Activity) -> bool {
+        let mut lines = lock(&self.lines);
+        if lines.len() >= self.most {
+            return false;
+        }
+        lines.push(line);
+        if lines.len() == 1 {
+            self.filled.notify_one();
+        }
+        true
+    }
+
+    fn take(&self) -> Vec<Activity> {
+        std::mem::take(&mut *lock(&self.lines))
+    }
+}
+
 impl ActivityLog {
     pub(crate) fn new(ledger: Arc<dyn Ledger>, tasks: Tasks, limits: &Limits) -> Self {
-        let (queue, queued) = mpsc::channel(limits.activity_queue.max(1));
+        let queue = Queue {
+            lines: Mutex::default(),
+            most: limits.activity_queue.max(1),
+            filled: Notify::new(),
+            is_left: AtomicBool::new(false),
+        };
         Self {
-            queue,
-            queued: Mutex::new(Some(queued)),
+            queue: Arc::new(queue),
             is_started: AtomicBool::new(false),
             dropped: AtomicU64::new(0),
             ledger,
@@ -46,7 +79,7 @@ impl ActivityLog {
 
     /// Notes a line. It never waits; a line that finds the queue full is dropped and counted.
     pub(crate) fn record(&self, line: Activity) {
-        if self.queue.try_send(line).is_err() {
+        if !self.queue.push(line) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         if !self.is_started.load(Ordering::Relaxed) {
@@ -68,8 +101,8 @@ impl ActivityLog {
         self.record(Activity {
             server: Some(server.clone()),
             duration_ms,
-            trace: Some(trace.clone()),
-            ..Activity::new(at, ActivityKind::Discovery, outcome)
+            trace: Some(*trace),
+            ..Activity::new(at, ActivityKind::Discovery, outcome.to_owned())
         });
     }
 
@@ -78,32 +111,30 @@ impl ActivityLog {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        let Some(queued) = lock(&self.queued).take() else {
+        if self.is_started.swap(true, Ordering::Relaxed) {
             return;
-        };
-        self.is_started.store(true, Ordering::Relaxed);
+        }
+        let queue = self.queue.clone();
         let (ledger, tasks, most) = (self.ledger.clone(), self.tasks.clone(), self.most_rows);
         let closing = tasks.clone();
-        tasks.spawn_to_end(async move { write(queued, &*ledger, &closing, most).await });
+        tasks.spawn_to_end(async move { write(&queue, &*ledger, &closing, most).await });
     }
 }
 
-async fn write(
-    mut queued: mpsc::Receiver<Activity>,
-    ledger: &dyn Ledger,
-    tasks: &Tasks,
-    most: usize,
-) {
+impl Drop for ActivityLog {
+    fn drop(&mut self) {
+        self.queue.is_left.store(true, Ordering::Relaxed);
+        self.queue.filled.notify_one();
+    }
+}
+
+async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
     let mut is_closing = false;
-    while !is_closing {
-        let mut lines = Vec::new();
+    while !is_closing && !queue.is_left.load(Ordering::Relaxed) {
         tokio::select! {
             biased;
             () = tasks.closing() => is_closing = true,
-            line = queued.recv() => match line {
-                Some(line) => lines.push(line),
-                None => return,
-            },
+            () = queue.filled.notified() => {}
         }
         if !is_closing {
             tokio::select! {
@@ -111,9 +142,7 @@ async fn write(
                 () = tokio::time::sleep(GATHERING) => {}
             }
         }
-        while let Ok(line) = queued.try_recv() {
-            lines.push(line);
-        }
+        let lines = queue.take();
         if lines.is_empty() {
             continue;
         }

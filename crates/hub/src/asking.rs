@@ -345,8 +345,8 @@ impl Asked<'_> {
             tool: Some(self.question.tool.clone()),
             server: self.question.version.server.clone(),
             duration_ms: Some(elapsed_ms(self.started)),
-            trace: Some(self.trace.clone()),
-            ..Activity::new(now, ActivityKind::Approval, outcome)
+            trace: Some(*self.trace),
+            ..Activity::new(now, ActivityKind::Approval, outcome.to_owned())
         });
     }
 }

@@ -76,7 +76,7 @@ impl CallRequest {
 impl Hub {
     /// Calls a tool: finds it, checks the arguments, asks the policy gate, starts or reuses exactly its
     /// server. A tool's own failure is an `Ok` with `is_error`.
-    pub async fn call(&self, request: CallRequest) -> ToolResult<CallOutcome> {
+    pub async fn call(&self, request: &CallRequest) -> ToolResult<CallOutcome> {
         let started = Instant::now();
         let trace = Trail::below(request.span.as_ref());
         let span = self.inner.recorder.begin(trace.above(), &trace);
@@ -94,7 +94,7 @@ impl Hub {
         };
         let result = match &found {
             Ok(view) => {
-                let routed = self.inner.route(view, &request, span.as_ref(), &trace);
+                let routed = self.inner.route(view, request, span.as_ref(), &trace);
                 routed.await
             }
             Err(error) => Err(error.clone()),

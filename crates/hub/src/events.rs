@@ -58,7 +58,7 @@ impl Events {
     fn send(&self, to: Option<&broadcast::Sender<Event>>, trace: &TraceId, kind: EventKind) {
         let event = Event {
             at: self.clock.now(),
-            trace: trace.clone(),
+            trace: *trace,
             kind,
         };
         self.recorder.event(&event);

@@ -68,12 +68,12 @@ impl ForwardRequest {
 impl Hub {
     /// Passes a request on to its server, which is started when it must be, under the same rules as a call.
     /// The result is the server's, untouched.
-    pub async fn forward(&self, request: ForwardRequest) -> ToolResult<CallOutcome> {
+    pub async fn forward(&self, request: &ForwardRequest) -> ToolResult<CallOutcome> {
         let trace = Trail::below(request.span.as_ref());
         let started = Instant::now();
         let result = match self.inner.usable(&request.server) {
             Ok(entry) => {
-                let result = self.inner.pass_on(&entry, &request).await;
+                let result = self.inner.pass_on(&entry, request).await;
                 self.inner.renew_if_stale(&entry, &trace);
                 result
             }
@@ -89,9 +89,9 @@ impl Hub {
                 duration_ms,
             });
         self.inner.activity.record(Activity {
-            session: Some(request.session.0),
-            tool: Some(request.method),
-            server: Some(request.server),
+            session: Some(request.session.0.clone()),
+            tool: Some(request.method.clone()),
+            server: Some(request.server.clone()),
             duration_ms: Some(duration_ms),
             trace: Some(trace.into_id()),
             ..Activity::new(self.inner.clock.now(), ActivityKind::Request, outcome)

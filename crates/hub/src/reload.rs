@@ -122,7 +122,7 @@ impl Inner {
             for server in servers {
                 self.activity.record(Activity {
                     server: Some(server.clone()),
-                    trace: Some(trace.clone()),
+                    trace: Some(*trace),
                     ..Activity::new(now, ActivityKind::Config, outcome)
                 });
             }

@@ -32,7 +32,7 @@ async fn call(bench: &Bench, tool: &str, arguments: &str) -> Result<Value, ToolE
     let session = SessionId("test".into());
     let outcome = bench
         .hub
-        .call(CallRequest::new(session, tool.to_owned(), arguments))
+        .call(&CallRequest::new(session, tool.to_owned(), arguments))
         .await?;
     Ok(serde_json::from_str(outcome.result.get()).unwrap())
 }

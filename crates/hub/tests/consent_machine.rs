@@ -119,7 +119,9 @@ async fn run(steps: Vec<Step>) {
                     "a__one",
                     RawValue::from_string(arguments).unwrap(),
                 );
-                calls.push(tokio::spawn(async move { hub.call(request).await.is_ok() }));
+                calls.push(tokio::spawn(
+                    async move { hub.call(&request).await.is_ok() },
+                ));
             }
             Step::Answer(oldest, decision) => {
                 let waiting = bench.hub.approvals().await.unwrap();
@@ -238,7 +240,7 @@ fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
         let hub = bench.hub.clone();
         let raw = RawValue::from_string("{}".into()).unwrap();
         let request = CallRequest::new(SessionId("s".into()), "a__one", raw);
-        let call = tokio::spawn(async move { hub.call(request).await });
+        let call = tokio::spawn(async move { hub.call(&request).await });
         settle().await;
         let waiting = bench.hub.approvals().await.unwrap();
         bench

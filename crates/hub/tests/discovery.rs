@@ -238,7 +238,7 @@ async fn r_disc_06_a_server_started_for_its_list_is_stopped_and_a_running_one_as
     bench.hub.ensure_known().await;
     wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
 
-    bench.hub.call(fake_call("a__one")).await.unwrap();
+    bench.hub.call(&fake_call("a__one")).await.unwrap();
     assert!(bench.servers.is_running("a"));
     bench
         .hub
@@ -295,7 +295,7 @@ async fn r_disc_07_list_changed_is_followed_at_once_and_floods_are_coalesced() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
-    bench.hub.call(fake_call("a__one")).await.unwrap();
+    bench.hub.call(&fake_call("a__one")).await.unwrap();
     bench.servers.tools("a", &["one", "two"]);
     bench.servers.announce_change("a");
     wait_until("the change is seen", LONG, || bench.tools().len() == 2).await;
@@ -362,7 +362,7 @@ async fn r_disc_10_a_disabled_servers_tools_leave_at_once_and_are_kept() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
-    bench.hub.call(fake_call("a__one")).await.unwrap();
+    bench.hub.call(&fake_call("a__one")).await.unwrap();
     let mut events = bench.hub.subscribe();
     let mut disabled = spec("a");
     disabled.enabled = false;

@@ -298,7 +298,7 @@ async fn noise_late_and_silent_servers_are_discovered_all_the_same() {
 async fn call(hub: &Hub, tool: &str) -> Result<String, Reason> {
     let arguments = RawValue::from_string("{}".into()).unwrap();
     let request = CallRequest::new(SessionId("t".into()), tool, arguments);
-    let outcome = hub.call(request).await.map_err(|error| error.reason)?;
+    let outcome = hub.call(&request).await.map_err(|error| error.reason)?;
     Ok(outcome.result.get().to_owned())
 }
 

@@ -174,7 +174,7 @@ impl Meaningful {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
         let request = CallRequest::new(SessionId(session.to_owned()), tool, arguments);
         // Whether it succeeds is the server's matter.
-        let _ = self.hub.call(request).await;
+        let _ = self.hub.call(&request).await;
     }
 
     async fn remembered(&self) -> usize {

@@ -46,7 +46,7 @@ fn listed(bench: &Bench) -> String {
 async fn call(bench: &Bench, tool: &str) {
     let arguments = RawValue::from_string("{}".into()).unwrap();
     let request = CallRequest::new(SessionId("test".into()), tool, arguments);
-    bench.hub.call(request).await.unwrap();
+    bench.hub.call(&request).await.unwrap();
 }
 
 #[tokio::test]

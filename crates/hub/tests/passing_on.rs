@@ -34,14 +34,14 @@ async fn forward(bench: &Bench, name: &str, method: &str) -> Result<String, Tool
     let members = r#""name":"plan""#;
     let mut request = ForwardRequest::new(session("s"), server(name), method, members);
     request.name = Some("plan".into());
-    let outcome = bench.hub.forward(request).await?;
+    let outcome = bench.hub.forward(&request).await?;
     Ok(outcome.result.get().to_owned())
 }
 
 async fn call(bench: &Bench, tool: &str, arguments: &str) -> ToolResult<()> {
     let arguments = RawValue::from_string(arguments.into()).unwrap();
     let request = CallRequest::new(session("s"), tool, arguments);
-    bench.hub.call(request).await.map(drop)
+    bench.hub.call(&request).await.map(drop)
 }
 
 #[tokio::test]

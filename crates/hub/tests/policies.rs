@@ -38,7 +38,7 @@ fn request(session: &str, tool: &str, arguments: &str) -> CallRequest {
 
 fn start(hub: &Hub, session: &str, arguments: &str) -> JoinHandle<ToolResult<CallOutcome>> {
     let (hub, request) = (hub.clone(), request(session, "a__one", arguments));
-    tokio::spawn(async move { hub.call(request).await })
+    tokio::spawn(async move { hub.call(&request).await })
 }
 
 fn asking() -> ServerSpec {
@@ -357,13 +357,13 @@ async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
         let tool = StaticTool::new(name, "A tool.", json!({"type": "object"})).unwrap();
         bench.hub.register(tool, Arc::new(Echo)).unwrap();
     }
-    let call = |tool: &'static str| bench.hub.call(request("s", tool, "{}"));
+    let call = async |tool: &str| bench.hub.call(&request("s", tool, "{}")).await;
     call("host_free").await.unwrap();
     let denied = call("host_deny").await.unwrap_err();
     assert_eq!(denied.reason, Reason::PolicyDenied);
     assert!(denied.remedy.contains("config.toml:7"), "{}", denied.remedy);
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.call(request("s", "host_ask", "{}")).await });
+    let asked = tokio::spawn(async move { hub.call(&request("s", "host_ask", "{}")).await });
     assert_eq!(waiting(&bench.hub).await.version.server, None);
     decide(&bench.hub, ConsentDecision::Always).await;
     asked.await.unwrap().unwrap();
@@ -446,7 +446,7 @@ impl Caller for Client {
 async fn through(bench: &Bench, client: Client) -> ToolResult<CallOutcome> {
     let mut request = request("s", "a__one", r#"{"text":"x"}"#);
     request.caller = Some(Arc::new(client));
-    bench.hub.call(request).await
+    bench.hub.call(&request).await
 }
 
 const CAN_ASK: &str = r#"{"elicitation":{}}"#;
@@ -564,7 +564,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
         state: None,
     });
     let hub = bench.hub.clone();
-    let forged = tokio::spawn(async move { hub.call(forged).await });
+    let forged = tokio::spawn(async move { hub.call(&forged).await });
     decide(&bench.hub, ConsentDecision::Refuse).await;
     forged.await.unwrap().unwrap_err();
 }
@@ -577,7 +577,7 @@ async fn r_obs_04_activity_tells_what_was_done_and_no_contents() {
     call.await.unwrap().unwrap();
     bench
         .hub
-        .call(request("s", "a__nope", "{}"))
+        .call(&request("s", "a__nope", "{}"))
         .await
         .unwrap_err();
     let mut other = asking();

@@ -32,7 +32,7 @@ async fn call(hub: &Hub, tool: &str) -> ToolResult<CallOutcome> {
         tool,
         RawValue::from_string("{}".into()).unwrap(),
     );
-    hub.call(request).await
+    hub.call(&request).await
 }
 
 async fn is_discovering(bench: &Bench, name: &str) {

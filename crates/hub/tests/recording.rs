@@ -127,7 +127,7 @@ impl Set {
     async fn call(&self, tool: &str, span: Option<SpanContext>) {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
         let request = CallRequest::new(SessionId("s".into()), tool, arguments);
-        let _ = self.hub.call(CallRequest { span, ..request }).await;
+        let _ = self.hub.call(&CallRequest { span, ..request }).await;
     }
 
     #[track_caller]

@@ -1,5 +1,7 @@
 //! What was done, in one line each: names, codes and times, never arguments or results.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ServerName, Timestamp, TraceId};
@@ -66,7 +68,7 @@ pub struct Activity {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerName>,
     /// `ok`, a reason's code, or a word such as `added` or `always`.
-    pub outcome: String,
+    pub outcome: Cow<'static, str>,
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<u64>,
@@ -77,7 +79,7 @@ pub struct Activity {
 
 impl Activity {
     /// Something that was done now, with nothing more said of it.
-    pub fn new(at: Timestamp, kind: ActivityKind, outcome: impl Into<String>) -> Self {
+    pub fn new(at: Timestamp, kind: ActivityKind, outcome: impl Into<Cow<'static, str>>) -> Self {
         Self {
             id: 0,
             at,

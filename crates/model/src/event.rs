@@ -5,31 +5,63 @@ use serde::{Deserialize, Serialize};
 use crate::{ServerName, Timestamp};
 
 /// Joins everything that one request set in motion: 32 hex digits, as W3C trace context has it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TraceId(String);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TraceId([u8; 32]);
 
 impl TraceId {
     /// A trace id from random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(format!("{:032x}", u128::from_be_bytes(bytes)))
+        let mut digits = [b'0'; 32];
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
+            *pair = [byte >> 4, byte & 0xf].map(hex_digit);
+        }
+        Self(digits)
     }
 
     /// A trace id from its text; `None` when it is none.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        (text.len() == 32 && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+        let is_hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
+        let digits = <[u8; 32]>::try_from(text.as_bytes()).ok()?;
+        digits.iter().all(is_hex).then_some(Self(digits))
     }
 
     /// The id as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+fn hex_digit(value: u8) -> u8 {
+    match value {
+        0..=9 => b'0' + value,
+        _ => b'a' + value - 10,
+    }
+}
+
+impl From<TraceId> for String {
+    fn from(id: TraceId) -> Self {
+        id.as_str().to_owned()
+    }
+}
+
+impl TryFrom<String> for TraceId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("a trace id has 32 hex digits")
     }
 }
 
 impl std::fmt::Display for TraceId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::fmt::Debug for TraceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TraceId({self})")
     }
 }
 

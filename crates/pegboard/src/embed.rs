@@ -167,7 +167,7 @@ impl Pegboard {
             .map_err(|error| ToolError::new(Reason::ArgsInvalid, error.to_string()))?;
         let session = SessionId(SESSION.to_owned());
         self.hub()
-            .call(CallRequest::new(session, tool, arguments))
+            .call(&CallRequest::new(session, tool, arguments))
             .await
     }
 

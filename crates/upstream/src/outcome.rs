@@ -1,6 +1,8 @@
 //! What a result means for the call that it answers; the result itself stays as it is.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use pegboard_model::{Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,8 +11,9 @@ use crate::contract::{CallOutcome, OutcomeKind};
 use crate::envelope::present;
 use crate::wording::{Subject, Wording};
 
-const IS_ERROR: &str = "\"isError\"";
-const RESULT_TYPE: &str = "\"resultType\"";
+/// Made once, because making one costs more than looking through a usual result.
+static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
+static RESULT_TYPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
 
 #[derive(Default, Deserialize)]
 struct Peek<'a> {
@@ -35,9 +38,9 @@ pub(crate) fn outcome(
     if !text.starts_with('{') {
         return Err(no_result());
     }
-    let holds = |key: &str| memmem::find(text.as_bytes(), key.as_bytes()).is_some();
+    let holds = |key: &Finder<'_>| key.find(text.as_bytes()).is_some();
     // The text is known to be JSON; it is read again only when it may say something.
-    let peek: Peek<'_> = match holds(RESULT_TYPE) || holds(IS_ERROR) {
+    let peek: Peek<'_> = match holds(&RESULT_TYPE) || holds(&IS_ERROR) {
         true => serde_json::from_str(text).map_err(|_| no_result())?,
         false => Peek::default(),
     };

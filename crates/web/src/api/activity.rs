@@ -77,7 +77,7 @@ impl From<Activity> for Line {
             session: line.session,
             tool: line.tool,
             server: line.server.map(|server| server.to_string()),
-            outcome: line.outcome,
+            outcome: line.outcome.into_owned(),
             duration_ms: line.duration_ms,
             trace: line.trace.map(|trace| trace.to_string()),
         }

@@ -91,7 +91,7 @@ pub(super) async fn call(
     };
     let mut request = CallRequest::new(SessionId(who.to_owned()), name, arguments);
     request.client = Some(who.into());
-    let outcome = state.hub().call(request).await?;
+    let outcome = state.hub().call(&request).await?;
     Ok(Fresh(Called {
         is_error: outcome.is_error,
         outcome: match outcome.kind {

@@ -162,6 +162,6 @@ pub(super) fn note(state: &WebState, admin: &Admin, name: &ServerName, what: &st
         session: Some(admin.word().to_owned()),
         server: Some(name.clone()),
         tool: command.map(|command| command.chars().take(COMMAND_CHARACTERS).collect()),
-        ..Activity::new(state.clock().now(), ActivityKind::Config, what)
+        ..Activity::new(state.clock().now(), ActivityKind::Config, what.to_owned())
     });
 }

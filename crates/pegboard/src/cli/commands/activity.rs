@@ -39,7 +39,7 @@ fn row(line: &Activity, now: pegboard_model::Timestamp, output: &Output) -> Vec<
         Foreign::new(text).to_string()
     };
     let is_good = matches!(
-        line.outcome.as_str(),
+        &*line.outcome,
         "ok" | "once" | "session" | "always" | "added" | "adjusted" | "redefined" | "removed"
     );
     let outcome = Foreign::new(&line.outcome).to_string();

@@ -43,7 +43,8 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let events = hub.subscribe();
             // While the server starts there is nothing else to do.
             hub.prepare_activity();
-            let call = hub.call(CallRequest::new(session, args.tool.clone(), arguments));
+            let request = CallRequest::new(session, args.tool.clone(), arguments);
+            let call = hub.call(&request);
             let outcome = tokio::select! {
                 outcome = call => outcome?,
                 never = tell_waiting(events, output) => match never {},

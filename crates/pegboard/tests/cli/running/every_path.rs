@@ -40,7 +40,7 @@ fn library(home: &Home) -> String {
         let pegboard = home.open().await;
         let nothing = RawValue::from_string("{}".to_owned()).expect("JSON");
         let request = CallRequest::new(SessionId("test".to_owned()), TOOL, nothing);
-        let text = match pegboard.hub().call(request).await {
+        let text = match pegboard.hub().call(&request).await {
             Ok(outcome) => outcome.result.get().to_owned(),
             Err(error) => format!("{} {error}", error.reason.code()),
         };

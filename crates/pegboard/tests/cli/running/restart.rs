@@ -13,7 +13,7 @@ pub(crate) async fn call(pegboard: &Pegboard, tool: &str, arguments: &str) -> To
     let request = CallRequest::new(session, tool.to_owned(), arguments);
     pegboard
         .hub()
-        .call(request)
+        .call(&request)
         .await
         .map(|outcome| outcome.result.get().to_owned())
 }

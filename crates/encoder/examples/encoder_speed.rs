@@ -19,6 +19,8 @@ const RUNS: usize = 200;
 const VECTORS: usize = 2 * 5_325;
 
 const QUERY: &str = "turn the spreadsheet from last week into a printable report";
+const LONG_QUERY: &str = "take the numbers from the report that came yesterday, put them into a new sheet, \
+    share it with finance and tell me when they read it";
 const DESCRIPTION: &str = "Create a new issue in a repository. The title is required; the body may \
     use Markdown. Labels and assignees must exist already, and a milestone is given by its number. \
     Returns the number and the address of the new issue, or an error if the repository does not \
@@ -35,6 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     for (name, text, kind) in [
         ("query", QUERY, Text::Query),
+        ("query on one thread", QUERY, Text::Document),
+        ("query", LONG_QUERY, Text::Query),
+        ("query on one thread", LONG_QUERY, Text::Document),
         ("document", document.as_str(), Text::Document),
         ("short text", short.as_str(), Text::Short),
     ] {

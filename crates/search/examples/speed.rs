@@ -2,7 +2,8 @@
 //!
 //! `speed [TOOLS...]` prints one line per size (1,000, 10,000 and 100,000 unless told otherwise): the time to read
 //! all tools and the time to put the segments together, each the median of several runs, and the median and 95th
-//! percentile of searches: by words, and by meaning without the time that encoding the request takes.
+//! percentile of searches: by words, and by meaning, first without the time that encoding the request takes, then
+//! the encoding of requests of 8 to 28 tokens alone, and then both.
 
 #![allow(
     clippy::expect_used,
@@ -15,7 +16,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pegboard_encoder::{DIMENSIONS, PackedVector, Vector, score_each};
+use pegboard_encoder::{DIMENSIONS, Encoder, PackedVector, Text, Vector, score_each, score_pairs};
 use pegboard_search::{
     Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors, read_each,
 };
@@ -34,6 +35,30 @@ const NOUNS: &[&str] = &[
 ];
 const GLUE: &[&str] = &[
     "the", "a", "of", "with", "and", "to", "in", "for", "returns", "given", "use", "this", "tool",
+];
+
+/// Requests as people and models write them, most of them short.
+const REQUESTS: &[&str] = &[
+    "what is on my calendar today",
+    "list the open issues of this repository",
+    "send a short note to the whole team",
+    "find flights to Lisbon next Friday",
+    "turn this page into a PDF",
+    "which invoices are still unpaid",
+    "read the last lines of the server log",
+    "make the picture smaller and crop it",
+    "show me the weather in the mountains tomorrow",
+    "translate the second paragraph into Spanish",
+    "rename every photo in the folder by its date",
+    "who changed this file last and why did they",
+    "add a row to the table of customers with their address",
+    "compare the prices of both hotels for three nights in May",
+    "start the build again and tell me when it has failed",
+    "search the archive for mails about the contract with the supplier",
+    "draw a chart of how many people visited the site during each week of summer",
+    "look for a doctor near the office who has time on Thursday after four o'clock",
+    "collect what the newspapers wrote about the election this morning and sum it up in five sentences for me",
+    "take the numbers from the report that came yesterday, put them into a new sheet and share it with finance",
 ];
 
 /// A small generator of numbers, the same in each run.
@@ -137,15 +162,13 @@ fn segment(reader: &mut Reader, made: &Made) -> Arc<Segment> {
 
 /// Vectors of each server's tools and of the server, as they are kept.
 struct Kept {
-    document: Vec<Vec<PackedVector>>,
-    short: Vec<Vec<PackedVector>>,
+    tools: Vec<Vec<[PackedVector; 2]>>,
     servers: Vec<PackedVector>,
 }
 
 impl Vectors for Kept {
     fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
-        score_each(&self.document[segment], query, document);
-        score_each(&self.short[segment], query, short);
+        score_pairs(&self.tools[segment], query, document, short);
     }
 
     fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
@@ -169,23 +192,31 @@ fn main() {
         .filter_map(|size| size.parse().ok())
         .collect();
     let sizes = if sizes.is_empty() {
-        vec![1_000, 10_000, 100_000]
+        vec![1_000, 5_325, 10_000, 100_000]
     } else {
         sizes
     };
+    let encoder = Encoder::embedded().expect("the weights are part of the program");
     println!(
-        "tools    read ms  merge ms  words p50/p95 µs  typo p50/p95 µs  name p50 µs  meaning p50/p95 µs"
+        "tools    read ms  merge ms  words p50/p95 µs  typo p50/p95 µs  name p50 µs  meaning p50/p95 µs  \
+         encoding p50/p95 µs  both p50/p95 µs"
     );
     for size in sizes {
         let made = make(size);
         let read_all = || read_each(&made, |made, reader| segment(reader, made));
         let (segments, read) = median_time(read_all);
         let (index, merge) = median_time(|| Index::new(segments.iter().cloned()));
-        measure(size, &made, &index, read, merge);
+        measure(size, &made, &index, &encoder, [read, merge]);
     }
 }
 
-fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Duration) {
+fn measure(
+    size: usize,
+    made: &[Made],
+    index: &Index,
+    encoder: &Encoder,
+    [read, merge]: [Duration; 2],
+) {
     let mut dice = Dice(77);
     let requests: Vec<String> = (0..300)
         .map(|_| {
@@ -214,19 +245,15 @@ fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Dur
     let name = times(names.iter(), |text| {
         black_box(index.search(&Query::words(text), 5)).total
     });
-    let mut vectors = |count: usize| -> Vec<PackedVector> {
-        let vectors = (0..count).map(|_| PackedVector::from(&vector(&mut dice)));
-        vectors.collect()
-    };
-    let mut of_tools = || made.iter().map(|made| vectors(made.tools.len())).collect();
+    let mut packed = || PackedVector::from(&vector(&mut dice));
+    let mut of_server = |made: &Made| made.tools.iter().map(|_| [packed(), packed()]).collect();
     let kept = Kept {
-        document: of_tools(),
-        short: of_tools(),
-        servers: vectors(made.len()),
+        tools: made.iter().map(&mut of_server).collect(),
+        servers: made.iter().map(|_| packed()).collect(),
     };
     let query = vector(&mut dice);
     let query = query.as_slice();
-    let meaning = times(requests.iter(), |text| {
+    let search = |text: &str, query: &[f32]| {
         let query = Query {
             meaning: Some(Meaning {
                 query,
@@ -235,9 +262,14 @@ fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Dur
             ..Query::words(text)
         };
         black_box(index.search(&query, 5)).total
-    });
+    };
+    let meaning = times(requests.iter(), |text| search(text, query));
+    let spoken = REQUESTS.iter().cycle().take(300);
+    let encode = |text: &str| black_box(encoder.encode(text, Text::Query));
+    let encoding = times(spoken.clone(), |text| encode(text).as_slice().len());
+    let both = times(spoken, |text| search(text, encode(text).as_slice()));
     println!(
-        "{size:<8} {:>7.1} {:>9.1} {:>9.1}/{:<7.1} {:>9.1}/{:<7.1} {:>9.1} {:>9.1}/{:<7.1}",
+        "{size:<8} {:>7.1} {:>9.1} {:>9.1}/{:<7.1} {:>9.1}/{:<7.1} {:>9.1} {:>9.1}/{:<7.1}  {:>9.0}/{:<7.0} {:>9.0}/{:<7.0}",
         read.as_secs_f64() * 1e3,
         merge.as_secs_f64() * 1e3,
         words.0,
@@ -247,6 +279,10 @@ fn measure(size: usize, made: &[Made], index: &Index, read: Duration, merge: Dur
         name.0,
         meaning.0,
         meaning.1,
+        encoding.0,
+        encoding.1,
+        both.0,
+        both.1,
     );
 }
 

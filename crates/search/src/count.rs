@@ -56,21 +56,7 @@ impl Index {
         let Some(meaning) = meaning else {
             return ByMeaning::None;
         };
-        fill(&mut scratch.document, self.len(), f32::NAN);
-        fill(&mut scratch.short, self.len(), f32::NAN);
-        fill(&mut scratch.servers, self.segments.len(), f32::NAN);
-        for segment in 0..self.segments.len() {
-            let range = self.range(segment);
-            let document = scratch.document.get_mut(range.clone()).unwrap_or_default();
-            let short = scratch.short.get_mut(range).unwrap_or_default();
-            meaning
-                .vectors
-                .likeness(segment, meaning.query, document, short);
-            let server = meaning.vectors.server_likeness(segment, meaning.query);
-            if let Some((slot, server)) = scratch.servers.get_mut(segment).zip(server) {
-                *slot = server;
-            }
-        }
+        self.compare(meaning, scratch);
         let compared = |(one, other): (&f32, &f32)| !one.is_nan() && !other.is_nan();
         let count = scratch
             .document

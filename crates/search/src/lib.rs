@@ -1,6 +1,7 @@
 //! Finds the right tool: by name, by words, by meaning and by what worked before.
 //!
-//! Invariant: no async, no files, no network, no processes, no clock; threads only while many servers are read.
+//! Invariant: no async, no files, no network, no processes, no clock; a thread more only while many servers are
+//! read or many tools compared.
 //! Invariant: the same index and query give the same answer; equal hits stand in the order of their names.
 //! Invariant: a segment never changes; a server that changed costs a new segment of that server only.
 //! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
@@ -8,6 +9,7 @@
 
 mod arguments;
 mod baseline;
+mod compare;
 mod count;
 mod distance;
 mod explain;

@@ -36,7 +36,7 @@ pub struct Meaning<'a> {
 }
 
 /// The vectors of the tools, wherever they are kept.
-pub trait Vectors {
+pub trait Vectors: Sync {
     /// Writes the cosine between a request and each tool of one segment: with the tool's document vector and
     /// with its short vector. Both slices are as long as the segment and hold `NaN`, which stays where a vector
     /// is not known yet.

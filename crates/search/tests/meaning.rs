@@ -8,8 +8,13 @@
 
 mod office;
 
+use std::sync::Arc;
+
 use office::{OFFICE, catalog};
-use pegboard_search::{At, ByMeaning, Field, Meaning, NameKind, Query, Remembered, Vectors, Via};
+use pegboard_search::{
+    At, ByMeaning, Field, Index, Meaning, NameKind, Query, Remembered, ToolText, Vectors, Via,
+    read_each,
+};
 
 /// Vectors of two numbers for every tool; some may be missing.
 struct Plane(Vec<Vec<Option<[f32; 2]>>>);
@@ -186,4 +191,59 @@ fn an_explanation_names_words_and_fields() {
     };
     let why = office.index.search(&query, 1).hits.remove(0).why.unwrap();
     assert_eq!(why.name.map(|name| name.kind), Some(NameKind::Typo(1)));
+}
+
+/// Only one tool is near every request.
+struct Needle(At);
+
+impl Vectors for Needle {
+    fn likeness(&self, segment: usize, _: &[f32], document: &mut [f32], short: &mut [f32]) {
+        document.fill(0.1);
+        short.fill(0.1);
+        if segment == self.0.segment {
+            document[self.0.tool] = 0.9;
+            short[self.0.tool] = 0.9;
+        }
+    }
+
+    fn server_likeness(&self, segment: usize, _: &[f32]) -> Option<f32> {
+        Some(if segment == self.0.segment { 0.9 } else { 0.1 })
+    }
+}
+
+#[test]
+fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
+    // Uneven servers, one of them empty, with more tools than one thread compares.
+    let sizes = [1_500, 0, 1, 1_200, 700, 900, 3];
+    let servers: Vec<(usize, usize)> = sizes.into_iter().enumerate().collect();
+    let segments = read_each(&servers, |(server, tools), reader| {
+        let names: Vec<String> = (0..*tools)
+            .map(|tool| format!("t{server}x{tool}"))
+            .collect();
+        let texts = names.iter().map(|name| ToolText {
+            name,
+            exposed: name,
+            description: "".into(),
+            input_schema: "{}",
+            aliases: &[],
+        });
+        Arc::new(reader.segment(None, texts))
+    });
+    let index = Index::new(segments);
+    for (segment, tools) in servers.into_iter().filter(|(_, tools)| *tools > 0) {
+        for tool in [0, tools / 2, tools - 1] {
+            let wanted = At { segment, tool };
+            let meaning = Meaning {
+                query: &[1.0],
+                vectors: &Needle(wanted),
+            };
+            let query = Query {
+                meaning: Some(meaning),
+                ..Query::words("something else entirely")
+            };
+            let found = index.search(&query, 1);
+            assert_eq!(found.by_meaning, ByMeaning::All);
+            assert_eq!(found.hits[0].at, wanted);
+        }
+    }
 }

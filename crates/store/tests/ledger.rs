@@ -229,6 +229,20 @@ async fn r_sec_02_a_damaged_ledger_is_set_aside_and_gives_no_consent() {
     );
 }
 
+#[tokio::test]
+async fn a_log_that_every_command_reads_stays_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path());
+    for number in 0..600 {
+        let line = Activity::new(Timestamp(number), ActivityKind::Call, "ok");
+        ledger.note(vec![line], 10_000).await.unwrap();
+    }
+    let log = folder.path().join("ledger.db-wal");
+    let bytes = std::fs::metadata(log).unwrap().len();
+    assert!(bytes < 1024 * 1024, "{bytes} bytes");
+    assert_eq!(ledger.activity(1_000, None).await.unwrap().len(), 600);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn r_sec_02_only_the_owner_can_read_the_ledger() {

@@ -26,6 +26,10 @@ const ATTENDANCE: &str = "inbox.lock";
 /// How long a writer waits for the writers of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Pages in the log before they are moved into the file: half a megabyte. A command that ends leaves its log behind,
+/// and the next one reads all of it before it writes a line.
+const CHECKPOINT_PAGES: i64 = 128;
+
 /// Keeps decisions and activity in `ledger.db` of a state folder.
 pub struct SqliteLedger {
     inner: Arc<Inner>,
@@ -152,6 +156,7 @@ impl Inner {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // Arguments of calls lie here while a person is asked, and should not stay behind.
         connection.pragma_update(None, "secure_delete", "ON")?;
         let current = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);

@@ -8,8 +8,8 @@ use axum::routing::get;
 /// Where it is found.
 const METRICS_PATH: &str = "/metrics";
 
-/// A route that answers with a page that is written anew for each request, to be merged with
-/// [`super::routes`]. It must not be served without [`super::guard`].
+/// A route that answers with a page that is written anew for each request, for [`super::Site::with`]. It must not be
+/// served without a site's checks.
 pub fn metrics_route(
     content_type: &'static str,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,

@@ -123,14 +123,14 @@ impl ActivityLog {
 
 impl Drop for ActivityLog {
     fn drop(&mut self) {
-        self.queue.is_left.store(true, Ordering::Relaxed);
+        self.queue.is_left.store(true, Ordering::Release);
         self.queue.filled.notify_one();
     }
 }
 
 async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
-    let mut is_closing = false;
-    while !is_closing && !queue.is_left.load(Ordering::Relaxed) {
+    let (mut is_closing, mut is_last) = (false, false);
+    while !is_last {
         tokio::select! {
             biased;
             () = tasks.closing() => is_closing = true,
@@ -142,6 +142,8 @@ async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
                 () = tokio::time::sleep(GATHERING) => {}
             }
         }
+        // Before the lines are taken, so that none can follow the last ones.
+        is_last = is_closing || queue.is_left.load(Ordering::Acquire);
         let lines = queue.take();
         if lines.is_empty() {
             continue;
@@ -175,5 +177,27 @@ impl Hub {
     /// configuration by the API. It never waits.
     pub fn record_activity(&self, line: Activity) {
         self.inner.activity.record(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pegboard_store::MemoryLedger;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_noted_is_kept_though_the_hub_is_dropped() {
+        let ledger = Arc::new(MemoryLedger::default());
+        let log = ActivityLog::new(ledger.clone(), Tasks::new(), &Limits::default());
+        log.record(Activity::new(Timestamp(7), ActivityKind::Call, "ok"));
+        drop(log);
+        let kept = async {
+            while ledger.activity(10, None).await.unwrap().is_empty() {
+                tokio::time::sleep(GATHERING).await;
+            }
+        };
+        let kept = tokio::time::timeout(10 * GATHERING, kept).await;
+        assert!(kept.is_ok(), "the line was lost");
     }
 }

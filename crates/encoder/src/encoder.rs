@@ -41,8 +41,6 @@ pub struct Encoder {
     processor: Processor,
     /// The program's own data, where it is the weights.
     embedded: Option<&'static [u8]>,
-    /// Whether this process may run two threads at once; found out when it first matters.
-    by_two: LazyLock<bool>,
     /// Room that texts were encoded in, for the next ones.
     rooms: Mutex<Vec<Room>>,
 }
@@ -52,6 +50,10 @@ const ROOMS: usize = 2;
 
 /// Tokens of a request that are worth a second thread, which takes a while to begin.
 const SHARED_TOKENS: usize = 8;
+
+/// Whether this process may run two threads at once.
+static BY_TWO: LazyLock<bool> =
+    LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1));
 
 impl Encoder {
     /// The encoder whose weights are part of the program.
@@ -80,7 +82,6 @@ impl Encoder {
             vocabulary,
             processor: Processor::detected(),
             embedded: None,
-            by_two: LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1)),
             rooms: Mutex::default(),
         })
     }
@@ -99,7 +100,7 @@ impl Encoder {
         let ids = self.token_ids(text, kind);
         let (weights, processor) = (&self.weights, self.processor);
         let mut room = self.take_room();
-        let is_shared = kind == Text::Query && ids.len() >= SHARED_TOKENS && *self.by_two;
+        let is_shared = kind == Text::Query && ids.len() >= SHARED_TOKENS && *BY_TWO;
         let shared = is_shared.then(|| {
             let mut other = self.take_room();
             let vector = forward_by_two(weights, processor, &ids, [&mut room, &mut other]);

@@ -56,8 +56,10 @@ impl Seat<'_> {
         let (Some(mine), Some(other)) = (self.mine.get(layer), self.other.get(layer)) else {
             return;
         };
-        let of = |all: &[[f32; DIMENSIONS]]| all.get(own.clone()).unwrap_or_default().to_vec();
-        mine.get_or_init(|| [of(keys), of(values)].concat());
+        mine.get_or_init(|| {
+            let parts = [&*keys, &*values].map(|all| all.get(own.clone()).unwrap_or_default());
+            parts.concat()
+        });
         let shown = awaited(other);
         let (other_keys, other_values) = shown.split_at(shown.len() / 2);
         let others = if own.start == 0 {

@@ -64,25 +64,23 @@ impl Site {
     {
         let (mut head, body) = request.into_parts();
         let origin = head.headers.get(ORIGIN).cloned();
-        match check(&self.0.access, &head) {
-            Ok(visitor) if !is_of_protocol(&head) => {
-                visitor.map(|visitor| head.extensions.insert(visitor));
-            }
-            Ok(_) => {}
+        let visitor = match check(&self.0.access, &head) {
+            Ok(visitor) => visitor,
             Err(refused) => {
                 // A page that may know why it is turned away must be able to read it.
                 let origin = origin.filter(|_| refused == Refused::Token);
                 return shown_to(origin, turned_away(refused));
             }
-        }
+        };
         if is_preflight(&head) {
             let answer = (StatusCode::NO_CONTENT, allowed(&head.headers));
             return shown_to(origin, answer.into_response());
         }
-        // Calls come here, and a router would cost a tenth of what they do.
+        // Calls take the first way, and a router would be a large part of what they cost.
         let answer = if is_of_protocol(&head) {
             self.0.face.answer(head, body).await
         } else {
+            visitor.map(|visitor| head.extensions.insert(visitor));
             let request = Request::from_parts(head, Body::new(body));
             let Ok(answer) = self.0.others.clone().call(request).await;
             answer

@@ -8,6 +8,7 @@ use pegboard_model::{
 };
 
 use crate::entry::ServerEntry;
+use crate::meta::is_meta_tool;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
@@ -33,13 +34,10 @@ impl Catalog {
                 format!("`{}` is not a tool's name", shown(written)),
             )),
             Some(ToolRef::Bare(name)) => self.find_bare(name),
+            // A name with a server part never means another server's tool, whatever that one calls itself.
             Some(ToolRef::Qualified { server, tool }) => match self.server(&server) {
                 Some(entry) => self.find_at(entry, tool, written),
-                // A tool's own name may look like a server and a tool.
-                None => self.find_bare(written).map_err(|error| match error.reason {
-                    Reason::ToolUnknown => self.unknown_server(server.as_str(), written),
-                    _ => error,
-                }),
+                None => Err(self.unknown_server(server.as_str(), written)),
             },
         }
     }
@@ -79,6 +77,10 @@ impl Catalog {
     }
 
     fn find_bare(&self, name: &str) -> ToolResult<ToolView<'_>> {
+        // A separator makes a name qualified; here it stands after what cannot be a server's name.
+        if let Some((server, _)) = name.split_once(SEPARATOR).or_else(|| name.split_once('/')) {
+            return Err(self.unknown_server(server, name));
+        }
         // One of the host program's tools of this name was found before.
         let mut named: Vec<ToolView<'_>> = self
             .servers()
@@ -86,22 +88,18 @@ impl Catalog {
             .filter(|view| self.static_tool(view.exposed().as_str()).is_none())
             .collect();
         named.sort_by_key(|view| view.exposed());
+        if is_meta_tool(name) {
+            return Err(reserved(name, &named));
+        }
         let offered: Vec<ToolView<'_>> = named.iter().copied().filter(ToolView::enabled).collect();
         match (offered.as_slice(), named.as_slice()) {
             ([one], _) => Ok(*one),
             ([], [one]) => self.offered(*one),
-            ([], []) => {
-                if let Some((server, _)) =
-                    name.split_once(SEPARATOR).or_else(|| name.split_once('/'))
-                {
-                    return Err(self.unknown_server(server, name));
-                }
-                Err(ToolError::new(
-                    Reason::ToolUnknown,
-                    format!("no tool is called `{}`", shown(name)),
-                )
-                .with_nearest(self.near_tools(name)))
-            }
+            ([], []) => Err(ToolError::new(
+                Reason::ToolUnknown,
+                format!("no tool is called `{}`", shown(name)),
+            )
+            .with_nearest(self.near_tools(name))),
             ([], several) | (several, _) => {
                 let names: Vec<String> = several
                     .iter()
@@ -176,6 +174,13 @@ impl Catalog {
         {
             nearest.insert(0, corrected.to_string());
         }
+        // What was written may be a tool's own name, which is called by its full name.
+        let whole = self.servers().filter_map(|entry| entry.named(written));
+        nearest.extend(
+            whole
+                .take(CANDIDATES)
+                .map(|view| view.exposed().to_string()),
+        );
         if nearest.is_empty() {
             nearest = self.near_tools(written);
         }
@@ -202,6 +207,25 @@ pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
         Approval::Granted => return None,
     };
     Some(ToolError::new(reason, message).at_server(server))
+}
+
+/// The names of the meta tools never mean a server's tool, so that no server can answer in Pegboard's place.
+fn reserved(name: &str, named: &[ToolView<'_>]) -> ToolError {
+    let names: Vec<String> = named
+        .iter()
+        .take(CANDIDATES)
+        .map(|view| view.exposed().to_string())
+        .collect();
+    let message = format!("`{name}` is the name of one of Pegboard's own tools");
+    let error = ToolError::new(Reason::NameReserved, message).at_tool(name);
+    match names.first() {
+        Some(first) => error
+            .with_remedy(format!(
+                "Call a server's tool of that name by its full name, for example `{first}`."
+            ))
+            .with_nearest(names),
+        None => error,
+    }
 }
 
 fn shown(text: &str) -> String {

@@ -76,9 +76,12 @@ impl Catalog {
     /// it. An error says why not, and names what may have been meant.
     pub fn find_prompt(&self, written: &str) -> ToolResult<OfferView<'_>> {
         let written = written.trim();
-        if let Some(ToolRef::Qualified { server, tool }) = ToolRef::parse(written)
-            && let Some(entry) = self.server(&server)
-        {
+        if let Some(ToolRef::Qualified { server, tool }) = ToolRef::parse(written) {
+            let Some(entry) = self.server(&server) else {
+                // A name with a server part never means another server's prompt.
+                let message = format!("no server is called `{server}`");
+                return Err(self.unknown_prompt(message, written));
+            };
             if let Some(refusal) = refusal(entry) {
                 return Err(refusal);
             }
@@ -88,7 +91,6 @@ impl Catalog {
                 self.unknown_prompt(message, written).at_server(&server)
             });
         }
-        // A prompt's own name may look like a server and a prompt.
         let mut named = self.offered_with(|offers| by_key(&offers.prompts, written));
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),

@@ -34,6 +34,14 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         .all(|rest| *rest == '*')
 }
 
+/// Whether a name or pattern means a name.
+pub(crate) fn fits(written: &str, name: &str) -> bool {
+    match is_pattern(written) {
+        true => matches(written, name),
+        false => written == name,
+    }
+}
+
 /// Whether a text is a pattern and not a name.
 pub(crate) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])

@@ -288,32 +288,30 @@ impl<'a> PolicySubject<'a> {
         })
     }
 
-    /// How closely a pattern of the table for all servers fits: by the tool's own name, by its exposed name, or
-    /// as `server/tool`.
+    /// How closely a pattern of the table for all servers fits. A pattern with a server part (`server/tool`,
+    /// `server__tool`) is compared with the server's configured name and the tool's own name, each with its part:
+    /// a tool cannot take another server's place by what it calls itself. A pattern without one is compared with
+    /// the tool's own name and with its exposed name, which begins with the configured server.
     fn fits_anywhere(&self, pattern: &str) -> Option<(Closeness, usize)> {
         if pattern.starts_with('@') {
             return self
                 .is_annotated(pattern)
                 .then_some((Closeness::Annotation, 0));
         }
-        let is_glob = glob::is_pattern(pattern);
-        let is = |name: &str| match is_glob {
-            true => glob::matches(pattern, name),
-            false => pattern == name,
+        let fits = match (self.spec, server_part(pattern)) {
+            (Some(spec), Some((server, tool))) => {
+                let is_alias = glob::fits(pattern, self.exposed);
+                glob::fits(server, spec.name.as_str()) && (glob::fits(tool, self.name) || is_alias)
+            }
+            _ => glob::fits(pattern, self.name) || glob::fits(pattern, self.exposed),
         };
-        let with_server = |separator: &str| {
-            let server = self.spec.filter(|_| pattern.contains(separator))?;
-            Some(format!("{}{separator}{}", server.name, self.name))
-        };
-        let is_whole = is(self.exposed)
-            || ["/", SEPARATOR]
-                .iter()
-                .any(|separator| with_server(separator).is_some_and(|name| is(&name)));
-        if !is_whole && !is(self.name) {
+        if !fits {
             return None;
         }
-        if !is_glob {
-            let server = self.spec.filter(|_| is_whole);
+        if !glob::is_pattern(pattern) {
+            // A name of the host program has no server before it.
+            let names_server = pattern != self.name;
+            let server = self.spec.filter(|_| names_server);
             let prefix = server.map_or(0, |spec| spec.name.as_str().len() + SEPARATOR.len());
             return Some((Closeness::Name, prefix + self.name.len()));
         }
@@ -378,6 +376,16 @@ impl<'a> PolicySubject<'a> {
             Source::Destructive | Source::Nothing => None,
         }
     }
+}
+
+/// The two parts of a pattern that names a server: the first `/` or `__` ends the server's part, as in a tool's name.
+/// `None` for a pattern without a server part, such as `delete_*` or `__init__`.
+fn server_part(pattern: &str) -> Option<(&str, &str)> {
+    let slash = pattern.find('/').map(|at| (at, 1));
+    let separator = pattern.find(SEPARATOR).map(|at| (at, SEPARATOR.len()));
+    let (at, length) = slash.into_iter().chain(separator).min()?;
+    let (server, tool) = (pattern.get(..at)?, pattern.get(at + length..)?);
+    (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
 fn gives_way(closeness: Closeness, policy: Policy) -> bool {

@@ -439,3 +439,75 @@ proptest! {
         prop_assert!(together >= alone, "{together:?} {alone:?}");
     }
 }
+
+#[test]
+fn r_sec_05_a_pattern_with_a_server_part_matches_only_that_servers_tools() {
+    let rules = [
+        "github/*",
+        "github__get_issue",
+        "git*__list_*",
+        "github/fs/read",
+    ];
+    let global = Arc::new(GlobalRules {
+        rules: rules
+            .iter()
+            .map(|pattern| rule(pattern, Policy::Allow, Layer::User))
+            .chain([rule("*", Policy::Deny, Layer::User)])
+            .collect(),
+        ..GlobalRules::default()
+    });
+    let policy = |server: &str, tool: &str| {
+        let mut spec = spec(None, &[], &[]);
+        spec.name = ServerName::parse(server).unwrap();
+        spec.rules.global = global.clone();
+        let exposed = pegboard_model::ExposedName::of(&spec.name, tool);
+        let subject = PolicySubject::named(&spec, tool, exposed.as_str(), Annotations::default());
+        policy_of(subject).policy
+    };
+    for tool in ["get_issue", "anything", "list_x", "fs/read", "a b"] {
+        assert_eq!(policy("github", tool), Policy::Allow, "github {tool}");
+    }
+    assert_eq!(policy("gitlab", "list_x"), Policy::Allow);
+    assert_eq!(policy("gitlab", "get_issue"), Policy::Deny);
+    for tool in [
+        "github/anything",
+        "github/get_issue",
+        "github__get_issue",
+        "github__anything",
+        "github__list_x",
+        "github/fs/read",
+        "get_issue",
+    ] {
+        assert_eq!(policy("evil", tool), Policy::Deny, "evil {tool}");
+    }
+}
+
+#[test]
+fn r_sec_05_a_pattern_without_a_server_part_matches_tools_of_every_server() {
+    let policy = |pattern: &str, server: &str, tool: &str| {
+        let mut spec = spec(None, &[], &[]);
+        spec.name = ServerName::parse(server).unwrap();
+        spec.rules.global = Arc::new(GlobalRules {
+            rules: vec![rule(pattern, Policy::Deny, Layer::User)],
+            ..GlobalRules::default()
+        });
+        let exposed = pegboard_model::ExposedName::of(&spec.name, tool);
+        let subject = PolicySubject::named(&spec, tool, exposed.as_str(), Annotations::default());
+        policy_of(subject).policy
+    };
+    for (pattern, server, tool, expected) in [
+        ("delete_*", "a", "delete_x", Policy::Deny),
+        ("delete_*", "a", "get_x", Policy::Allow),
+        ("git*", "github", "get_x", Policy::Deny),
+        ("__init__", "a", "__init__", Policy::Deny),
+        ("a__", "b", "a__", Policy::Deny),
+        ("*/delete_*", "a", "delete_x", Policy::Deny),
+        ("*__delete_x", "a", "delete_x", Policy::Deny),
+    ] {
+        assert_eq!(
+            policy(pattern, server, tool),
+            expected,
+            "{pattern} {server} {tool}"
+        );
+    }
+}

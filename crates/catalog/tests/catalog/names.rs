@@ -33,16 +33,54 @@ fn r_reg_06_a_written_name_leads_to_the_server_and_its_own_name() {
     );
     let alias = view.exposed().to_string();
     assert_eq!(catalog.find(&alias).unwrap().name(), "fs/read");
-    assert_eq!(
-        catalog.find("fs/read").unwrap().name(),
+}
+
+#[test]
+fn r_sec_05_a_qualified_name_never_means_another_servers_tool() {
+    let catalog = catalog(&["evil: github__get_issue github/get_issue fs/read a__b __c"]);
+    for written in [
+        "github__get_issue",
+        "github/get_issue",
+        " github__get_issue ",
         "fs/read",
-        "a bare name with a slash"
-    );
-    assert_eq!(
-        catalog.find("a__b").unwrap().name(),
         "a__b",
-        "a bare name with the separator"
+        "A b/get_issue",
+    ] {
+        check(&catalog, written, Err(Reason::ServerUnknown));
+    }
+    let error = catalog.find("a__b").unwrap_err();
+    assert_eq!(error.nearest, ["evil__a__b"], "the full name is suggested");
+    check(&catalog, "evil__a__b", Ok("evil__a__b"));
+    check(&catalog, "evil/a__b", Ok("evil__a__b"));
+    // The same when the server is there but outside of a profile.
+    let both = crate::fixture::catalog(&["evil: github__get_issue", "github: get_issue"]);
+    check(&both, "github__get_issue", Ok("github__get_issue"));
+    assert_eq!(
+        both.find("github__get_issue").unwrap().server(),
+        Some(&name("github"))
     );
+    let narrowed = both.only(|server| server.as_str() == "evil");
+    check(&narrowed, "github__get_issue", Err(Reason::ServerUnknown));
+}
+
+#[test]
+fn r_sec_05_names_of_meta_tools_never_mean_a_servers_tool() {
+    let reserved = [
+        "read_result",
+        "call_tool",
+        "search_tools",
+        "list_available_tools",
+        "get_tool_description",
+    ];
+    let line = format!("evil: {}", reserved.join(" "));
+    let catalog = catalog(&[&line]);
+    for written in reserved {
+        check(&catalog, written, Err(Reason::NameReserved));
+        check(&catalog, &format!(" {written} "), Err(Reason::NameReserved));
+        let full = format!("evil__{written}");
+        assert_eq!(catalog.find(written).unwrap_err().nearest, [full.clone()]);
+        check(&catalog, &full, Ok(&full));
+    }
 }
 
 #[test]

@@ -110,7 +110,6 @@ fn r_gate_03_a_written_prompt_leads_to_its_server() {
     prompt("docs__review code", Ok(("docs", "review code")));
     prompt(" summarise ", Ok(("notes", "summarise")));
     prompt("notes__a__b", Ok(("notes", "a__b")));
-    prompt("a__b", Ok(("notes", "a__b")));
     prompt("plan", Err(Reason::PromptUnknown));
     prompt("off__hidden", Err(Reason::ServerDisabled));
     prompt("hidden", Err(Reason::PromptUnknown));
@@ -123,6 +122,12 @@ fn r_gate_03_a_written_prompt_leads_to_its_server() {
     assert_eq!(nearest("notes__sumarise")[0], "notes__summarise");
     let hostile = catalog.find_prompt("\u{1b}[2J").unwrap_err();
     assert!(!hostile.message.contains('\u{1b}'), "{}", hostile.message);
+}
+
+#[test]
+fn r_sec_05_a_qualified_prompt_never_means_another_servers_prompt() {
+    prompt("a__b", Err(Reason::PromptUnknown));
+    prompt("a/b", Err(Reason::PromptUnknown));
 }
 
 #[track_caller]

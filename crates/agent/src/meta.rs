@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::meta::{
     CALL, CallWish, DESCRIBE, DescribeWish, LIST, ListWish, READ_RESULT, SEARCH, SearchWish,
-    misread, wish,
+    is_meta_tool, misread, wish,
 };
 use pegboard_catalog::{Catalog, Find, search_text};
 use pegboard_hub::{Hub, SessionId};
@@ -59,10 +59,13 @@ pub(crate) async fn run(
         }
         CALL => {
             let wish = CallWish::read(given)?;
-            if wish.tool_name != READ_RESULT || hub.catalog().find(READ_RESULT).is_ok() {
+            let name = wish.tool_name.as_str();
+            // Reserved names are Pegboard's own before any server's.
+            let is_reserved = is_meta_tool(name) && hub.catalog().static_tool(name).is_none();
+            if !is_reserved || name == CALL {
                 return Ok(Led::Call(wish));
             }
-            read_on(shelf, &wish.arguments).await?
+            return Box::pin(run(hub, session, shelf, name, &wish.arguments, span)).await;
         }
         _ => read_on(shelf, arguments).await?,
     };

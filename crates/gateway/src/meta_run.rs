@@ -1,14 +1,15 @@
 //! The four tools that stand for all others, and the one that reads on: what they do.
 
-use pegboard_catalog::meta::{CallWish, DescribeWish, ListWish, SearchWish, misread, wish};
+use pegboard_catalog::meta::{CallWish, DescribeWish, ListWish, SearchWish, wish};
 use pegboard_catalog::search_text;
 use pegboard_model::ToolResult;
 use pegboard_shelf::{ReadWish, read};
+use serde_json::value::RawValue;
 
 use crate::calling::{By, error_result, execute, text_result};
 use crate::dispatch::{Answered, Asked};
 use crate::heavy;
-use crate::meta_tools::{CALL, DESCRIBE, LIST, READ_RESULT, SEARCH};
+use crate::meta_tools::{CALL, DESCRIBE, LIST, READ_RESULT, SEARCH, is_meta_tool};
 use crate::surface::Surface;
 
 /// A catalog of more tools, or one that is searched by meaning, is searched on another thread, so that other
@@ -17,12 +18,19 @@ const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
 pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
+    match name {
+        CALL => call_tool(asked).await,
+        _ => look(asked, name, asked.params.arguments).await,
+    }
+}
+
+/// Runs one of those that only read.
+async fn look(asked: &Asked<'_>, name: &str, arguments: Option<&RawValue>) -> Answered {
     let answer = match name {
-        CALL => return call_tool(asked).await,
-        SEARCH => search(asked).await,
-        LIST => list(asked).await,
-        DESCRIBE => describe(asked).await,
-        _ => match wish(READ_RESULT, asked.params.arguments) {
+        SEARCH => search(asked, arguments).await,
+        LIST => list(asked, arguments).await,
+        DESCRIBE => describe(asked, arguments).await,
+        _ => match wish(READ_RESULT, arguments) {
             Ok(wish) => read_result(asked, wish).await,
             Err(error) => Err(error),
         },
@@ -33,8 +41,8 @@ pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
     })
 }
 
-async fn search(asked: &Asked<'_>) -> ToolResult<String> {
-    let mut wish: SearchWish = wish(SEARCH, asked.params.arguments)?;
+async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+    let mut wish: SearchWish = wish(SEARCH, arguments)?;
     let (queries, detail, limit) = (wish.queries()?, wish.detail()?, wish.limit());
     let surface = known(asked).await;
     let tools: usize = (surface.catalog.servers())
@@ -59,13 +67,13 @@ async fn read_result(asked: &Asked<'_>, wish: ReadWish) -> ToolResult<String> {
     heavy::run(true, move || read(&kept, &wish)).await?
 }
 
-async fn list(asked: &Asked<'_>) -> ToolResult<String> {
-    let wish: ListWish = wish(LIST, asked.params.arguments)?;
+async fn list(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+    let wish: ListWish = wish(LIST, arguments)?;
     wish.answer(&known(asked).await.catalog)
 }
 
-async fn describe(asked: &Asked<'_>) -> ToolResult<String> {
-    let mut wish: DescribeWish = wish(DESCRIBE, asked.params.arguments)?;
+async fn describe(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+    let mut wish: DescribeWish = wish(DESCRIBE, arguments)?;
     let names = wish.names()?;
     let mut surface = asked.surface().clone();
     if names.iter().any(|name| surface.catalog.find(name).is_err()) {
@@ -80,17 +88,10 @@ async fn call_tool(asked: &Asked<'_>) -> Answered {
         Err(error) => return Ok(error_result(&error)),
     };
     let (name, arguments) = (wish.tool_name.as_str(), wish.arguments);
-    if name == READ_RESULT && asked.surface().catalog.find(name).is_err() {
-        let read = serde_json::from_str(arguments.get());
-        let read = read.map_err(|error| misread(READ_RESULT, &error));
-        let answer = match read {
-            Ok(wish) => read_result(asked, wish).await,
-            Err(error) => Err(error),
-        };
-        return Ok(match answer {
-            Ok(text) => text_result(&text),
-            Err(error) => error_result(&error),
-        });
+    // Reserved names are Pegboard's own before any server's; a tool of the host program is its own, too.
+    let is_reserved = is_meta_tool(name) && asked.surface().catalog.static_tool(name).is_none();
+    if is_reserved && name != CALL {
+        return look(asked, name, Some(&arguments)).await;
     }
     execute(asked, name, arguments, By::MetaTool).await
 }

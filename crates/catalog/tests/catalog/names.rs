@@ -78,7 +78,7 @@ fn r_sec_05_names_of_meta_tools_never_mean_a_servers_tool() {
         check(&catalog, written, Err(Reason::NameReserved));
         check(&catalog, &format!(" {written} "), Err(Reason::NameReserved));
         let full = format!("evil__{written}");
-        assert_eq!(catalog.find(written).unwrap_err().nearest, [full.clone()]);
+        assert_eq!(catalog.find(written).unwrap_err().nearest, [full.as_str()]);
         check(&catalog, &full, Ok(&full));
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use pegboard_guard::{PolicySubject, policy_of};
 use pegboard_model::{
-    Foreign, Offer, Offers, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
+    Annotations, Foreign, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
+    ToolResult,
 };
 
 use crate::entry::ServerEntry;
@@ -44,22 +46,24 @@ pub fn exposed_prompt(server: &ServerName, name: &str) -> String {
 impl Catalog {
     /// Every prompt that is offered, sorted by server, then by name.
     pub fn prompts(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.prompts)
+        self.offers(|offers| &offers.prompts, exposed_prompt)
     }
 
     /// Every resource that is offered, sorted by server, then by uri.
     pub fn resources(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.resources)
+        self.offers(|offers| &offers.resources, exposed_uri)
     }
 
     /// Every resource template that is offered, sorted by server, then by template.
     pub fn templates(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.templates)
+        self.offers(|offers| &offers.templates, exposed_uri)
     }
 
+    /// What a policy disables is not listed, as with tools.
     fn offers(
         &self,
         list: impl Fn(&Offers) -> &[Offer] + Copy,
+        exposed: impl Fn(&ServerName, &str) -> String + Copy,
     ) -> impl Iterator<Item = OfferView<'_>> {
         let offered = self.servers().filter(|entry| entry.is_offered());
         offered.flat_map(move |entry| {
@@ -68,7 +72,14 @@ impl Catalog {
                 entry,
                 offer,
             };
-            list(&entry.record.offers).iter().map(view)
+            let is_enabled = move |offer: &&Offer| {
+                let exposed = exposed(entry.name(), &offer.key);
+                let hints = Annotations::default();
+                let subject = PolicySubject::named(&entry.spec, &offer.key, &exposed, hints);
+                policy_of(subject).policy != Policy::Disable
+            };
+            let offers = list(&entry.record.offers).iter();
+            offers.filter(is_enabled).map(view)
         })
     }
 
@@ -127,7 +138,10 @@ impl Catalog {
             .offered_with(|offers| by_key(&offers.resources, uri))
             .collect();
         let candidates = if listing.is_empty() {
-            let fits = |offer: &&Offer| uri_template::matches(&offer.key, uri);
+            // A template for everything says nothing about whose a uri is.
+            let fits = |offer: &&Offer| {
+                uri_template::names_scheme(&offer.key) && uri_template::matches(&offer.key, uri)
+            };
             self.offered_with(|offers| offers.templates.iter().find(fits))
                 .collect()
         } else {
@@ -156,7 +170,6 @@ impl Catalog {
         }
     }
 
-    /// The server may have resources that it does not list, so any uri is left to it.
     fn exposed_resource(&self, rest: &str, uri: &str) -> ToolResult<(&Arc<ServerEntry>, String)> {
         let split = rest.split_once('/').filter(|(_, own)| !own.is_empty());
         let Some((server, own)) = split else {
@@ -168,6 +181,7 @@ impl Catalog {
             let error = ToolError::new(Reason::ServerUnknown, message);
             return Err(error.with_nearest(self.near_servers(server)));
         };
+        // Whether the server lists it is looked at when it is read: its list may have to be renewed first.
         match refusal(entry) {
             Some(refusal) => Err(refusal),
             None => Ok((entry, own.to_owned())),
@@ -190,6 +204,25 @@ impl Catalog {
         });
         let nearest = nearest_to(written, names);
         ToolError::new(Reason::PromptUnknown, message).with_nearest(nearest)
+    }
+}
+
+impl ServerEntry {
+    /// A prompt that the server lists.
+    pub fn prompt(&self, name: &str) -> Option<&Offer> {
+        by_key(&self.record.offers.prompts, name)
+    }
+
+    /// A resource that the server lists, or the template that a uri fits.
+    pub fn resource(&self, uri: &str) -> Option<&Offer> {
+        let offers = &self.record.offers;
+        let fits = |offer: &&Offer| uri_template::matches(&offer.key, uri);
+        by_key(&offers.resources, uri).or_else(|| offers.templates.iter().find(fits))
+    }
+
+    /// A template that the server lists, as it wrote it; completion may also be asked for a resource.
+    pub fn template(&self, template: &str) -> Option<&Offer> {
+        by_key(&self.record.offers.templates, template).or_else(|| self.resource(template))
     }
 }
 

@@ -23,6 +23,18 @@ pub(crate) fn matches(template: &str, uri: &str) -> bool {
     uri.len() <= URI_BYTES && parts(template).is_some_and(|parts| fits(&parts, uri))
 }
 
+/// Whether a template says which scheme its uris have, as `file:///{+path}` does and `{+any}` does not.
+pub(crate) fn names_scheme(template: &str) -> bool {
+    let fixed = template.split('{').next().unwrap_or_default();
+    let scheme = fixed.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    })
+}
+
 fn parts(template: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     let mut rest = template;
@@ -112,6 +124,21 @@ mod tests {
         check("a://{open", "a://open", false);
         check("a://{}", "a://", false);
         check("{x}", "日本", true);
+    }
+
+    #[test]
+    fn r_sec_06_a_template_for_everything_names_no_scheme() {
+        for (template, expected) in [
+            ("file:///{+path}", true),
+            ("git+ssh://{host}", true),
+            ("{+any}", false),
+            ("{scheme}://x", false),
+            ("x{+any}", false),
+            (":{x}", false),
+            ("", false),
+        ] {
+            assert_eq!(names_scheme(template), expected, "{template}");
+        }
     }
 
     proptest! {

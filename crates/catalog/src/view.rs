@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pegboard_guard::fallback_summary;
 use pegboard_model::{
-    Annotations, DiscoveryStatus, ExposedName, Policy, ServerName, Tool, ToolOverride,
+    Annotations, DiscoveryStatus, ExposedName, HintEffect, Policy, ServerName, Tool, ToolOverride,
 };
 
 use crate::entry::{ListedTool, ServerEntry};
@@ -118,6 +118,14 @@ impl<'a> ToolView<'a> {
         match self.0 {
             Source::Server { listed, .. } => listed.ruling.asks_if_possible,
             Source::Static(_) => false,
+        }
+    }
+
+    /// Whether the server's own hints had a say in what may be done with it.
+    pub fn hint_effect(&self) -> HintEffect {
+        match self.0 {
+            Source::Server { listed, .. } => listed.ruling.hints,
+            Source::Static(_) => HintEffect::None,
         }
     }
 

@@ -138,6 +138,8 @@ fn settings() -> Value {
             "remember_searches": { "type": "boolean", "description": "Whether queries that led to a call are kept on this machine and speak for that tool; false when not given." },
             "approval_timeout": duration("How long a call waits for a person who has to agree to it; 2m when not given, 0 to wait for nobody."),
             "ask_destructive": { "enum": ["never", "when_possible", "always"], "description": "Whether a tool that is annotated as destructive asks when no policy speaks of it; when_possible when not given." },
+            "ask_via": { "enum": ["client", "inbox", "both"], "description": "Where a person is asked about a call: in the client that calls, in the dashboard and with `pegboard approvals`, or both; both when not given." },
+            "client_approval": { "enum": ["call", "session"], "description": "How far an approval reaches that came through the client that calls; call when not given. It never becomes a lasting grant." },
             "log_level": { "type": "string", "description": "What is logged: off, error, warn, info, debug or trace, or targets with levels; off when not given." },
             "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "The port of the HTTP face; 7340, or a free one, when not given." },
             "listen": { "type": "string", "description": "The address of the HTTP face; 127.0.0.1 when not given." },

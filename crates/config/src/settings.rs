@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use pegboard_model::{AskDestructive, Layer, Reason, Timeouts};
+use pegboard_model::{AskDestructive, AskVia, ClientApproval, Layer, Reason, Timeouts};
 use serde::Serialize;
 
 use crate::node::{Entry, Value};
@@ -26,6 +26,8 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "answer_deadline",
     "approval_timeout",
     "ask_destructive",
+    "ask_via",
+    "client_approval",
     "call_timeout",
     "concurrent_discoveries",
     "connect_timeout",
@@ -106,6 +108,10 @@ pub struct Settings {
     pub approval_timeout: Duration,
     /// Whether destructive tools ask when no policy speaks of them.
     pub ask_destructive: AskDestructive,
+    /// Where a person is asked about a call.
+    pub ask_via: AskVia,
+    /// How far an approval reaches that came through the client that calls.
+    pub client_approval: ClientApproval,
     /// What is logged, when something was said: a level, or targets with levels.
     pub log_level: Option<String>,
     /// The port of the HTTP face, when one was given: then no other will do.
@@ -139,6 +145,8 @@ impl Default for Settings {
             remember_searches: false,
             approval_timeout: Duration::from_secs(120),
             ask_destructive: AskDestructive::default(),
+            ask_via: AskVia::default(),
+            client_approval: ClientApproval::default(),
             log_level: None,
             port: None,
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -174,6 +182,8 @@ impl Settings {
             ("answer_deadline", shown_duration(self.answer_deadline)),
             ("approval_timeout", shown_duration(self.approval_timeout)),
             ("ask_destructive", self.ask_destructive.as_str().to_owned()),
+            ("ask_via", self.ask_via.as_str().to_owned()),
+            ("client_approval", self.client_approval.as_str().to_owned()),
             ("call_timeout", shown_duration(self.call_timeout)),
             (
                 "concurrent_discoveries",
@@ -284,6 +294,22 @@ impl Settings {
                     return None;
                 }
                 self.ask_destructive = wanted;
+            }
+            "ask_via" | "client_approval" if layer == Layer::Project => {
+                let why = "a project file cannot say who approves calls";
+                let help = "write it into your own config file, if you mean it";
+                not_of_projects(entry, typed, why, help);
+                return None;
+            }
+            "ask_via" => {
+                use AskVia::{Both, Client, Inbox};
+                let words = [Client, Inbox, Both].map(|word| (word.as_str(), word));
+                self.ask_via = typed.word(entry, &words)?;
+            }
+            "client_approval" => {
+                use ClientApproval::{Call, Session};
+                let words = [Call, Session].map(|word| (word.as_str(), word));
+                self.client_approval = typed.word(entry, &words)?;
             }
             "essential" => self.essential = typed.texts(entry)?,
             "result_tokens" => self.result_tokens = typed.count(entry, MOST_RESULT_TOKENS)?,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use pegboard_hub::{ForwardRequest, SessionId};
+use pegboard_guard::repeats_a_key;
+use pegboard_hub::{ForwardRequest, OfferRef, SessionId};
 use pegboard_model::{ErrorClass, ServerName, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,7 +30,7 @@ pub(crate) async fn get_prompt(asked: &Asked<'_>) -> Answered {
             (found.server.clone(), found.offer.key.clone())
         }
     };
-    forward(asked, server, "name", &prompt).await
+    forward(asked, server, "name", OfferRef::Prompt(prompt)).await
 }
 
 /// `resources/read`.
@@ -38,7 +39,9 @@ pub(crate) async fn read_resource(asked: &Asked<'_>) -> Answered {
         return Err(Fault::invalid("`uri` is missing"));
     };
     let (server, own) = resource(asked, uri).map_err(|error| missing(asked, uri, error))?;
-    forward(asked, server, "uri", &own).await
+    let about = OfferRef::Resource(own);
+    let answered = forward(asked, server, "uri", about).await;
+    answered.map_err(|fault| named(asked, uri, fault))
 }
 
 /// `completion/complete`.
@@ -62,25 +65,23 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
         .map_err(|error| Fault::invalid(format!("`ref` cannot be read: {error}")))?;
     let catalog = &asked.surface().catalog;
     let sole = asked.view.profile.sole_server();
-    let (server, key, own) = match (&reference.name, &reference.uri, sole) {
-        (_, _, Some(server)) => (server, "", String::new()),
-        (Some(name), _, _) => {
+    let (server, key, about) = match (&reference.name, &reference.uri, sole) {
+        (Some(name), _, Some(server)) => (server, "name", OfferRef::Prompt(name.to_string())),
+        (None, Some(uri), Some(server)) => (server, "uri", OfferRef::Template(uri.to_string())),
+        (Some(name), _, None) => {
             let found = catalog.find_prompt(name)?;
-            (found.server.clone(), "name", found.offer.key.clone())
+            let about = OfferRef::Prompt(found.offer.key.clone());
+            (found.server.clone(), "name", about)
         }
-        (None, Some(uri), _) => {
+        (None, Some(uri), None) => {
             let (server, own) = resource(asked, uri)?;
-            (server, "uri", own)
+            (server, "uri", OfferRef::Template(own))
         }
-        (None, None, None) => return Err(Fault::invalid("`ref` names no prompt and no resource")),
+        (None, None, _) => return Err(Fault::invalid("`ref` names no prompt and no resource")),
     };
     let mut reference = Members::of(raw).unwrap_or(Members(Vec::new()));
-    match key {
-        "name" => reference.set("name", quoted(&own)),
-        "uri" => reference.set("uri", quoted(&own)),
-        _ => {}
-    }
-    let mut members = own_members(asked);
+    reference.set(key, quoted(about.key()));
+    let mut members = own_members(asked)?;
     members.set("ref", reference.to_string());
     let meta = forwarded_meta(asked);
     let request = ForwardRequest {
@@ -88,7 +89,7 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
         server,
         method: asked.message.method().to_owned(),
         members: members.inner(),
-        name: None,
+        about,
         caller: None,
         span: asked.above(meta.as_ref()),
         meta,
@@ -173,16 +174,21 @@ impl Drop for Watched {
 }
 
 /// Passes a request on under the server's own name for its subject.
-async fn forward(asked: &Asked<'_>, server: ServerName, key: &'static str, own: &str) -> Answered {
-    let mut members = own_members(asked);
-    members.set(key, quoted(own));
+async fn forward(
+    asked: &Asked<'_>,
+    server: ServerName,
+    key: &'static str,
+    about: OfferRef,
+) -> Answered {
+    let mut members = own_members(asked)?;
+    members.set(key, quoted(about.key()));
     let meta = forwarded_meta(asked);
     let request = ForwardRequest {
         session: asked.conversation.session.clone(),
         server,
         method: asked.message.method().to_owned(),
         members: members.inner(),
-        name: Some(own.to_owned()),
+        about,
         caller: None,
         span: asked.above(meta.as_ref()),
         meta,
@@ -191,13 +197,18 @@ async fn forward(asked: &Asked<'_>, server: ServerName, key: &'static str, own: 
     pass_through(asked, request).await
 }
 
-/// The members of `params` that are the request's own.
-fn own_members<'a>(asked: &Asked<'a>) -> Members<'a> {
+/// The members of `params` that are the request's own. What has a key twice could mean two things, so it is refused.
+fn own_members<'a>(asked: &Asked<'a>) -> Result<Members<'a>, Fault> {
+    if repeats_a_key(asked.message.payload()) {
+        return Err(Fault::invalid(
+            "`params` has a key twice; give every key once",
+        ));
+    }
     let mut members = Members::of(asked.message.payload()).unwrap_or(Members(Vec::new()));
     for key in ["_meta", "inputResponses", "requestState"] {
         members.remove(key);
     }
-    members
+    Ok(members)
 }
 
 /// A resource that is not there has a code of its own in older revisions.
@@ -205,11 +216,22 @@ fn missing(asked: &Asked<'_>, uri: &str, error: ToolError) -> Fault {
     if error.code != ErrorClass::InvalidInput {
         return error.into();
     }
-    let mut fault = Fault::from(error);
+    named(asked, uri, error.into())
+}
+
+/// The same for a failure that was told before; a server's own error stays as it is.
+fn named(asked: &Asked<'_>, uri: &str, mut fault: Fault) -> Fault {
+    let mut data = fault.error.data.as_deref().and_then(Members::of);
+    let is_ours = |data: &Members<'_>| {
+        data.get("reason") == Some(r#""RESOURCE_UNKNOWN""#)
+            || data.get("reason") == Some(r#""SERVER_UNKNOWN""#)
+    };
+    if fault.error.code != code::INVALID_PARAMS || !data.as_ref().is_some_and(is_ours) {
+        return fault;
+    }
     if !asked.is_modern {
         fault.error.code = code::LEGACY_RESOURCE_NOT_FOUND;
     }
-    let mut data = fault.error.data.as_deref().and_then(Members::of);
     if let Some(data) = &mut data {
         data.set("uri", quoted(uri));
     }

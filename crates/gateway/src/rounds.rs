@@ -63,7 +63,11 @@ impl Target {
                 }
                 Err(_) => return true,
             },
-            Self::Other(request) => (catalog.server(&request.server), false),
+            Self::Other(request) => {
+                let hub = &asked.conversation.shared.hub;
+                let needs_approval = hub.asks_about(&request.server, &request.about);
+                (catalog.server(&request.server), needs_approval)
+            }
         };
         needs_consent || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
     }

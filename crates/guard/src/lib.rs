@@ -13,6 +13,7 @@
 
 mod admission;
 mod arguments;
+mod arguments_json;
 mod dialect;
 mod effort;
 mod faults;
@@ -37,6 +38,7 @@ mod weighing;
 
 pub use admission::{Admission, admit, admit_again};
 pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentCheck, check_arguments, check_prepared};
+pub use arguments_json::parse_arguments;
 pub use faults::Fault;
 pub use fingerprint::fingerprint;
 pub use glob::matches as matches_pattern;
@@ -46,4 +48,5 @@ pub use signature::{signature, signature_of, type_words};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;
 pub use tolerance::tolerant_arguments;
+pub use unique::repeats_a_key;
 pub use weighing::{Weighed, WeighedRule, weigh};

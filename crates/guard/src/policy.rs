@@ -6,8 +6,8 @@
 //! results the stricter counts, so that a project can only tighten.
 
 use pegboard_model::{
-    Annotations, AskDestructive, GlobalRules, Layer, Origin, Policy, PolicyRule, Ruling, SEPARATOR,
-    ServerSpec, Tool,
+    Annotations, AskDestructive, GlobalRules, HintEffect, Layer, Origin, Policy, PolicyRule,
+    Ruling, SEPARATOR, ServerSpec, Tool,
 };
 
 use crate::glob;
@@ -66,6 +66,8 @@ pub struct PolicyDecision {
     pub policy: Policy,
     /// Whether a person is asked nevertheless when there is one.
     pub asks_if_possible: bool,
+    /// Whether the server's own hints had a say in it.
+    pub hints: HintEffect,
     /// The rule that decided, as a person finds it in the configuration.
     pub rule: String,
     /// Where that rule stands, when it stands somewhere.
@@ -121,6 +123,7 @@ pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
     PolicyDecision {
         policy: decides.ruling.policy,
         asks_if_possible: decides.ruling.asks_if_possible,
+        hints: subject.hint_effect(&decides),
         rule: subject.words(decides.source),
         origin: subject.origin(decides.source),
     }
@@ -138,7 +141,11 @@ pub fn policy_of(subject: PolicySubject<'_>) -> Ruling {
     if is_free {
         return subject.fallback().ruling;
     }
-    deciding(subject).ruling
+    let decides = deciding(subject);
+    Ruling {
+        hints: subject.hint_effect(&decides),
+        ..decides.ruling
+    }
 }
 
 /// The strictest of what both sides say; of equals the closest.
@@ -164,6 +171,7 @@ pub(crate) fn strictness(rule: &Fitting<'_>) -> (Policy, bool, Closeness) {
     let Ruling {
         policy,
         asks_if_possible,
+        ..
     } = rule.ruling;
     (policy, asks_if_possible, rule.closeness)
 }
@@ -172,24 +180,50 @@ impl<'a> PolicySubject<'a> {
     /// What holds when no rule speaks of the tool.
     pub(crate) fn fallback(&self) -> Fitting<'a> {
         let ask = self.global.ask_destructive;
-        let (source, ruling) = match ask {
-            _ if !is_destructive(self.annotations) => (Source::Nothing, Policy::Allow.into()),
-            AskDestructive::Never => (Source::Nothing, Policy::Allow.into()),
-            AskDestructive::Always => (Source::Destructive, Policy::Ask.into()),
-            AskDestructive::WhenPossible => {
-                let ruling = Ruling {
-                    policy: Policy::Allow,
-                    asks_if_possible: true,
-                };
-                (Source::Destructive, ruling)
-            }
+        let (source, policy, asks_if_possible) = match ask {
+            _ if !is_destructive(self.annotations) => (Source::Nothing, Policy::Allow, false),
+            AskDestructive::Never => (Source::Nothing, Policy::Allow, false),
+            AskDestructive::Always => (Source::Destructive, Policy::Ask, false),
+            AskDestructive::WhenPossible => (Source::Destructive, Policy::Allow, true),
+        };
+        let hints = match ask {
+            // The host program's tools have no hints of a server.
+            _ if self.spec.is_none() => HintEffect::None,
+            AskDestructive::Never => HintEffect::None,
+            AskDestructive::WhenPossible => HintEffect::MayAsk,
+            AskDestructive::Always => HintEffect::Decides,
         };
         Fitting {
             source,
-            ruling,
+            ruling: Ruling {
+                policy,
+                asks_if_possible,
+                hints,
+            },
             closeness: Closeness::Default,
             weight: 0,
             is_of_project: false,
+        }
+    }
+
+    /// What other hints of the server could have changed, when this rule decided.
+    fn hint_effect(&self, decides: &Fitting<'_>) -> HintEffect {
+        let Some(spec) = self.spec else {
+            return HintEffect::None;
+        };
+        // A project's rules are weighed apart, so that a closer one of the user's does not outweigh them.
+        let own_wins = decides.closeness > Closeness::ServersAnnotation && !decides.is_of_project;
+        let counts = |is_of_project: bool| is_of_project || !own_wins;
+        let is_annotation = |pattern: &str| pattern.starts_with('@');
+        let of_server = spec.policies.keys().any(|pattern| is_annotation(pattern))
+            && counts(self.is_of_project());
+        let mut others = spec.rules.kept.iter().chain(&self.global.rules);
+        let of_others = others.any(|rule| {
+            is_annotation(&rule.pattern) && counts(rule.origin.layer == Layer::Project)
+        });
+        match of_server || of_others {
+            true => HintEffect::Decides,
+            false => decides.ruling.hints,
         }
     }
 

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Whether an object somewhere in a JSON text has a key twice. Readers differ in which of the two counts,
 /// so one fingerprint could stand for two tools. The text is not nested deeper than the parser follows.
-pub(crate) fn repeats_a_key(json: &str) -> bool {
+pub fn repeats_a_key(json: &str) -> bool {
     serde_json::from_str::<Unique>(json).is_err_and(|error| error.is_data())
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalRequest, ConsentDecision, EventKind, Foreign, Reason,
-    ServerName, ToolError, ToolResult, ToolVersion, TraceId,
+    Activity, ActivityKind, ApprovalRequest, AskVia, ClientApproval, ConsentDecision, EventKind,
+    Foreign, Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
 };
 use tokio::time::Instant;
 
@@ -15,12 +15,25 @@ use crate::elicitation;
 use crate::events::elapsed_ms;
 use crate::hub::Inner;
 use crate::seat::lock;
+use crate::shown_arguments::{longest_values, readable};
 
-/// Characters of arguments in a question to a client or a terminal; the inbox has them all.
+/// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
+/// inbox, which has room for `Limits::shown_argument_bytes`.
 const ARGUMENTS_IN_MESSAGE: usize = 16_000;
 
 /// How long a person at the client or the terminal may take where no call waits in the inbox.
 const WHO_IS_THERE: Duration = Duration::from_secs(120);
+
+/// How people are asked, as of now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskSettings {
+    /// How long a call waits for a person who has to approve it; zero asks only who is there.
+    pub timeout: Duration,
+    /// Where a person is asked.
+    pub via: AskVia,
+    /// How far an approval reaches that came through the client that calls.
+    pub client: ClientApproval,
+}
 
 /// A question to a person.
 #[derive(Clone, Debug)]
@@ -40,6 +53,19 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// Whether a message can show the arguments completely. Nobody is asked to approve what is not shown.
+    pub fn fits_message(&self) -> bool {
+        self.arguments_in_words()
+            .chars()
+            .nth(ARGUMENTS_IN_MESSAGE)
+            .is_none()
+    }
+
+    /// The arguments, complete, with whatever could deceive or tire a reader written out.
+    fn arguments_in_words(&self) -> String {
+        Foreign::new(&readable(&self.arguments)).to_string()
+    }
+
     /// The question in words, with whatever could deceive a reader escaped.
     pub fn words(&self) -> String {
         let server = match &self.server {
@@ -54,10 +80,10 @@ impl Ask {
             ),
         };
         format!(
-            "`{}`{server} asks for your consent ({}).{changed}\nArguments: {}",
+            "`{}`{server} asks for your approval ({}).{changed}\nArguments: {}",
             Foreign::new(&self.tool),
             Foreign::new(&self.rule),
-            Foreign::new(&self.arguments).shortened(ARGUMENTS_IN_MESSAGE),
+            self.arguments_in_words(),
         )
     }
 }
@@ -148,7 +174,10 @@ pub(crate) enum Said {
 impl Inner {
     /// Whether there is a person to ask about this call.
     pub(crate) fn can_ask(&self, request: &CallRequest) -> bool {
-        elicitation::can_ask(request) || self.approver.can_ask() || self.ledger.is_attended()
+        let via = lock(&self.asking).via;
+        (via != AskVia::Inbox && elicitation::can_ask(request))
+            || self.approver.can_ask()
+            || (via != AskVia::Client && self.ledger.is_attended())
     }
 
     /// Asks until somebody answers or the time is over. A call that is taken back takes its question back.
@@ -158,7 +187,7 @@ impl Inner {
         question: Question,
         trace: &TraceId,
     ) -> ToolResult<Said> {
-        let patience = *lock(&self.approval_timeout);
+        let settings = *lock(&self.asking);
         let started = Instant::now();
         let id = new_id();
         let mut asked = Asked {
@@ -169,7 +198,7 @@ impl Inner {
             started,
             is_over: false,
         };
-        let said = asked.by_every_way(request, patience).await;
+        let said = asked.by_every_way(request, settings).await;
         asked.is_over = true;
         match &said {
             Ok(Said::Decided { decision, by }) => asked.tell_decided(*decision, by),
@@ -200,16 +229,24 @@ impl Drop for Asked<'_> {
 }
 
 impl Asked<'_> {
-    async fn by_every_way(&self, request: &CallRequest, patience: Duration) -> ToolResult<Said> {
+    async fn by_every_way(&self, request: &CallRequest, settings: AskSettings) -> ToolResult<Said> {
+        let patience = settings.timeout;
         // A person who is there has time in any case.
         let deadline = match patience.is_zero() {
             true => self.started + WHO_IS_THERE,
             false => self.started + patience,
         };
+        let arguments = &self.question.arguments;
+        let limit = self.inner.limits.shown_argument_bytes;
+        if arguments.len() > limit {
+            return Err(self.too_long(limit));
+        }
         let ask = self.question.ask();
-        if elicitation::can_ask(request) {
+        let is_shown = ask.fits_message();
+        if is_shown && settings.via != AskVia::Inbox && elicitation::can_ask(request) {
             self.tell_asked("client");
-            let offers_session = self.question.offers_session;
+            let offers_session =
+                self.question.offers_session && settings.client == ClientApproval::Session;
             let answer = elicitation::ask(request, &ask, offers_session);
             match within(deadline, answer).await {
                 Some(Some(decision)) => return Ok(decided(decision, "the person at the client")),
@@ -218,7 +255,7 @@ impl Asked<'_> {
                 Some(None) => {}
             }
         }
-        if self.inner.approver.can_ask() {
+        if is_shown && self.inner.approver.can_ask() {
             self.tell_asked("terminal");
             let verdict = within(deadline, self.inner.approver.ask(ask)).await;
             let decision = match verdict {
@@ -232,10 +269,29 @@ impl Asked<'_> {
             return Ok(decided(decision, "the person asked"));
         }
         let is_watched = || self.inner.ledger.is_attended();
-        if patience.is_zero() || !(self.question.in_inbox || is_watched()) {
-            return Ok(Said::Nobody);
+        let is_open = settings.via != AskVia::Client && !patience.is_zero();
+        if is_open && (self.question.in_inbox || is_watched()) {
+            return self.in_inbox(deadline, patience).await;
         }
-        self.in_inbox(deadline, patience).await
+        match is_shown {
+            true => Ok(Said::Nobody),
+            false => Err(self.too_long(ARGUMENTS_IN_MESSAGE)),
+        }
+    }
+
+    /// Nobody approves what cannot be shown completely.
+    fn too_long(&self, limit: usize) -> ToolError {
+        let tool = &self.question.tool;
+        let longest = longest_values(&self.question.arguments);
+        let message = format!(
+            "tool `{tool}` needs a person's approval, and its arguments are too long to be shown completely \
+             (at most {limit} characters; {longest})"
+        );
+        let error = ToolError::new(Reason::ApprovalTooLong, message).at_tool(tool.as_str());
+        match &self.question.version.server {
+            Some(server) => error.at_server(server),
+            None => error,
+        }
     }
 
     async fn in_inbox(&self, deadline: Instant, patience: Duration) -> ToolResult<Said> {
@@ -285,13 +341,6 @@ impl Asked<'_> {
     fn request(&self, patience: Duration) -> ApprovalRequest {
         let question = self.question;
         let asked_at = self.inner.clock.now();
-        let mut arguments = question.arguments.clone();
-        let whole = arguments.len();
-        let mut end = self.inner.limits.shown_argument_bytes.min(whole);
-        while !arguments.is_char_boundary(end) {
-            end -= 1;
-        }
-        arguments.truncate(end);
         ApprovalRequest {
             id: self.id.to_owned(),
             session: question.session.0.clone(),
@@ -299,8 +348,7 @@ impl Asked<'_> {
             tool: question.tool.clone(),
             version: question.version.clone(),
             definition: question.definition.clone(),
-            arguments_left_out: whole - arguments.len(),
-            arguments,
+            arguments: question.arguments.clone(),
             rule: question.rule.clone(),
             changed: question.changed.clone(),
             asked_at,

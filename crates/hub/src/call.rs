@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, ToolView};
+use pegboard_guard::parse_arguments;
 use pegboard_model::{
     Activity, ActivityKind, CallFacts, Channel, Era, EventKind, Outcome, Reason, SpanContext, Tool,
     ToolError, ToolResult, Transport,
@@ -166,10 +167,8 @@ impl Inner {
         trace: &Trail,
     ) -> ToolResult<CallOutcome> {
         let exposed = view.exposed().as_str();
-        let arguments: Value = serde_json::from_str(request.arguments.get()).map_err(|error| {
-            let message = format!("the arguments are not JSON: {error}");
-            ToolError::new(Reason::ArgsInvalid, message).at_tool(exposed)
-        })?;
+        let arguments =
+            parse_arguments(request.arguments.get()).map_err(|error| error.at_tool(exposed))?;
         let checked = self.checks.check(view, &arguments)?;
         match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => {
@@ -183,7 +182,7 @@ impl Inner {
                     trace,
                 };
                 let result = self.call_server(entry, tool, checked, wish).await;
-                if let (Ok(outcome), Some(version)) = (&result, pass.agreed_once())
+                if let (Ok(outcome), Some(version)) = (&result, pass.approved_once())
                     && outcome.kind == OutcomeKind::InputRequired
                 {
                     self.consents
@@ -192,7 +191,8 @@ impl Inner {
                 result
             }
             _ => {
-                self.gate(request, view, trace).await?;
+                let pass = self.gate(request, view, trace).await?;
+                self.check_static(&pass, exposed)?;
                 self.call_static(exposed, arguments).await
             }
         }
@@ -285,9 +285,10 @@ impl Inner {
         wish: Wish<'_>,
     ) -> ToolResult<CallOutcome> {
         let hold = self.hold_for_call(seat, entry).await?;
-        // The server may have had to be started first, and its tools may be others since.
-        self.still_agreed(wish.pass)?;
         let request = wish.request;
+        // The server may have had to be started first, and its tools may be others since.
+        self.check_dispatch(request, wish.pass, entry, tool, wish.trace)
+            .await?;
         let (mut meta, caller) = (request.meta.clone(), request.caller.clone());
         if let Some(span) = wish.span {
             span.hand_on(meta.get_or_insert_default());

@@ -14,7 +14,6 @@ const FIELD: &str = "decision";
 
 const ONCE: &str = "allow once";
 const SESSION: &str = "allow for this session";
-const ALWAYS: &str = "always allow";
 const REFUSE: &str = "refuse";
 
 /// Whether the client that calls declared that it can ask its person.
@@ -32,11 +31,12 @@ pub(crate) async fn ask(
     let caller = request.caller.as_ref()?;
     let params = params(question, offers_session)?;
     let answer = caller.ask(METHOD, Some(&params)).await.ok()?;
-    Some(read(&answer))
+    Some(read(&answer, offers_session))
 }
 
 fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
-    let mut choices = vec![ONCE, SESSION, ALWAYS, REFUSE];
+    // Whoever answers here may be the program that calls, so nothing that it says lasts longer than its session.
+    let mut choices = vec![ONCE, SESSION, REFUSE];
     choices.retain(|choice| offers_session || *choice != SESSION);
     let params = json!({
         "message": question.words(),
@@ -56,8 +56,8 @@ fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&params).ok()
 }
 
-/// What a client's answer means. Whatever is no clear consent is a refusal.
-fn read(answer: &RawValue) -> ConsentDecision {
+/// What a client's answer means. Whatever is not one of the offered choices is a refusal.
+fn read(answer: &RawValue, offers_session: bool) -> ConsentDecision {
     #[derive(Deserialize)]
     struct Answer {
         action: String,
@@ -74,8 +74,7 @@ fn read(answer: &RawValue) -> ConsentDecision {
     let said = accepted.and_then(|answer| answer.content?.decision);
     match said.as_deref() {
         Some(ONCE) => ConsentDecision::Once,
-        Some(SESSION) => ConsentDecision::Session,
-        Some(ALWAYS) => ConsentDecision::Always,
+        Some(SESSION) if offers_session => ConsentDecision::Session,
         _ => ConsentDecision::Refuse,
     }
 }
@@ -87,17 +86,17 @@ mod tests {
     #[track_caller]
     fn check(answer: &str, expected: ConsentDecision) {
         let raw = RawValue::from_string(answer.to_owned()).unwrap();
-        assert_eq!(read(&raw), expected, "{answer}");
+        assert_eq!(read(&raw, true), expected, "{answer}");
     }
 
     #[test]
     fn r_pol_02_only_a_clear_consent_is_one() {
-        use ConsentDecision::{Always, Once, Refuse, Session};
+        use ConsentDecision::{Once, Refuse, Session};
         let says =
             |word: &str| format!(r#"{{"action":"accept","content":{{"decision":"{word}"}}}}"#);
         check(&says(ONCE), Once);
         check(&says(SESSION), Session);
-        check(&says(ALWAYS), Always);
+        check(&says("always allow"), Refuse);
         check(&says(REFUSE), Refuse);
         check(&says("yes"), Refuse);
         check(r#"{"action":"accept"}"#, Refuse);
@@ -109,5 +108,12 @@ mod tests {
         );
         check(r#"{"action":"cancel"}"#, Refuse);
         check("[]", Refuse);
+    }
+
+    #[test]
+    fn r_sec_08_a_session_that_was_not_offered_is_not_granted() {
+        let answer = r#"{"action":"accept","content":{"decision":"allow for this session"}}"#;
+        let raw = RawValue::from_string(answer.to_owned()).unwrap();
+        assert_eq!(read(&raw, false), ConsentDecision::Refuse);
     }
 }

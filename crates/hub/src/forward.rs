@@ -13,12 +13,36 @@ use tokio::time::Instant;
 use crate::call::{SessionId, options};
 use crate::events::{elapsed_ms, outcome_of};
 use crate::hub::{Hub, Inner};
+use crate::offer_gate::OfferPass;
 use crate::refresh::may_start;
 use crate::seat::Seat;
 use crate::trail::Trail;
 
+/// The only request that is about a template.
+pub(crate) const COMPLETE: &str = "completion/complete";
+
 /// Requests that change nothing, so that they may be sent again to a server that died over them.
-const REPEATABLE: &[&str] = &["completion/complete", "prompts/get", "resources/read"];
+const REPEATABLE: &[&str] = &[COMPLETE, "prompts/get", "resources/read"];
+
+/// A prompt or a resource of a server, by the server's own name for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OfferRef {
+    /// A prompt's name.
+    Prompt(String),
+    /// A resource's uri.
+    Resource(String),
+    /// A resource template, as the server wrote it: something to complete, never something to read.
+    Template(String),
+}
+
+impl OfferRef {
+    /// The server's own name for it.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Prompt(key) | Self::Resource(key) | Self::Template(key) => key,
+        }
+    }
+}
 
 /// A wish to pass a request on.
 #[derive(Clone)]
@@ -31,8 +55,8 @@ pub struct ForwardRequest {
     pub method: String,
     /// The members of its `params`, without braces and without `_meta`.
     pub members: String,
-    /// What it is about (a prompt's name, a resource's uri), for transports that repeat it outside the body.
-    pub name: Option<String>,
+    /// The prompt or resource that it is about, by the server's own name for it.
+    pub about: OfferRef,
     /// The client behind the request, as far as the server may reach it.
     pub caller: Option<Arc<dyn Caller>>,
     /// Members for the request's `_meta`, for example `traceparent`.
@@ -49,6 +73,7 @@ impl ForwardRequest {
         session: SessionId,
         server: ServerName,
         method: impl Into<String>,
+        about: OfferRef,
         members: impl Into<String>,
     ) -> Self {
         Self {
@@ -56,7 +81,7 @@ impl ForwardRequest {
             server,
             method: method.into(),
             members: members.into(),
-            name: None,
+            about,
             caller: None,
             meta: None,
             span: None,
@@ -73,7 +98,10 @@ impl Hub {
         let started = Instant::now();
         let result = match self.inner.usable(&request.server) {
             Ok(entry) => {
-                let result = self.inner.pass_on(&entry, request).await;
+                let result = match self.inner.gate_offer(&entry, request, &trace).await {
+                    Ok(pass) => self.inner.pass_on(&entry, request, &pass, &trace).await,
+                    Err(error) => Err(error),
+                };
                 self.inner.renew_if_stale(&entry, &trace);
                 result
             }
@@ -112,16 +140,18 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         request: &ForwardRequest,
+        pass: &OfferPass,
+        trace: &Trail,
     ) -> ToolResult<CallOutcome> {
         let seat = self.seat(&entry.spec.name);
         let _place = seat.enter(entry.spec.timeouts.call).await?;
-        let result = self.pass_on_once(&seat, entry, request).await;
+        let result = self.pass_on_once(&seat, entry, request, pass, trace).await;
         match &result {
             Err(error)
                 if error.reason == Reason::ServerExited
                     && REPEATABLE.contains(&request.method.as_str()) =>
             {
-                self.pass_on_once(&seat, entry, request).await
+                self.pass_on_once(&seat, entry, request, pass, trace).await
             }
             _ => result,
         }
@@ -132,14 +162,19 @@ impl Inner {
         seat: &Arc<Seat>,
         entry: &Arc<ServerEntry>,
         request: &ForwardRequest,
+        pass: &OfferPass,
+        trace: &Trail,
     ) -> ToolResult<CallOutcome> {
         let hold = self.hold_for_call(seat, entry).await?;
+        self.check_offer(&entry.spec, &request.about, pass, trace)
+            .await?;
         let (meta, caller) = (request.meta.clone(), request.caller.clone());
         let options = options(entry, meta, caller, request.input.clone());
         let forward = Forward {
             method: &request.method,
             members: &request.members,
-            name: request.name.as_deref(),
+            // What is completed is in the members alone.
+            name: (request.method != COMPLETE).then(|| request.about.key()),
         };
         let result = hold.upstream().request(forward, options).await;
         self.note(seat, &hold, &result);

@@ -1,42 +1,83 @@
-//! The policy gate that every call of a tool passes, whoever brings the tool and whoever calls.
+//! The policy gate that every call of a tool, every prompt and every resource passes, whoever asks for it.
 //!
-//! A tool whose policy is `allow` passes without a look at anything else. Where a person has to agree, the
-//! consent is for one version of the tool: it is checked again when the call is sent, because a person may take
-//! long and the tool change meanwhile.
+//! What a rule allows by itself passes without a look at anything else. Where a person has to approve, the approval
+//! is for one version, and [`crate::dispatch_check`] compares that version with the server's present one when the
+//! request is sent. A tool that was granted once and changed since asks again, even if its new hints would let it
+//! pass: a server must not shed a rule by what it says of itself.
 
 use std::sync::Arc;
 
-use pegboard_catalog::{Catalog, ToolView, changed_fields};
-use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint, policy_of};
+use pegboard_catalog::{ToolView, changed_fields};
+use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint};
 use pegboard_model::{
-    ConfigHash, ConsentDecision, Fingerprint, Grant, Outcome, Policy, PolicyFacts, Reason,
-    ToolError, ToolResult, ToolVersion, TraceId,
+    ConfigHash, ConsentDecision, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
+    Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
 };
 use tokio::time::Instant;
 
 use crate::asking::{Question, Said};
 use crate::call::CallRequest;
 use crate::hub::Inner;
-use crate::refresh::may_start;
 use crate::trail::Trail;
 
-/// A call that may go on.
-pub(crate) struct Pass(Option<Agreed>);
+/// What a request wants to use, as the gate looks at it.
+pub(crate) struct Subject<'a> {
+    /// The name that people are shown.
+    pub(crate) exposed: &'a str,
+    pub(crate) version: ToolVersion,
+    /// The definition that an approval is about.
+    pub(crate) definition: &'a str,
+    pub(crate) decision: PolicyDecision,
+}
 
-/// What a person agreed to.
-struct Agreed {
-    version: ToolVersion,
-    exposed: String,
+/// A request that may go on.
+pub(crate) struct Pass {
+    /// The version that a person approved, for this call or lastingly.
+    pub(crate) approved: Option<Approved>,
+    /// What is compared with the server before the request is sent.
+    pub(crate) check: Check,
+}
+
+/// A version that a person approved.
+pub(crate) struct Approved {
+    pub(crate) version: ToolVersion,
     is_once: bool,
 }
 
-impl Pass {
-    const FREE: Self = Self(None);
+/// How current a server's list has to be when a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// As it is known here: no version and no hint decided.
+    Known,
+    /// Fetched again when its time is over, if that is possible: its hints decide whether a person is asked.
+    Renewed,
+    /// As the server and the store have it, or the request is refused: a grant, an approval or an annotation's rule
+    /// decided.
+    Current,
+}
 
-    /// The version that was agreed to for this call alone.
-    pub(crate) fn agreed_once(&self) -> Option<&ToolVersion> {
-        let agreed = self.0.as_ref().filter(|agreed| agreed.is_once);
-        agreed.map(|agreed| &agreed.version)
+impl Pass {
+    const FREE: Self = Self {
+        approved: None,
+        check: Check::Known,
+    };
+
+    fn by_hints(hints: HintEffect, can_ask: bool) -> Self {
+        let check = match hints {
+            HintEffect::Decides => Check::Current,
+            HintEffect::MayAsk if can_ask => Check::Renewed,
+            HintEffect::MayAsk | HintEffect::None => Check::Known,
+        };
+        Self {
+            approved: None,
+            check,
+        }
+    }
+
+    /// The version that was approved for this call alone.
+    pub(crate) fn approved_once(&self) -> Option<&ToolVersion> {
+        let approved = self.approved.as_ref().filter(|approved| approved.is_once);
+        approved.map(|approved| &approved.version)
     }
 }
 
@@ -48,25 +89,51 @@ impl Inner {
         view: &ToolView<'_>,
         trace: &Trail,
     ) -> ToolResult<Pass> {
-        let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
-        if is_free && !self.recorder.is_tracing() {
+        if !self.recorder.is_tracing() && self.passes_freely(view) {
             return Ok(Pass::FREE);
         }
         // What few calls need should not make the others larger.
-        Box::pin(self.gate_and_tell(request, view, trace)).await
+        let subject = Subject {
+            exposed: view.exposed().as_str(),
+            version: version_of(view),
+            definition: view.definition(),
+            decision: self.decision(view),
+        };
+        Box::pin(self.gate_and_record(request, &subject, trace)).await
     }
 
-    async fn gate_and_tell(
+    /// Whether a call needs neither a person nor a look at the ledger or the server: the usual case.
+    fn passes_freely(&self, view: &ToolView<'_>) -> bool {
+        if view.policy() != Policy::Allow || view.asks_if_possible() {
+            return false;
+        }
+        match view.hint_effect() {
+            HintEffect::None => true,
+            // A list in its time is what its server says now, as far as the user wants to know.
+            HintEffect::MayAsk => {
+                self.grants.has_none(view.server(), view.name())
+                    && view.entry().is_some_and(|entry| self.is_fresh(entry))
+            }
+            HintEffect::Decides => false,
+        }
+    }
+
+    /// The same for anything that has rules, with a span of its own.
+    pub(crate) async fn gate_and_record(
         self: &Arc<Self>,
         request: &CallRequest,
-        view: &ToolView<'_>,
+        subject: &Subject<'_>,
         trace: &Trail,
     ) -> ToolResult<Pass> {
         let (span, started) = (self.begin(trace, "policy"), Instant::now());
-        let decision = self.decision(view);
-        let result = self.gate_closely(request, view, &decision, trace).await;
+        let decision = &subject.decision;
+        let result = self.gate_closely(request, subject, trace).await;
+        // Without a span, what passes freely is not recorded: most calls never get this far.
+        if span.is_none() && matches!(&result, Ok(pass) if pass.approved.is_none()) {
+            return result;
+        }
         let facts = PolicyFacts {
-            tool: view.exposed().as_str(),
+            tool: subject.exposed,
             decision: decision.policy.as_str(),
             rule: &decision.rule,
             outcome: Outcome::of(&result),
@@ -79,58 +146,62 @@ impl Inner {
     async fn gate_closely(
         self: &Arc<Self>,
         request: &CallRequest,
-        view: &ToolView<'_>,
-        decision: &PolicyDecision,
+        subject: &Subject<'_>,
         trace: &TraceId,
     ) -> ToolResult<Pass> {
-        let refuse = |reason: Reason, why: &str| Err(refusal(view, decision, reason, why));
-        match decision.policy {
+        let (decision, version) = (&subject.decision, &subject.version);
+        let refuse = |reason: Reason, why: &str| Err(refusal(subject, reason, why));
+        let asks_nobody = match decision.policy {
             Policy::Deny => return refuse(Reason::PolicyDenied, "may not be called"),
             Policy::Disable => return refuse(Reason::ToolDisabled, "is disabled"),
-            Policy::Allow if !decision.asks_if_possible => return Ok(Pass::FREE),
-            Policy::Allow | Policy::Ask => {}
-        }
-        let version = version_of(view);
-        let agreed = |is_once| {
-            let agreed = Agreed {
-                version: version.clone(),
-                exposed: view.exposed().to_string(),
-                is_once,
-            };
-            Ok(Pass(Some(agreed)))
+            Policy::Allow if decision.asks_if_possible => false,
+            // A rule that no hint can change allows every version.
+            Policy::Allow if decision.hints == HintEffect::None => return Ok(Pass::FREE),
+            Policy::Allow => true,
+            Policy::Ask => false,
         };
-        if self.consents.goes_on(request, &version) {
-            return agreed(true);
+        let approved = |is_once| {
+            let version = version.clone();
+            Ok(Pass {
+                approved: Some(Approved { version, is_once }),
+                check: Check::Current,
+            })
+        };
+        if self.consents.goes_on(request, version) {
+            return approved(true);
         }
-        if self.consents.covers(&request.session, &version) {
-            return agreed(false);
+        if self.consents.covers(&request.session, version) {
+            return approved(false);
         }
-        let grants = self
-            .ledger
-            .grants_of(version.server.as_ref(), &version.tool);
-        // A ledger that cannot be read holds no consent.
-        let grants = grants.await.unwrap_or_default();
-        if grants.iter().any(|grant| grant.version == version) {
-            return agreed(false);
+        let server = version.server.as_ref();
+        let grants = self.grants.of(server, &version.tool).await;
+        if grants.iter().any(|grant| grant.version == *version) {
+            return approved(false);
         }
         let former = grants
             .into_iter()
             .find(|grant| grant.version.config == version.config);
-        let may_go_on_unasked = decision.asks_if_possible && former.is_none();
-        if may_go_on_unasked && !self.can_ask(request) {
-            return Ok(Pass::FREE);
+        let can_ask = self.can_ask(request);
+        if former.is_none() && (asks_nobody || (decision.asks_if_possible && !can_ask)) {
+            return Ok(Pass::by_hints(decision.hints, can_ask));
         }
-        let question = self.question(request, view, decision, &version, former.as_ref());
-        let is_lasting = request.is_lasting;
+        let may_go_on_unasked = decision.asks_if_possible && former.is_none();
+        let question = self.question(request, subject, former.as_ref());
         let (decided, by) = match self.ask(request, question, trace).await? {
             Said::Decided { decision, by } => (decision, by),
-            Said::Nobody if may_go_on_unasked => return Ok(Pass::FREE),
+            Said::Nobody if may_go_on_unasked => {
+                return Ok(Pass::by_hints(decision.hints, can_ask));
+            }
+            Said::Nobody if former.is_some() => {
+                let why = "changed since it was granted, and nobody could be asked to approve it";
+                return refuse(Reason::ToolChanged, why);
+            }
             Said::Nobody => {
-                let why = "needs a person's consent and nobody could be asked";
+                let why = "needs a person's approval and nobody could be asked";
                 return refuse(Reason::PolicyDenied, why);
             }
             Said::TooLate => {
-                let why = "needs a person's consent and nobody answered in time";
+                let why = "needs a person's approval and nobody answered in time";
                 return refuse(Reason::ApprovalTimeout, why);
             }
         };
@@ -139,27 +210,25 @@ impl Inner {
                 let why = format!("was refused by {by}");
                 return refuse(Reason::ApprovalRefused, &why);
             }
-            ConsentDecision::Session if is_lasting => {
-                self.consents.keep(&request.session, &version);
+            ConsentDecision::Session if request.is_lasting => {
+                self.consents.keep(&request.session, version);
             }
             ConsentDecision::Always => {
                 let grant = Grant {
                     version: version.clone(),
-                    exposed: view.exposed().to_string(),
-                    definition: view.definition().to_owned(),
+                    exposed: subject.exposed.to_owned(),
+                    definition: subject.definition.to_owned(),
                     at: self.clock.now(),
                     by,
                 };
-                // This call was agreed to in any case.
+                // This call was approved in any case.
                 if let Err(error) = self.ledger.keep_grant(grant).await {
-                    tracing::warn!(target: "pegboard", %error, "a consent could not be kept");
+                    tracing::warn!(target: "pegboard", %error, "a grant could not be kept");
                 }
             }
             ConsentDecision::Once | ConsentDecision::Session => {}
         }
-        let pass = agreed(decided == ConsentDecision::Once)?;
-        self.still_agreed(&pass)?;
-        Ok(pass)
+        approved(decided == ConsentDecision::Once)
     }
 
     /// The deciding rule, in words.
@@ -176,13 +245,11 @@ impl Inner {
     fn question(
         &self,
         request: &CallRequest,
-        view: &ToolView<'_>,
-        decision: &PolicyDecision,
-        version: &ToolVersion,
+        subject: &Subject<'_>,
         former: Option<&Grant>,
     ) -> Question {
         let changed = former.map(|former| {
-            let fields = changed_fields(&former.definition, view.definition());
+            let fields = changed_fields(&former.definition, subject.definition);
             match fields.is_empty() {
                 true => vec!["definition".to_owned()],
                 false => fields,
@@ -191,84 +258,19 @@ impl Inner {
         Question {
             session: request.session.clone(),
             client: request.client.as_deref().map(str::to_owned),
-            tool: view.exposed().to_string(),
-            version: version.clone(),
-            definition: view.definition().to_owned(),
+            tool: subject.exposed.to_owned(),
+            version: subject.version.clone(),
+            definition: subject.definition.to_owned(),
             arguments: request.arguments.get().to_owned(),
-            rule: decision.rule.clone(),
+            rule: subject.decision.rule.clone(),
             changed: changed.unwrap_or_default(),
             offers_session: request.is_lasting,
-            in_inbox: decision.policy == Policy::Ask || former.is_some(),
-        }
-    }
-
-    /// Whether what was agreed to is what would be called now.
-    pub(crate) fn still_agreed(&self, pass: &Pass) -> ToolResult<()> {
-        let Some(agreed) = &pass.0 else {
-            return Ok(());
-        };
-        let refuse = |reason: Reason, why: &str| {
-            let message = format!("tool `{}` {why}", agreed.exposed);
-            let error = ToolError::new(reason, message).at_tool(agreed.exposed.as_str());
-            Err(match &agreed.version.server {
-                Some(server) => error.at_server(server),
-                None => error,
-            })
-        };
-        match present(&self.catalog.load(), agreed) {
-            Present::Same => Ok(()),
-            Present::Changed => refuse(
-                Reason::ToolChanged,
-                "is not what it was when somebody agreed to this call",
-            ),
-            Present::Forbidden => refuse(Reason::PolicyDenied, "was taken away meanwhile"),
+            in_inbox: subject.decision.policy == Policy::Ask || former.is_some(),
         }
     }
 }
 
-enum Present {
-    Same,
-    Changed,
-    Forbidden,
-}
-
-/// What became of a tool since somebody agreed to it.
-fn present(catalog: &Catalog, agreed: &Agreed) -> Present {
-    let version = &agreed.version;
-    let Some(server) = &version.server else {
-        let tool = catalog.static_tool(&agreed.exposed);
-        let Some(tool) = tool.filter(|tool| !matches!(tool.policy, Policy::Deny | Policy::Disable))
-        else {
-            return Present::Forbidden;
-        };
-        return match fingerprint(&tool.definition) == Some(version.fingerprint) {
-            true => Present::Same,
-            false => Present::Changed,
-        };
-    };
-    let Some(entry) = catalog.server(server) else {
-        return Present::Forbidden;
-    };
-    if entry.spec.hash != version.config {
-        return Present::Changed;
-    }
-    if may_start(&entry.spec).is_err() {
-        return Present::Forbidden;
-    }
-    let mut tools = entry.record.tools.iter();
-    match tools.find(|tool| tool.name == version.tool) {
-        Some(tool) if tool.fingerprint == version.fingerprint => {
-            let policy = policy_of(PolicySubject::of_server(&entry.spec, tool)).policy;
-            match policy {
-                Policy::Deny | Policy::Disable => Present::Forbidden,
-                Policy::Allow | Policy::Ask => Present::Same,
-            }
-        }
-        _ => Present::Changed,
-    }
-}
-
-/// The version of a tool that a consent is for.
+/// The version of a tool that an approval is for.
 pub(crate) fn version_of(view: &ToolView<'_>) -> ToolVersion {
     match (view.entry(), view.tool()) {
         (Some(entry), Some(tool)) => ToolVersion {
@@ -287,14 +289,15 @@ pub(crate) fn version_of(view: &ToolView<'_>) -> ToolVersion {
 }
 
 /// A refusal that names the rule, its place and who could change it.
-fn refusal(view: &ToolView<'_>, decision: &PolicyDecision, reason: Reason, why: &str) -> ToolError {
-    let exposed = view.exposed().as_str();
-    let message = format!("tool `{exposed}` {why} ({})", decision.rule);
-    let error = ToolError::new(reason, message).at_tool(exposed);
-    let error = match view.server() {
-        Some(server) => error.at_server(server),
-        None => error,
-    };
+fn refusal(subject: &Subject<'_>, reason: Reason, why: &str) -> ToolError {
+    let decision = &subject.decision;
+    let message = format!("tool `{}` {why} ({})", subject.exposed, decision.rule);
+    let error = refused(
+        subject.exposed,
+        subject.version.server.as_ref(),
+        reason,
+        message,
+    );
     let Some(place) = decision.origin.as_ref().and_then(|origin| {
         let file = origin.file.as_ref()?.display().to_string();
         let file = pegboard_model::Foreign::new(&file).to_string();
@@ -310,4 +313,18 @@ fn refusal(view: &ToolView<'_>, decision: &PolicyDecision, reason: Reason, why: 
         error.remedy
     );
     error.with_remedy(remedy)
+}
+
+/// An error about one tool of one server, or of the host program.
+pub(crate) fn refused(
+    exposed: &str,
+    server: Option<&ServerName>,
+    reason: Reason,
+    message: String,
+) -> ToolError {
+    let error = ToolError::new(reason, message).at_tool(exposed);
+    match server {
+        Some(server) => error.at_server(server),
+        None => error,
+    }
 }

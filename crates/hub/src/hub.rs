@@ -16,13 +16,14 @@ use tokio::sync::{Semaphore, broadcast};
 
 use crate::activity::ActivityLog;
 use crate::announcing::LISTENER_BACKLOG;
-use crate::asking::Approver;
+use crate::asking::{Approver, AskSettings};
 use crate::checks::Checks;
 use crate::consents::Consents;
 use crate::deltas::Deltas;
 use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
+use crate::grants::Grants;
 use crate::meaning::{Encoder, Meaning, Recall};
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
@@ -86,9 +87,9 @@ pub(crate) struct Inner {
     pub(crate) meaning: Option<Meaning>,
     pub(crate) recall: Recall,
     pub(crate) consents: Consents,
+    pub(crate) grants: Grants,
     pub(crate) rules: ArcSwap<GlobalRules>,
-    /// How long a call waits for a person, as of now.
-    pub(crate) approval_timeout: Mutex<Duration>,
+    pub(crate) asking: Mutex<AskSettings>,
     pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
@@ -149,7 +150,7 @@ impl Hub {
             seats: Mutex::default(),
             handlers: Mutex::default(),
             store: parts.store,
-            ledger: parts.ledger,
+            ledger: parts.ledger.clone(),
             connector: parts.connector,
             events: Events::new(
                 parts.clock.clone(),
@@ -159,8 +160,9 @@ impl Hub {
             recorder: parts.recorder,
             activity,
             consents: Consents::new(parts.limits.session_grants),
+            grants: Grants::new(parts.ledger.clone()),
             rules: ArcSwap::new(parts.settings.rules.clone()),
-            approval_timeout: Mutex::new(parts.settings.approval_timeout),
+            asking: Mutex::new(parts.settings.asking),
             clock: parts.clock,
             approver: parts.approver,
             settings: parts.settings,

@@ -2,8 +2,8 @@
 //!
 //! Invariant: reading is cloning an `Arc`; no read waits for a writer, a lock, a disk or a server.
 //! Invariant: a consent covers one version of a tool; no other version runs by it.
-//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], which asks one policy gate; every other
-//! request to a server passes [`Hub::forward`], under the same rules for starting it.
+//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], and every prompt and resource passes
+//! [`Hub::forward`] or [`Hub::watch_resource`]; all of them ask one policy gate.
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
@@ -18,22 +18,26 @@ mod clock;
 mod consents;
 mod deltas;
 mod discover;
+mod dispatch_check;
 mod elicitation;
 mod events;
 mod flight;
 mod forward;
 mod freshness;
 mod gate;
+mod grants;
 mod health;
 mod hub;
 mod look;
 mod meaning;
+mod offer_gate;
 mod offers;
 mod policies;
 mod refresh;
 mod reload;
 mod seat;
 mod sessions;
+mod shown_arguments;
 mod snapshots;
 mod start;
 mod static_tools;
@@ -43,12 +47,12 @@ mod trail;
 mod watching;
 
 pub use approvals::InboxWatch;
-pub use asking::{Approver, Ask, NobodyToAsk, Verdict};
+pub use asking::{Approver, Ask, AskSettings, NobodyToAsk, Verdict};
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
 pub use deltas::LastDelta;
 pub use events::new_trace;
-pub use forward::ForwardRequest;
+pub use forward::{ForwardRequest, OfferRef};
 pub use freshness::{Freshness, freshness, time_to_live};
 
 pub use health::{RunState, ServerHealth};
@@ -80,8 +84,8 @@ pub struct HubSettings {
     pub answer_deadline: Duration,
     /// Whether searches that led to a successful call are remembered.
     pub remember_searches: bool,
-    /// How long a call waits for a person who has to agree to it; zero asks only who is there.
-    pub approval_timeout: Duration,
+    /// How people are asked about calls.
+    pub asking: AskSettings,
     /// The policies that hold for the tools of every server, and of the host program.
     pub rules: Arc<GlobalRules>,
 }
@@ -94,7 +98,10 @@ impl Default for HubSettings {
             concurrent_discoveries: 64,
             answer_deadline: Duration::from_secs(2),
             remember_searches: false,
-            approval_timeout: Duration::from_secs(120),
+            asking: AskSettings {
+                timeout: Duration::from_secs(120),
+                ..AskSettings::default()
+            },
             rules: Arc::default(),
         }
     }

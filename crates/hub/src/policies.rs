@@ -1,11 +1,11 @@
 //! The rules for all tools, and what they say of one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pegboard_guard::{PolicySubject, Weighed, weigh};
 use pegboard_model::{GlobalRules, ToolResult};
 
+use crate::asking::AskSettings;
 use crate::events::new_trace;
 use crate::hub::Hub;
 use crate::seat::lock;
@@ -22,9 +22,9 @@ impl Hub {
         self.inner.tell_registry(&new_trace());
     }
 
-    /// How long calls from now on wait for a person who has to agree to them.
-    pub fn set_approval_timeout(&self, patience: Duration) {
-        *lock(&self.inner.approval_timeout) = patience;
+    /// How people are asked about calls from now on.
+    pub fn set_asking(&self, settings: AskSettings) {
+        *lock(&self.inner.asking) = settings;
     }
 
     /// The rules for all tools.

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
 use crate::seat::{Hold, Running, lock};
+use crate::trail::Trail;
 
 /// How long a server may take to agree; others who watch wait behind it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -126,6 +127,7 @@ impl Hub {
             return Err(ToolError::new(Reason::ResourceUnknown, message).at_server(server));
         }
         let entry = inner.usable(server)?;
+        inner.gate_watch(&entry, uri, &Trail::new()).await?;
         let is_new = lock(&inner.watches).add(session, server, uri, &inner.limits)?;
         // Taken back also when the caller goes away before the server answered.
         let wish = Wish {

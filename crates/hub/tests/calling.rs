@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, HubSettings, RunState, SessionId, ToolHandler};
+use pegboard_hub::{AskSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
 use pegboard_model::{
     Approval, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
 };
@@ -220,7 +220,10 @@ async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
     guarded.policies.insert("hidden".into(), Policy::Disable);
     guarded.policies.insert("asks".into(), Policy::Ask);
     let settings = HubSettings {
-        approval_timeout: Duration::ZERO,
+        asking: AskSettings {
+            timeout: Duration::ZERO,
+            ..AskSettings::default()
+        },
         ..HubSettings::default()
     };
     let bench = Bench::with(vec![pending, disabled, guarded], settings).await;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fake::{Bench, spec};
-use pegboard_hub::{CallRequest, HubSettings, SessionId, Which};
+use pegboard_hub::{AskSettings, CallRequest, HubSettings, SessionId, Which};
 use pegboard_model::{ConsentDecision, Fingerprint, Policy};
 use pegboard_testkit::{server, tool_json};
 use proptest::prelude::*;
@@ -88,7 +88,10 @@ fn ruled(policy: Policy) -> pegboard_model::ServerSpec {
 
 async fn run(steps: Vec<Step>) {
     let settings = HubSettings {
-        approval_timeout: PATIENCE,
+        asking: AskSettings {
+            timeout: PATIENCE,
+            ..AskSettings::default()
+        },
         ..HubSettings::default()
     };
     let bench = Bench::with(vec![ruled(Policy::Ask)], settings).await;
@@ -231,7 +234,10 @@ fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let settings = HubSettings {
-            approval_timeout: PATIENCE,
+            asking: AskSettings {
+                timeout: PATIENCE,
+                ..AskSettings::default()
+            },
             ..HubSettings::default()
         };
         let bench = Bench::with(vec![ruled(Policy::Ask)], settings).await;

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, event_names, spec, wait_for};
-use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, SessionId};
+use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, OfferRef, SessionId};
 use pegboard_model::{Approval, EventKind, Reason, ServerName, ToolError, ToolResult};
 use pegboard_testkit::{http_spec, tool_json, wait_until};
 use serde_json::json;
@@ -30,10 +30,25 @@ fn server(name: &str) -> ServerName {
     ServerName::parse(name).unwrap()
 }
 
+/// A prompt `plan` and resources of one scheme.
+fn offers() -> Behaviour {
+    Behaviour {
+        prompts: vec![json!({"name": "plan"})],
+        templates: vec![json!({"name": "t", "uriTemplate": "test://{+rest}"})],
+        ..Behaviour::default()
+    }
+}
+
+/// The server has these tools beside.
+fn offering(bench: &Bench, server: &str, tools: &[&str]) {
+    let tools = tools.iter().map(|name| tool_json(name)).collect();
+    bench.servers.set(server, Behaviour { tools, ..offers() });
+}
+
 async fn forward(bench: &Bench, name: &str, method: &str) -> Result<String, ToolError> {
     let members = r#""name":"plan""#;
-    let mut request = ForwardRequest::new(session("s"), server(name), method, members);
-    request.name = Some("plan".into());
+    let about = OfferRef::Prompt("plan".into());
+    let request = ForwardRequest::new(session("s"), server(name), method, about, members);
     let outcome = bench.hub.forward(&request).await?;
     Ok(outcome.result.get().to_owned())
 }
@@ -47,8 +62,8 @@ async fn call(bench: &Bench, tool: &str, arguments: &str) -> ToolResult<()> {
 #[tokio::test]
 async fn r_gate_03_a_request_reaches_exactly_its_server_and_the_result_is_untouched() {
     let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.servers.tools("b", &["two"]);
+    offering(&bench, "a", &["one"]);
+    offering(&bench, "b", &["two"]);
     bench.hub.ensure_known().await;
     bench.servers.starts.lock().unwrap().clear();
     let mut events = bench.hub.subscribe_calls();
@@ -94,7 +109,7 @@ async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
         "a",
         Behaviour {
             crash_on_call: true,
-            ..Behaviour::default()
+            ..offers()
         },
     );
     for (method, sent) in [("resources/read", 2), ("tasks/cancel", 1)] {
@@ -130,6 +145,7 @@ async fn watch(bench: &Bench, who: &str, uri: &str, watch: bool) -> ToolResult<(
 #[tokio::test]
 async fn r_gate_03_many_who_watch_are_one_for_the_server() {
     let bench = Bench::new(&["a"]).await;
+    bench.servers.set("a", offers());
     for who in ["one", "two", "one"] {
         watch(&bench, who, "test://1", true).await.unwrap();
     }
@@ -162,7 +178,7 @@ async fn r_gate_03_a_watch_that_reached_the_server_is_taken_back_when_its_caller
     let bench = Bench::new(&["a"]).await;
     let hanging = Behaviour {
         hang_watch: true,
-        ..Behaviour::default()
+        ..offers()
     };
     bench.servers.set("a", hanging);
     let hub = bench.hub.clone();
@@ -186,7 +202,7 @@ async fn r_gate_03_a_watched_server_is_not_idle_and_is_asked_again_after_a_resta
     let mut brief = spec("a");
     brief.timeouts.idle = Duration::from_secs(60);
     let bench = Bench::with(vec![brief], HubSettings::default()).await;
-    bench.servers.tools("a", &["one"]);
+    offering(&bench, "a", &["one"]);
     bench.hub.ensure_known().await;
     bench.servers.starts.lock().unwrap().clear();
     watch(&bench, "s", "test://1", true).await.unwrap();
@@ -213,7 +229,7 @@ async fn r_gate_03_a_watch_that_the_server_refuses_is_not_kept() {
     let bench = Bench::new(&["a"]).await;
     let behaviour = Behaviour {
         fail_watch: true,
-        ..Behaviour::default()
+        ..offers()
     };
     bench.servers.set("a", behaviour);
     let error = watch(&bench, "s", "test://1", true).await.unwrap_err();
@@ -238,7 +254,7 @@ async fn r_gate_03_a_watch_that_was_given_up_is_not_kept() {
         }
     };
     given_up.await;
-    bench.servers.set("a", Behaviour::default());
+    bench.servers.set("a", offers());
     watch(&bench, "s", "test://2", true).await.unwrap();
     assert_eq!(watched(&bench), [("test://2".into(), true)]);
     bench.hub.session_ended(&session("s"));
@@ -249,6 +265,7 @@ async fn r_gate_03_a_watch_that_was_given_up_is_not_kept() {
 #[tokio::test]
 async fn r_sec_01_a_session_cannot_watch_without_end() {
     let bench = Bench::new(&["a"]).await;
+    bench.servers.set("a", offers());
     let limit = pegboard_model::Limits::default().watches_per_session;
     for number in 0..limit {
         let uri = format!("test://{number}");

@@ -17,7 +17,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, Which};
+use pegboard_hub::{
+    AskSettings, CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, Which,
+};
 use pegboard_model::{
     Activity, ActivityKind, ApprovalRequest, AskDestructive, ConsentDecision, ErrorClass,
     EventKind, GlobalRules, Layer, Origin, Policy, PolicyRule, Reason, RpcError, ServerSpec,
@@ -49,7 +51,10 @@ fn asking() -> ServerSpec {
 
 async fn bench(spec: ServerSpec, patience: Duration) -> Bench {
     let settings = HubSettings {
-        approval_timeout: patience,
+        asking: AskSettings {
+            timeout: patience,
+            ..AskSettings::default()
+        },
         ..HubSettings::default()
     };
     let bench = Bench::with(vec![spec], settings).await;
@@ -262,7 +267,7 @@ async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
 #[tokio::test]
 async fn r_pol_02_a_new_patience_holds_for_the_next_call() {
     let bench = bench(asking(), LONG).await;
-    bench.hub.set_approval_timeout(Duration::ZERO);
+    bench.hub.set_asking(AskSettings::default());
     let call = start(&bench.hub, "s", "{}");
     let refused = tokio::time::timeout(LONG / 2, call).await;
     let refused = refused.expect("it waits for nobody").unwrap().unwrap_err();
@@ -277,7 +282,10 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
     bench.hub.shutdown().await;
     let store = bench.store.clone();
     let settings = HubSettings {
-        approval_timeout: LONG,
+        asking: AskSettings {
+            timeout: LONG,
+            ..AskSettings::default()
+        },
         ..HubSettings::default()
     };
     let parts = (store, bench.clock.clone());
@@ -348,7 +356,10 @@ fn global(rules: &[(&str, Policy)]) -> Arc<GlobalRules> {
 #[tokio::test]
 async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
     let settings = HubSettings {
-        approval_timeout: LONG,
+        asking: AskSettings {
+            timeout: LONG,
+            ..AskSettings::default()
+        },
         rules: global(&[("host_deny", Policy::Deny), ("host_a*", Policy::Ask)]),
         ..HubSettings::default()
     };
@@ -514,7 +525,11 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
     start(&bench.hub, "s", "{}").await.unwrap().unwrap();
 
     // What was allowed once and changed since is held back, whoever is there.
-    through(&bench, can("always allow")).await.unwrap();
+    let watching = bench.hub.watch_approvals().unwrap();
+    let granted = start(&bench.hub, "s", "{}");
+    decide(&bench.hub, ConsentDecision::Always).await;
+    granted.await.unwrap().unwrap();
+    drop(watching);
     change(&bench, "Another thing.").await;
     let mut changed = tool;
     changed["description"] = "Yet another.".into();

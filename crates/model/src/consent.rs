@@ -65,10 +65,8 @@ pub struct ApprovalRequest {
     pub version: ToolVersion,
     /// The tool's definition, as the person should see it.
     pub definition: String,
-    /// The exact arguments as JSON text; of very long ones the first part.
+    /// The exact arguments as JSON text, complete: what cannot be shown completely is not asked about.
     pub arguments: String,
-    /// How many bytes of the arguments are left out.
-    pub arguments_left_out: usize,
     /// The rule that asks.
     pub rule: String,
     /// Where the tool differs from the version that was allowed before, when one was.

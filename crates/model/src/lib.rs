@@ -42,7 +42,10 @@ pub use recorder::{
     CacheUse, CallFacts, Channel, DiscoveryFacts, LookupFacts, Outcome, PolicyFacts, Recorder,
     RequestFacts, RunFacts, SearchFacts, Silent, TurnFacts,
 };
-pub use rules::{AskDestructive, GlobalRules, PolicyRule, Ruling, ServerRules};
+pub use rules::{
+    AskDestructive, AskVia, ClientApproval, GlobalRules, HintEffect, PolicyRule, Ruling,
+    ServerRules,
+};
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{has_url_secret, is_secret_name, secret_arguments};
 pub use server::{

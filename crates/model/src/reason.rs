@@ -126,8 +126,11 @@ reasons! {
         "A person had to agree to this call and nobody answered in time.",
         "Have somebody watch `pegboard approvals`, then call again.";
     ToolChanged "TOOL_CHANGED" Denied retry exit 6
-        "The tool changed while somebody was asked about it.",
+        "The tool is not the version that was allowed.",
         "Call it again; the person is asked about the new version.";
+    ApprovalTooLong "APPROVAL_TOO_LONG" Denied final exit 6
+        "A person has to approve this call, and its arguments cannot be shown completely.",
+        "Send shorter arguments, for example in several calls; only what is shown completely can be approved.";
     ApprovalUnknown "APPROVAL_UNKNOWN" InvalidInput final exit 7
         "No call of this number waits for an answer.",
         "See what waits with `pegboard approvals`; a call waits for a limited time.";

@@ -71,6 +71,53 @@ impl AskDestructive {
     }
 }
 
+/// Where a person is asked about a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskVia {
+    /// Only in the client that calls, and at the terminal of a command.
+    Client,
+    /// Never in the client that calls: at the terminal of a command, in the dashboard or with
+    /// `pegboard approvals`.
+    Inbox,
+    /// In the client when it can ask, else in the inbox.
+    #[default]
+    Both,
+}
+
+impl AskVia {
+    /// The word used in configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Inbox => "inbox",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// How far an approval reaches that was given through the client that makes the call. The client itself may have
+/// given it, so it never becomes a lasting grant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientApproval {
+    /// The one call.
+    #[default]
+    Call,
+    /// The one call, or this version of the tool for the rest of the session.
+    Session,
+}
+
+impl ClientApproval {
+    /// The word used in configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Session => "session",
+        }
+    }
+}
+
 /// What holds for one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruling {
@@ -78,6 +125,20 @@ pub struct Ruling {
     pub policy: Policy,
     /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
     pub asks_if_possible: bool,
+    /// Whether the server's own hints had a say in it.
+    pub hints: HintEffect,
+}
+
+/// What other hints of a server (`destructiveHint`, `readOnlyHint`) could have changed about a ruling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HintEffect {
+    /// Nothing: a closer rule decides.
+    #[default]
+    None,
+    /// Whether a person is asked when there is one.
+    MayAsk,
+    /// Whether the tool may run at all: an annotation has a rule.
+    Decides,
 }
 
 impl From<Policy> for Ruling {
@@ -85,6 +146,7 @@ impl From<Policy> for Ruling {
         Self {
             policy,
             asks_if_possible: false,
+            hints: HintEffect::None,
         }
     }
 }

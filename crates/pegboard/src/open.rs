@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper};
+use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper, Settings};
 use pegboard_hub::{
-    Approver, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh, SystemClock,
+    Approver, AskSettings, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh,
+    SystemClock,
 };
 use pegboard_model::{
     ConfigHash, HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolRef, ToolResult,
@@ -322,6 +323,15 @@ impl LogSink for Logs {
     }
 }
 
+/// How people are asked, as the configuration says.
+pub(crate) fn asking(settings: &Settings) -> AskSettings {
+    AskSettings {
+        timeout: settings.approval_timeout,
+        via: settings.ask_via,
+        client: settings.client_approval,
+    }
+}
+
 fn hub_settings(loaded: &Loaded) -> HubSettings {
     let settings = &loaded.settings;
     HubSettings {
@@ -336,7 +346,7 @@ fn hub_settings(loaded: &Loaded) -> HubSettings {
         },
         concurrent_discoveries: settings.concurrent_discoveries,
         answer_deadline: settings.answer_deadline,
-        approval_timeout: settings.approval_timeout,
+        asking: asking(settings),
         rules: loaded.rules.clone(),
         // A server that calls its own tools through a Pegboard it started must not raise its own rank.
         remember_searches: settings.remember_searches && !pegboard_upstream::runs_under_a_server(),

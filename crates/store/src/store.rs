@@ -47,6 +47,17 @@ pub trait Store: MeaningStore {
         config: &ConfigHash,
     ) -> StoreResult<Option<ServerRecord>>;
 
+    /// The same when it is of a later try than `known`; `None` otherwise. A look that finds nothing new is cheap.
+    async fn load_newer(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+        known: Option<Timestamp>,
+    ) -> StoreResult<Option<ServerRecord>> {
+        let record = self.load_server(server, config).await?;
+        Ok(record.filter(|record| record.attempted_at > known))
+    }
+
     /// Keeps a record in place of the earlier one of the same definition, all of it or nothing. Of very
     /// many definitions of one server the oldest are dropped.
     async fn save(&self, record: &ServerRecord) -> StoreResult<()>;

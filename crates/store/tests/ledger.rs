@@ -39,7 +39,6 @@ fn request(id: &str, from: u64, until: u64) -> ApprovalRequest {
         version: version(1),
         definition: "{}".to_owned(),
         arguments: r#"{"a": 1}"#.to_owned(),
-        arguments_left_out: 0,
         rule: "default".to_owned(),
         changed: Vec::new(),
         asked_at: Timestamp(from),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_gateway::{Gateway, Mode};
-use pegboard_model::{Policy, ServerSpec};
+use pegboard_hub::AskSettings;
+use pegboard_model::{AskVia, ClientApproval, ConsentDecision, Policy, ServerSpec};
 use serde_json::{Value, json};
 
 use crate::client::{Client, gateway, profile};
@@ -160,22 +161,85 @@ async fn r_pol_01_no_path_leads_past_a_policy() {
     }
 }
 
+/// Calls as a client whose person answers with this, and gives the question's choices.
+async fn answered(client: &Client, decision: &str) -> Value {
+    let before = client.inbox.of(ASKS).len();
+    let answer = async {
+        let inbox = client.inbox.clone();
+        pegboard_testkit::wait_until("a question", Duration::from_secs(30), || {
+            inbox.of(ASKS).len() > before
+        })
+        .await;
+        let question = client.inbox.of(ASKS).remove(before);
+        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+        question["params"]["requestedSchema"]["properties"]["decision"]["enum"].clone()
+    };
+    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    tokio::join!(client.result("tools/call", wish), answer).1
+}
+
+fn ask(gateway: &Gateway, via: AskVia, client: ClientApproval) {
+    gateway.hub().set_asking(AskSettings {
+        timeout: Duration::from_secs(120),
+        via,
+        client,
+    });
+}
+
 #[tokio::test]
-async fn r_pol_02_a_session_is_asked_once_when_it_said_so() {
+async fn r_sec_08_an_answer_through_the_calling_client_counts_for_that_call_alone() {
     let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
     let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
-    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
-    let answer = async {
-        let question = client.inbox.wait(ASKS).await;
-        let decision = said("allow for this session");
-        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": decision}));
-    };
-    tokio::join!(client.result("tools/call", wish.clone()), answer);
+    let choices = answered(&client, "allow once").await;
+    assert_eq!(choices, json!(["allow once", "refuse"]));
+    for decision in ["always allow", "allow for this session", "allow once"] {
+        // Each call is asked about, whatever the client said before.
+        answered(&client, decision).await;
+        assert!(gateway.hub().grants().await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn r_sec_08_the_user_may_let_an_answer_through_the_client_count_for_its_session() {
+    let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
+    ask(&gateway, AskVia::Both, ClientApproval::Session);
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let choices = answered(&client, "allow for this session").await;
+    assert_eq!(
+        choices,
+        json!(["allow once", "allow for this session", "refuse"])
+    );
     assert_eq!(
         client.text("a__one", json!({"text": "y"})).await,
         r#"one {"text":"y"}"#
     );
     assert_eq!(client.inbox.of(ASKS).len(), 1);
+    let other = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    answered(&other, "refuse").await;
+    assert!(gateway.hub().grants().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn r_sec_08_with_ask_via_inbox_the_calling_client_is_not_asked() {
+    let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
+    ask(&gateway, AskVia::Inbox, ClientApproval::Session);
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let decided = async {
+        loop {
+            let waiting = gateway.hub().approvals().await.unwrap();
+            if let Some(request) = waiting.first() {
+                let hub = gateway.hub();
+                let decision = ConsentDecision::Once;
+                break hub.decide_approval(&request.id, decision, "test").await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let call = client.text("a__one", json!({"text": "x"}));
+    let (text, decided) = tokio::join!(call, decided);
+    decided.unwrap();
+    assert_eq!(text, r#"one {"text":"x"}"#);
+    assert!(client.inbox.of(ASKS).is_empty());
 }
 
 /// A modern server that asks something itself: consent for the call covers its rounds.

@@ -28,8 +28,11 @@ pub(crate) struct Server {
     pub(crate) name: &'static str,
     pub(crate) era: Era,
     pub(crate) tools: Vec<Value>,
+    /// Tools that change while the server runs; they are listed in place of the others.
+    pub(crate) changing: Option<Arc<Mutex<Vec<Value>>>>,
     pub(crate) prompts: Vec<Value>,
     pub(crate) resources: Vec<Value>,
+    pub(crate) templates: Vec<Value>,
     pub(crate) capabilities: &'static str,
     on_call: OnCall,
     on_request: OnRequest,
@@ -41,8 +44,10 @@ impl Server {
             name,
             era: Era::Legacy,
             tools: tools.iter().map(|name| tool(name)).collect(),
+            changing: None,
             prompts: Vec::new(),
             resources: Vec::new(),
+            templates: Vec::new(),
             capabilities: r#"{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{}}"#,
             on_call: Arc::new(|tool, arguments, _| {
                 Box::pin(async move { Ok(text(&format!("{tool} {arguments}"))) })
@@ -119,6 +124,8 @@ pub(crate) struct Servers {
     servers: Mutex<BTreeMap<&'static str, Server>>,
     pub(crate) starts: AtomicUsize,
     pub(crate) watched: Mutex<Vec<(String, bool)>>,
+    /// What each changing server listed last.
+    pub(crate) listed: Mutex<BTreeMap<&'static str, Vec<Value>>>,
     announce: Mutex<BTreeMap<&'static str, broadcast::Sender<Announcement>>>,
 }
 
@@ -202,8 +209,17 @@ impl Upstream for Running {
     }
 
     async fn list_tools(&self) -> ToolResult<ToolListing> {
+        let tools = match &self.server.changing {
+            Some(changing) => {
+                let tools = changing.lock().unwrap().clone();
+                let mut listed = self.all.listed.lock().unwrap();
+                listed.insert(self.server.name, tools.clone());
+                raw(&tools)
+            }
+            None => raw(&self.server.tools),
+        };
         Ok(ToolListing {
-            tools: raw(&self.server.tools),
+            tools,
             ttl_ms: None,
             private: false,
             pages: 1,
@@ -229,7 +245,7 @@ impl Upstream for Running {
         Ok(match kind {
             OfferKind::Prompts => raw(&self.server.prompts),
             OfferKind::Resources => raw(&self.server.resources),
-            OfferKind::Templates => Vec::new(),
+            OfferKind::Templates => raw(&self.server.templates),
         })
     }
 
@@ -296,7 +312,7 @@ pub(crate) async fn unread_hub(servers: Vec<Server>) -> Hub {
     Hub::over_unread(parts, move || records, specs)
 }
 
-fn parts(servers: Vec<Server>) -> (Parts, Vec<ServerSpec>, Arc<Servers>) {
+pub(crate) fn parts(servers: Vec<Server>) -> (Parts, Vec<ServerSpec>, Arc<Servers>) {
     let all = Arc::new(Servers::default());
     let specs = specs(&servers);
     *all.servers.lock().unwrap() = servers

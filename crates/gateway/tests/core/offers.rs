@@ -122,3 +122,41 @@ async fn r_gate_03_what_a_legacy_server_says_already_is_not_said_twice() {
         }
     }
 }
+
+#[tokio::test]
+async fn r_sec_06_a_template_for_everything_claims_no_uri_without_a_server() {
+    let mut greedy = server("evil");
+    greedy.templates = vec![json!({"name": "all", "uriTemplate": "{+any}"})];
+    let (gateway, _) = gateway(vec![greedy, server("a")], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let error = client
+        .error("resources/read", json!({"uri": "file:///etc/shadow"}))
+        .await;
+    assert_eq!(error["data"]["reason"], "RESOURCE_UNKNOWN", "{error}");
+    let named = json!({"uri": "pegboard://evil/file:///x"});
+    let read = client.result("resources/read", named).await;
+    assert_eq!(read["members"], json!({"uri": "file:///x"}));
+    let unlisted = json!({"uri": "pegboard://a/file:///etc/shadow"});
+    let error = client.error("resources/read", unlisted).await;
+    assert_eq!(error["data"]["reason"], "RESOURCE_UNKNOWN", "{error}");
+}
+
+#[tokio::test]
+async fn r_sec_10_a_request_with_a_key_twice_is_refused() {
+    let (gateway, _) = gateway(vec![server("a")], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params =
+        format!(r#"{{"name":"a__greet","arguments":{{"who":"Ada","who":"Eve"}},"_meta":{meta}}}"#);
+    let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{params}}}"#);
+    let message = pegboard_gateway::Message::read(message.into())
+        .ok()
+        .unwrap();
+    let conversation = client.conversation.clone();
+    let answer = conversation.answer(message, client.inbox.clone()).await;
+    let answer = String::from_utf8(answer.unwrap().into_bytes().to_vec()).unwrap();
+    assert!(answer.contains("a key twice"), "{answer}");
+}

@@ -108,8 +108,7 @@ impl Reload {
         self.observed.learn(loaded.servers.values());
         self.gateway.set_profiles(crate::profiles(&loaded.profiles));
         self.hub.set_rules(loaded.rules.clone());
-        self.hub
-            .set_approval_timeout(loaded.settings.approval_timeout);
+        self.hub.set_asking(crate::open::asking(&loaded.settings));
         let servers: Vec<_> = loaded.servers.values().cloned().collect();
         self.loaded.store(Arc::new(loaded));
         let change = self.hub.apply(servers).await;

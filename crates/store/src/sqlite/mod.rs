@@ -10,7 +10,7 @@ mod writing;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
+use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, Timestamp, ToolError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -306,6 +306,27 @@ impl Store for SqliteStore {
                     rows::find(connection, &inner.sealer, &server, &config)
                 })?
                 .transpose()
+        })
+        .await
+    }
+
+    async fn load_newer(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+        known: Option<Timestamp>,
+    ) -> StoreResult<Option<ServerRecord>> {
+        let (server, config) = (server.clone(), *config);
+        self.run(move |inner| {
+            let found = inner.with("read the store", |connection| {
+                // The column only saves the reading of what is known; what counts is under the seal.
+                match rows::is_newer(connection, &server, &config, known)? {
+                    true => rows::find(connection, &inner.sealer, &server, &config),
+                    false => Ok(None),
+                }
+            });
+            let record = found?.transpose()?;
+            Ok(record.filter(|record| record.attempted_at > known))
         })
         .await
     }

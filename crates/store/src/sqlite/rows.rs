@@ -107,6 +107,20 @@ pub(super) fn find(
         .optional()
 }
 
+/// Whether a row is of a later try than the one that is known.
+pub(super) fn is_newer(
+    connection: &Connection,
+    server: &ServerName,
+    config: &ConfigHash,
+    known: Option<Timestamp>,
+) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "SELECT 1 FROM server
+         WHERE name = ?1 AND config = ?2 AND attempted_at > coalesce(?3, -1)",
+    )?;
+    statement.exists(params![server.as_str(), config.0, known.map(number)])
+}
+
 /// Drops the rows of one server.
 pub(super) fn forget(connection: &Connection, server: &ServerName) -> rusqlite::Result<bool> {
     connection

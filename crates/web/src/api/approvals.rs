@@ -36,10 +36,8 @@ pub(super) struct Waiting {
     server: Option<String>,
     /// The tool's definition; foreign text.
     definition: String,
-    /// The exact arguments as JSON text; of very long ones the first part.
+    /// The exact arguments as JSON text, complete.
     arguments: String,
-    /// How many bytes of the arguments are left out.
-    arguments_left_out: usize,
     /// The rule that asks.
     rule: String,
     /// Where the tool differs from the version that was allowed before.
@@ -60,7 +58,6 @@ impl From<ApprovalRequest> for Waiting {
             server: request.version.server.map(|server| server.to_string()),
             definition: request.definition,
             arguments: request.arguments,
-            arguments_left_out: request.arguments_left_out,
             rule: request.rule,
             changed: request.changed,
             asked_at: request.asked_at.0,

@@ -69,7 +69,6 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
                 div.stack-tight {
                     h3 { "Exact arguments" }
                     (plain_code(&pretty(&request.arguments)))
-                    @if request.arguments_left_out > 0 { p.fault { (thousands(request.arguments_left_out as u64)) " bytes more are not shown. Refuse what you cannot see." } }
                 }
                 dl.facts.small {
                     dt { "Asked by" } dd {

@@ -124,13 +124,6 @@ fn show(request: &ApprovalRequest, output: &Output) -> Done {
         "  arguments  {}",
         Foreign::new(&request.arguments)
     ))?;
-    if request.arguments_left_out > 0 {
-        let more = format!("({} bytes more are not shown)", request.arguments_left_out);
-        output.line(&format!(
-            "             {}",
-            output.paint(Paint::Warn, &more)
-        ))?;
-    }
     if !request.changed.is_empty() {
         let fields = request.changed.join(", ");
         let text = format!("changed since it was allowed: {fields}");

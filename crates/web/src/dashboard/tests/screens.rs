@@ -211,7 +211,6 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
         },
         definition: tool.definition().to_owned(),
         arguments: r#"{"text":"rm -rf <\u202e>"}"#.to_owned(),
-        arguments_left_out: 0,
         rule: "policies.add".to_owned(),
         changed: vec!["description".to_owned()],
         asked_at: stage.now,

@@ -1,0 +1,146 @@
+//! The last look before a request is sent: is what would run now what a rule or a person allowed?
+//!
+//! Between the gate's decision and this moment a person may have taken minutes, the server may have been started, the
+//! configuration may have been read again, and another process may have learnt of another version. What stays possible
+//! is that a server changes between its list and the call: only the server itself could prevent that.
+
+use std::sync::Arc;
+
+use pegboard_catalog::ServerEntry;
+use pegboard_guard::{PolicySubject, fingerprint, policy_of};
+use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
+
+use crate::call::CallRequest;
+use crate::discover::Insistence;
+use crate::gate::{Check, Pass, refused};
+use crate::hub::Inner;
+use crate::refresh::{may_start, shutting_down};
+use crate::trail::Trail;
+
+impl Inner {
+    /// Refuses a call of a server's tool when the tool, its server or its rules are no longer what they were when
+    /// the gate let it pass.
+    pub(crate) async fn check_dispatch(
+        self: &Arc<Self>,
+        request: &CallRequest,
+        pass: &Pass,
+        entry: &Arc<ServerEntry>,
+        tool: &Tool,
+        trace: &Trail,
+    ) -> ToolResult<()> {
+        if pass.check != Check::Known {
+            self.renew(&entry.spec, pass.check, trace).await?;
+        }
+        let refuse = |reason: Reason, why: &str| {
+            let exposed = tool.exposed.as_str();
+            let message = format!("tool `{exposed}` {why}");
+            Err(refused(exposed, Some(&entry.spec.name), reason, message))
+        };
+        let catalog = self.catalog.load_full();
+        let Some(present) = catalog.server(&entry.spec.name) else {
+            return refuse(Reason::PolicyDenied, "was taken away meanwhile");
+        };
+        if Arc::ptr_eq(present, entry) {
+            return Ok(());
+        }
+        may_start(&present.spec).map_err(|error| error.at_tool(tool.exposed.as_str()))?;
+        if present.spec.hash != entry.spec.hash {
+            let why = "belongs to a server whose definition changed meanwhile";
+            return refuse(Reason::ToolChanged, why);
+        }
+        let mut tools = present.record.tools.iter();
+        let Some(now) = tools.find(|now| now.name == tool.name) else {
+            return refuse(Reason::ToolChanged, "is no longer in its server's list");
+        };
+        let is_same = now.fingerprint == tool.fingerprint;
+        if pass.approved.is_some() && !is_same {
+            let why = "is not what it was when it was approved";
+            return refuse(Reason::ToolChanged, why);
+        }
+        let ruling = policy_of(PolicySubject::of_server(&present.spec, now));
+        match ruling.policy {
+            Policy::Deny | Policy::Disable => {
+                refuse(Reason::PolicyDenied, "was forbidden meanwhile")
+            }
+            Policy::Ask if pass.approved.is_none() => refuse(
+                Reason::ToolChanged,
+                "changed, and needs a person's approval now",
+            ),
+            Policy::Allow if ruling.asks_if_possible && pass.approved.is_none() && !is_same => {
+                match self.can_ask(request) {
+                    true => refuse(Reason::ToolChanged, "changed, and asks for approval now"),
+                    false => Ok(()),
+                }
+            }
+            Policy::Allow | Policy::Ask => Ok(()),
+        }
+    }
+
+    /// The same for a tool of the host program.
+    pub(crate) fn check_static(&self, pass: &Pass, exposed: &str) -> ToolResult<()> {
+        let refuse = |reason: Reason, why: &str| {
+            let message = format!("tool `{exposed}` {why}");
+            Err(refused(exposed, None, reason, message))
+        };
+        let catalog = self.catalog.load();
+        let tool = catalog.static_tool(exposed);
+        let Some(tool) = tool.filter(|tool| !matches!(tool.policy, Policy::Deny | Policy::Disable))
+        else {
+            return refuse(Reason::PolicyDenied, "was taken away meanwhile");
+        };
+        match &pass.approved {
+            Some(approved)
+                if fingerprint(&tool.definition) != Some(approved.version.fingerprint) =>
+            {
+                let why = "is not what it was when it was approved";
+                refuse(Reason::ToolChanged, why)
+            }
+            None if tool.policy == Policy::Ask => {
+                refuse(Reason::ToolChanged, "needs a person's approval now")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings what is known of a server up to date: with what another process stored, and with the server's own list
+    /// when the known one is past its time.
+    pub(crate) async fn renew(
+        self: &Arc<Self>,
+        spec: &Arc<ServerSpec>,
+        check: Check,
+        trace: &Trail,
+    ) -> ToolResult<()> {
+        if check == Check::Current {
+            self.take_over_stored(spec, trace).await;
+        }
+        let catalog = self.catalog.load_full();
+        let is_stale = catalog
+            .server(&spec.name)
+            .is_none_or(|present| !self.is_fresh(present));
+        if !is_stale {
+            return Ok(());
+        }
+        // A discovery that is under way may have its list from before whatever is checked here.
+        let key = (spec.name.clone(), spec.hash);
+        self.flights.landed(&key).await;
+        let renewed = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+        match (check, renewed) {
+            (Check::Current, Some(outcome)) => {
+                outcome.result.as_ref().map(drop).map_err(Clone::clone)
+            }
+            (Check::Current, None) => Err(shutting_down()),
+            // Nothing but a question depends on it.
+            _ => Ok(()),
+        }
+    }
+
+    /// Publishes what another process learnt of a server since this one did.
+    async fn take_over_stored(&self, spec: &ServerSpec, trace: &Trail) {
+        let known = self.known_record(spec).attempted_at;
+        let stored = self.store.load_newer(&spec.name, &spec.hash, known).await;
+        // What cannot be read cannot be newer; the server's own list decides then.
+        if let Ok(Some(record)) = stored {
+            self.publish(trace, Arc::new(record), false);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The policy gate for prompts and resources. The same rules hold as for tools; a prompt's name and a resource's uri
+//! stand where a tool's name does.
+
+use std::sync::Arc;
+
+use pegboard_catalog::{ServerEntry, exposed_prompt, exposed_uri};
+use pegboard_guard::{PolicySubject, decide, fingerprint, policy_of};
+use pegboard_model::{
+    Annotations, Fingerprint, Offer, Policy, Reason, ServerName, ServerSpec, ToolError, ToolResult,
+    ToolVersion,
+};
+use serde_json::value::RawValue;
+
+use crate::call::CallRequest;
+use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
+use crate::gate::{Check, Subject, refused};
+use crate::hub::{Hub, Inner};
+use crate::trail::Trail;
+
+/// A request about a prompt or a resource that may go on, and the version that a person approved, if one had to.
+pub(crate) struct OfferPass {
+    approved: Option<Fingerprint>,
+}
+
+impl Hub {
+    /// Whether a person may have to be asked about a prompt or a resource.
+    pub fn asks_about(&self, server: &ServerName, about: &OfferRef) -> bool {
+        let catalog = self.catalog();
+        catalog.server(server).is_some_and(|entry| {
+            let exposed = exposed(&entry.spec, about);
+            policy_of(subject(&entry.spec, about, &exposed)).policy == Policy::Ask
+        })
+    }
+}
+
+impl Inner {
+    /// Lets a request about a prompt or a resource pass, or says why not.
+    pub(crate) async fn gate_offer(
+        self: &Arc<Self>,
+        entry: &Arc<ServerEntry>,
+        request: &ForwardRequest,
+        trace: &Trail,
+    ) -> ToolResult<OfferPass> {
+        let about = &request.about;
+        let entry = self.listing(entry, about, trace).await?;
+        let offer = find(&entry, about).ok_or_else(|| unlisted(&entry.spec, about))?;
+        let (spec, exposed) = (&entry.spec, exposed(&entry.spec, about));
+        let decision = decide(subject(spec, about, &exposed));
+        if decision.policy == Policy::Allow {
+            return Ok(OfferPass { approved: None });
+        }
+        // A person is asked to read something, not to complete a word of its name.
+        if decision.policy == Policy::Ask && request.method == COMPLETE {
+            let message =
+                format!("`{exposed}` needs a person's approval; nothing is completed for it");
+            return Err(refused(
+                &exposed,
+                Some(&spec.name),
+                Reason::PolicyDenied,
+                message,
+            ));
+        }
+        let arguments = RawValue::from_string(format!("{{{}}}", request.members));
+        let arguments = arguments.map_err(|error| {
+            let message = format!("the request cannot be shown to a person: {error}");
+            ToolError::new(Reason::ArgsInvalid, message).at_server(&spec.name)
+        })?;
+        let asked = CallRequest {
+            caller: request.caller.clone(),
+            input: request.input.clone(),
+            is_lasting: false,
+            ..CallRequest::new(request.session.clone(), exposed.clone(), arguments)
+        };
+        let print = print_of(offer);
+        let subject = Subject {
+            exposed: &exposed,
+            version: ToolVersion {
+                server: Some(spec.name.clone()),
+                config: spec.hash,
+                tool: key_of(about),
+                fingerprint: print,
+            },
+            definition: &offer.definition,
+            decision,
+        };
+        let passed = Box::pin(self.gate_and_record(&asked, &subject, trace)).await?;
+        Ok(OfferPass {
+            approved: passed.approved.map(|_| print),
+        })
+    }
+
+    /// The same for a session that wants to watch a resource. Nobody is asked about a watch: the resource is read
+    /// when it changes, and that is asked about.
+    pub(crate) async fn gate_watch(
+        self: &Arc<Self>,
+        entry: &Arc<ServerEntry>,
+        uri: &str,
+        trace: &Trail,
+    ) -> ToolResult<()> {
+        let about = OfferRef::Resource(uri.to_owned());
+        let entry = self.listing(entry, &about, trace).await?;
+        if find(&entry, &about).is_none() {
+            return Err(unlisted(&entry.spec, &about));
+        }
+        let exposed = exposed(&entry.spec, &about);
+        let decision = decide(subject(&entry.spec, &about, &exposed));
+        match decision.policy {
+            Policy::Allow | Policy::Ask => Ok(()),
+            Policy::Deny | Policy::Disable => {
+                let message = format!("`{exposed}` may not be watched ({})", decision.rule);
+                let reason = Reason::PolicyDenied;
+                Err(refused(&exposed, Some(&entry.spec.name), reason, message))
+            }
+        }
+    }
+
+    /// The last look before a request is sent: the server, its rules and the approved version are what they were.
+    pub(crate) async fn check_offer(
+        self: &Arc<Self>,
+        spec: &Arc<ServerSpec>,
+        about: &OfferRef,
+        pass: &OfferPass,
+        trace: &Trail,
+    ) -> ToolResult<()> {
+        if pass.approved.is_some() {
+            self.renew(spec, Check::Current, trace).await?;
+        }
+        let exposed = exposed(spec, about);
+        let refuse = |reason: Reason, why: &str| {
+            let message = format!("`{exposed}` {why}");
+            Err(refused(&exposed, Some(&spec.name), reason, message))
+        };
+        let present = self.usable(&spec.name)?;
+        if present.spec.hash != spec.hash {
+            let why = "belongs to a server whose definition changed meanwhile";
+            return refuse(Reason::ToolChanged, why);
+        }
+        let Some(offer) = find(&present, about) else {
+            return refuse(Reason::ToolChanged, "is no longer in its server's list");
+        };
+        if pass
+            .approved
+            .is_some_and(|approved| approved != print_of(offer))
+        {
+            return refuse(
+                Reason::ToolChanged,
+                "is not what it was when it was approved",
+            );
+        }
+        match policy_of(subject(&present.spec, about, &exposed)).policy {
+            Policy::Allow => Ok(()),
+            Policy::Ask if pass.approved.is_some() => Ok(()),
+            Policy::Ask => refuse(Reason::ToolChanged, "needs a person's approval now"),
+            Policy::Deny | Policy::Disable => {
+                refuse(Reason::PolicyDenied, "was forbidden meanwhile")
+            }
+        }
+    }
+
+    /// What is known of a server; discovered again if `about` is not in it and the list is past its time.
+    async fn listing(
+        self: &Arc<Self>,
+        entry: &Arc<ServerEntry>,
+        about: &OfferRef,
+        trace: &Trail,
+    ) -> ToolResult<Arc<ServerEntry>> {
+        if find(entry, about).is_some() || self.is_fresh(entry) || self.is_resting(entry) {
+            return Ok(entry.clone());
+        }
+        self.renew(&entry.spec, Check::Current, trace).await?;
+        self.usable(&entry.spec.name)
+    }
+}
+
+/// The prompt, the listed resource, or the template that a uri fits.
+fn find<'a>(entry: &'a ServerEntry, about: &OfferRef) -> Option<&'a Offer> {
+    match about {
+        OfferRef::Prompt(name) => entry.prompt(name),
+        OfferRef::Resource(uri) => entry.resource(uri),
+        OfferRef::Template(uri) => entry.template(uri),
+    }
+}
+
+fn subject<'a>(spec: &'a ServerSpec, about: &'a OfferRef, exposed: &'a str) -> PolicySubject<'a> {
+    PolicySubject::named(spec, about.key(), exposed, Annotations::default())
+}
+
+fn exposed(spec: &ServerSpec, about: &OfferRef) -> String {
+    match about {
+        OfferRef::Prompt(name) => exposed_prompt(&spec.name, name),
+        OfferRef::Resource(uri) | OfferRef::Template(uri) => exposed_uri(&spec.name, uri),
+    }
+}
+
+/// What an approval is bound to. No tool's approval is one for a prompt of the same name.
+fn key_of(about: &OfferRef) -> String {
+    match about {
+        OfferRef::Prompt(name) => format!("prompt {name}"),
+        OfferRef::Resource(uri) | OfferRef::Template(uri) => format!("resource {uri}"),
+    }
+}
+
+fn print_of(offer: &Offer) -> Fingerprint {
+    fingerprint(&offer.definition).unwrap_or(Fingerprint([0; 32]))
+}
+
+fn unlisted(spec: &ServerSpec, about: &OfferRef) -> ToolError {
+    let (server, shown) = (&spec.name, exposed(spec, about));
+    let shown = pegboard_model::Foreign::new(&shown).shortened(200);
+    let (reason, message) = match about {
+        OfferRef::Prompt(_) => (
+            Reason::PromptUnknown,
+            format!("server `{server}` lists no prompt `{shown}`"),
+        ),
+        OfferRef::Resource(_) | OfferRef::Template(_) => (
+            Reason::ResourceUnknown,
+            format!("server `{server}` lists no resource `{shown}` and no template that it fits"),
+        ),
+    };
+    ToolError::new(reason, message).at_server(server)
+}

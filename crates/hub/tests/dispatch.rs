@@ -1,0 +1,351 @@
+//! What was allowed is what runs: approvals and rules are compared with the server's present list, shown completely,
+//! and hold for prompts and resources too.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::time::Duration;
+
+use fake::{Behaviour, Bench, spec};
+use pegboard_hub::{AskSettings, CallRequest, ForwardRequest, HubSettings, OfferRef};
+use pegboard_hub::{Hub, SessionId, Which};
+use pegboard_model::{
+    ApprovalRequest, AskVia, ConsentDecision, Policy, Reason, ServerSpec, ToolError, ToolResult,
+};
+use pegboard_testkit::{server, tool_json};
+use pegboard_upstream::CallOutcome;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn settings(via: AskVia) -> HubSettings {
+    HubSettings {
+        asking: AskSettings {
+            timeout: LONG,
+            via,
+            ..AskSettings::default()
+        },
+        ..HubSettings::default()
+    }
+}
+
+fn ruled(pattern: &str, policy: Policy) -> ServerSpec {
+    let mut spec = spec("a");
+    spec.policies.insert(pattern.into(), policy);
+    spec
+}
+
+/// A server whose list is never fresh.
+fn without_ttl(mut spec: ServerSpec) -> ServerSpec {
+    spec.ttl = Duration::ZERO;
+    spec
+}
+
+fn tool(description: &str, annotations: Value) -> Value {
+    let mut tool = tool_json("one");
+    tool["description"] = description.into();
+    tool["annotations"] = annotations;
+    tool
+}
+
+async fn bench(spec: ServerSpec, tool: Value) -> Bench {
+    let bench = Bench::with(vec![spec], settings(AskVia::Both)).await;
+    has(&bench, tool);
+    bench.hub.ensure_known().await;
+    bench
+}
+
+/// The server has this tool from now on; nobody is informed of it.
+fn has(bench: &Bench, tool: Value) {
+    let change = |behaviour: &mut Behaviour| behaviour.tools = vec![tool];
+    bench.servers.change("a", change);
+}
+
+fn start(hub: &Hub, arguments: &str) -> JoinHandle<ToolResult<CallOutcome>> {
+    let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+    let request = CallRequest::new(SessionId("s".into()), "a__one", arguments);
+    let hub = hub.clone();
+    tokio::spawn(async move { hub.call(&request).await })
+}
+
+async fn waiting(hub: &Hub) -> ApprovalRequest {
+    for _ in 0..3000 {
+        if let Some(request) = hub.approvals().await.unwrap().into_iter().next() {
+            return request;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no call came to wait");
+}
+
+async fn decide(hub: &Hub, decision: ConsentDecision) -> ApprovalRequest {
+    let id = waiting(hub).await.id;
+    hub.decide_approval(&id, decision, "test").await.unwrap()
+}
+
+fn ran(bench: &Bench) -> usize {
+    bench.servers.calls.lock().unwrap().len()
+}
+
+/// Somebody grants the tool for good, and it runs once.
+async fn granted(bench: &Bench) {
+    let watching = bench.hub.watch_approvals().unwrap();
+    let call = start(&bench.hub, "{}");
+    decide(&bench.hub, ConsentDecision::Always).await;
+    call.await.unwrap().unwrap();
+    drop(watching);
+    assert_eq!(ran(bench), 1);
+}
+
+#[tokio::test]
+async fn r_sec_08_a_granted_tool_that_drops_its_destructive_hint_asks_again() {
+    let destructive = tool("Removes files.", json!({"destructiveHint": true}));
+    let bench = bench(spec("a"), destructive).await;
+    granted(&bench).await;
+    // Without the hint no rule would ask.
+    has(&bench, tool("Removes all files.", json!({})));
+    let which = Which::One(server("a"));
+    bench.hub.refresh(which, true).await.unwrap();
+    let call = start(&bench.hub, "{}");
+    let asked = waiting(&bench.hub).await;
+    assert_eq!(asked.changed, ["annotations.destructiveHint", "description"]);
+    decide(&bench.hub, ConsentDecision::Refuse).await;
+    assert_eq!(
+        call.await.unwrap().unwrap_err().reason,
+        Reason::ApprovalRefused
+    );
+    assert_eq!(ran(&bench), 1);
+}
+
+#[tokio::test]
+async fn r_sec_08_a_change_that_another_process_learnt_of_holds_an_approved_call_back() {
+    let bench = bench(ruled("one", Policy::Ask), tool("Adds.", json!({}))).await;
+    let call = start(&bench.hub, "{}");
+    let request = waiting(&bench.hub).await;
+
+    has(&bench, tool("Sends your files away.", json!({})));
+    bench.clock.advance(Duration::from_millis(1));
+    let other = Bench::over(
+        vec![ruled("one", Policy::Ask)],
+        settings(AskVia::Both),
+        bench.servers.clone(),
+        bench.store.clone(),
+        bench.clock.clone(),
+    )
+    .await;
+    let which = Which::One(server("a"));
+    other.hub.refresh(which, true).await.unwrap();
+
+    let allow = bench
+        .hub
+        .decide_approval(&request.id, ConsentDecision::Always, "test");
+    allow.await.unwrap();
+    let held = call.await.unwrap().unwrap_err();
+    assert_eq!(held.reason, Reason::ToolChanged, "{held}");
+    assert_eq!(ran(&bench), 0);
+}
+
+#[tokio::test]
+async fn r_sec_08_a_grant_is_compared_with_a_list_that_is_past_its_time() {
+    let spec = without_ttl(ruled("one", Policy::Ask));
+    let bench = bench(spec, tool("Adds.", json!({}))).await;
+    granted(&bench).await;
+    has(&bench, tool("Sends your files away.", json!({})));
+    let held = start(&bench.hub, "{}").await.unwrap().unwrap_err();
+    assert_eq!(held.reason, Reason::ToolChanged, "{held}");
+    // The next call asks about the new version.
+    let call = start(&bench.hub, "{}");
+    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    assert_eq!(asked.changed, ["description"]);
+    call.await.unwrap().unwrap();
+    assert_eq!(ran(&bench), 2);
+}
+
+#[tokio::test]
+async fn r_sec_08_a_rule_about_annotations_is_compared_with_a_list_that_is_past_its_time() {
+    let spec = without_ttl(ruled("@destructive", Policy::Deny));
+    let bench = bench(spec, tool("Reads.", json!({"readOnlyHint": true}))).await;
+    start(&bench.hub, "{}").await.unwrap().unwrap();
+    has(&bench, tool("Reads.", json!({"destructiveHint": true})));
+    let denied = start(&bench.hub, "{}").await.unwrap().unwrap_err();
+    assert_eq!(denied.reason, Reason::PolicyDenied, "{denied}");
+    assert_eq!(ran(&bench), 1);
+}
+
+#[tokio::test]
+async fn r_sec_08_what_cannot_be_compared_does_not_run() {
+    let spec = without_ttl(ruled("one", Policy::Ask));
+    let bench = bench(spec, tool("Adds.", json!({}))).await;
+    granted(&bench).await;
+    let change = |behaviour: &mut Behaviour| behaviour.fail_list = Some(Reason::ServerError);
+    bench.servers.change("a", change);
+    start(&bench.hub, "{}").await.unwrap().unwrap_err();
+    assert_eq!(ran(&bench), 1);
+}
+
+#[tokio::test]
+async fn r_sec_07_arguments_that_cannot_be_shown_completely_are_not_asked_about() {
+    let bench = bench(ruled("one", Policy::Ask), tool("Adds.", json!({}))).await;
+    // The inbox shows long ones.
+    let long = format!(r#"{{"text":"{}rm -rf"}}"#, "x".repeat(100_000));
+    let call = start(&bench.hub, &long);
+    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    assert_eq!(asked.arguments, long);
+    call.await.unwrap().unwrap();
+
+    let endless = format!(r#"{{"text":"{}rm -rf"}}"#, "x".repeat(300_000));
+    let refused = start(&bench.hub, &endless).await.unwrap().unwrap_err();
+    assert_eq!(refused.reason, Reason::ApprovalTooLong);
+    assert!(refused.message.contains("`/text` has 300006"), "{refused}");
+    assert!(bench.hub.approvals().await.unwrap().is_empty());
+    assert_eq!(ran(&bench), 1);
+}
+
+#[tokio::test]
+async fn r_sec_10_arguments_with_a_key_twice_are_refused_before_anybody_is_asked() {
+    let bench = bench(ruled("one", Policy::Ask), tool("Adds.", json!({}))).await;
+    for arguments in [
+        r#"{"text":"ls","text":"rm"}"#,
+        r#"{"text":"x","a":[{"b":{"c":1,"c":2}}]}"#,
+        r#"{"text":"ls","te\u0078t":"rm"}"#,
+    ] {
+        let refused = start(&bench.hub, arguments).await.unwrap().unwrap_err();
+        assert_eq!(refused.reason, Reason::ArgsInvalid, "{arguments}");
+        assert!(refused.message.contains("twice"), "{refused}");
+    }
+    assert_eq!(ran(&bench), 0);
+}
+
+/// A server with a prompt, a resource and templates.
+async fn offering(spec: ServerSpec) -> Bench {
+    let bench = Bench::with(vec![spec], settings(AskVia::Both)).await;
+    bench.servers.set(
+        "a",
+        Behaviour {
+            prompts: vec![json!({"name": "plan"})],
+            resources: vec![json!({"name": "r", "uri": "test://listed"})],
+            templates: vec![json!({"name": "t", "uriTemplate": "note://{id}"})],
+            ..Behaviour::default()
+        },
+    );
+    bench.hub.ensure_known().await;
+    bench
+}
+
+async fn forward(hub: &Hub, method: &str, about: OfferRef) -> Result<(), ToolError> {
+    let key = match &about {
+        OfferRef::Prompt(_) => "name",
+        OfferRef::Resource(_) | OfferRef::Template(_) => "uri",
+    };
+    let members = format!("\"{key}\":{}", json!(about.key()));
+    let session = SessionId("s".into());
+    let request = ForwardRequest::new(session, server("a"), method, about, members);
+    hub.forward(&request).await.map(drop)
+}
+
+fn passed_on(bench: &Bench) -> usize {
+    bench.servers.requests.lock().unwrap().len()
+}
+
+fn resource(uri: &str) -> OfferRef {
+    OfferRef::Resource(uri.to_owned())
+}
+
+fn plan() -> OfferRef {
+    OfferRef::Prompt("plan".to_owned())
+}
+
+#[tokio::test]
+async fn r_sec_06_only_listed_uris_and_those_that_fit_a_template_are_read() {
+    let bench = offering(spec("a")).await;
+    for uri in ["test://listed", "note://7"] {
+        forward(&bench.hub, "resources/read", resource(uri))
+            .await
+            .unwrap();
+    }
+    assert_eq!(passed_on(&bench), 2);
+    for uri in ["file:///etc/shadow", "test://listed/../other", "note://7/8"] {
+        let refused = forward(&bench.hub, "resources/read", resource(uri)).await;
+        assert_eq!(
+            refused.unwrap_err().reason,
+            Reason::ResourceUnknown,
+            "{uri}"
+        );
+        let (session, name) = (SessionId("s".into()), server("a"));
+        let watched = bench.hub.watch_resource(&session, &name, uri, true).await;
+        assert_eq!(
+            watched.unwrap_err().reason,
+            Reason::ResourceUnknown,
+            "{uri}"
+        );
+    }
+    let prompt = OfferRef::Prompt("unlisted".to_owned());
+    let refused = forward(&bench.hub, "prompts/get", prompt).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::PromptUnknown);
+    assert_eq!(passed_on(&bench), 2);
+}
+
+#[tokio::test]
+async fn r_sec_06_prompts_and_resources_pass_the_policy_gate() {
+    for (policy, reason) in [
+        (Policy::Deny, Reason::PolicyDenied),
+        (Policy::Disable, Reason::ToolDisabled),
+    ] {
+        let mut spec = spec("a");
+        spec.policy = Some(policy);
+        let bench = offering(spec).await;
+        for (method, about) in [
+            ("prompts/get", plan()),
+            ("resources/read", resource("test://listed")),
+            ("completion/complete", plan()),
+            (
+                "completion/complete",
+                OfferRef::Template("note://{id}".to_owned()),
+            ),
+        ] {
+            let refused = forward(&bench.hub, method, about.clone()).await;
+            assert_eq!(refused.unwrap_err().reason, reason, "{method} {about:?}");
+        }
+        let (session, name) = (SessionId("s".into()), server("a"));
+        let watch = bench
+            .hub
+            .watch_resource(&session, &name, "test://listed", true);
+        watch.await.unwrap_err();
+        assert_eq!(passed_on(&bench), 0);
+        let catalog = bench.hub.catalog();
+        let listed = catalog.prompts().count() + catalog.resources().count();
+        assert_eq!(listed, if policy == Policy::Deny { 2 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn r_sec_06_a_prompt_that_asks_waits_for_a_person_and_is_bound_to_its_version() {
+    let bench = offering(without_ttl(ruled("plan", Policy::Ask))).await;
+    let get = || {
+        let hub = bench.hub.clone();
+        tokio::spawn(async move { forward(&hub, "prompts/get", plan()).await })
+    };
+    let allowed = get();
+    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    assert_eq!(asked.tool, "a__plan");
+    allowed.await.unwrap().unwrap();
+    assert_eq!(passed_on(&bench), 1);
+
+    let held = get();
+    waiting(&bench.hub).await;
+    let changed = json!({"name": "plan", "description": "another"});
+    bench.servers.change("a", |b| b.prompts = vec![changed]);
+    decide(&bench.hub, ConsentDecision::Once).await;
+    assert_eq!(held.await.unwrap().unwrap_err().reason, Reason::ToolChanged);
+    assert_eq!(passed_on(&bench), 1);
+}

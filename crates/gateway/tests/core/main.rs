@@ -12,6 +12,8 @@ mod calls;
 mod client;
 mod consent;
 mod fake;
+mod gate_machine;
+mod gate_model;
 mod input;
 mod listening;
 mod meta_tools;

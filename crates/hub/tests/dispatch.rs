@@ -118,7 +118,10 @@ async fn r_sec_08_a_granted_tool_that_drops_its_destructive_hint_asks_again() {
     bench.hub.refresh(which, true).await.unwrap();
     let call = start(&bench.hub, "{}");
     let asked = waiting(&bench.hub).await;
-    assert_eq!(asked.changed, ["annotations.destructiveHint", "description"]);
+    assert_eq!(
+        asked.changed,
+        ["annotations.destructiveHint", "description"]
+    );
     decide(&bench.hub, ConsentDecision::Refuse).await;
     assert_eq!(
         call.await.unwrap().unwrap_err().reason,

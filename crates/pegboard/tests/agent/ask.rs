@@ -228,7 +228,7 @@ fn r_agent_02_a_policy_that_asks_is_answered_at_the_terminal() {
         point_at(&mut home, Who::Anthropic, &server);
         let command = home.command(&["ask", "--model", "m-1", "Drop it."]);
         let mut person = AtTerminal::start(command);
-        person.wait_for("asks for your consent");
+        person.wait_for("asks for your approval");
         person.types(key);
         person.wait_for(word);
         assert_eq!(person.ends(), 0, "{}", person.seen());

@@ -38,7 +38,8 @@ pub fn shown_command_line(transport: &Transport) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell would need it, in which no character can hide.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./${}~-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

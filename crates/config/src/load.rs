@@ -17,6 +17,7 @@ use crate::node::Entry;
 use crate::policies::read_policies;
 use crate::problem::{Problem, Severity};
 use crate::profile::{Profile, read_profiles};
+use crate::review::TrustReview;
 use crate::settings::Settings;
 use crate::specs::finish;
 use crate::template::Values;
@@ -53,6 +54,8 @@ pub struct Loaded {
     /// Servers that are left out, by the name they were written with (escaped); the numbers are
     /// places in `problems`.
     pub broken: BTreeMap<String, Vec<usize>>,
+    /// What trusting each server of a project means, by its name.
+    pub reviews: BTreeMap<ServerName, TrustReview>,
     /// What holds for all servers.
     pub settings: Settings,
     /// Where spans are sent.
@@ -148,7 +151,7 @@ pub fn load(
     loaded.rules = read_policies(&files, &values, &mut loaded);
     let mut merged = merge_servers(&files, &values, &mut loaded);
     apply_environment(&mut merged, env, &mut loaded);
-    finish(merged, &files, paths, key, &mut loaded);
+    finish(merged, &files, env, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
     read_agent(&files, &values, &mut loaded);
     loaded

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pegboard_model::{Layer, PolicyRule};
 
+use crate::command_line::shown_command_line;
 use crate::environment::Environment;
 use crate::file::ConfigFile;
 use crate::load::Loaded;
@@ -11,6 +12,7 @@ use crate::node::Entry;
 use crate::overlay::{Overlaid, has_overlay, overlay_server, servers_of_environment};
 use crate::policies::kept_rules;
 use crate::problem::shown_path;
+use crate::review::ReplacedServer;
 use crate::server::Definition;
 use crate::template::Values;
 
@@ -23,6 +25,8 @@ pub(crate) struct Merged<'n> {
     pub(crate) problems: Vec<usize>,
     /// The definition of a lower layer that it took the place of.
     pub(crate) replaces: Option<String>,
+    /// The user's own server that a project's file replaced, also when a second project file came after.
+    pub(crate) own: Option<ReplacedServer>,
     pub(crate) overlaid: Vec<Overlaid>,
     /// What the user's own file says about policies of a server that a project's file replaced.
     pub(crate) kept: Vec<PolicyRule>,
@@ -42,6 +46,20 @@ impl<'n> Merged<'n> {
 }
 
 impl Merged<'_> {
+    /// The user's own server that is lost when a file of this layer defines the server.
+    fn own_server(&mut self, by: Layer) -> Option<ReplacedServer> {
+        match (by, self.layer) {
+            (Layer::Project, Layer::Project) => self.own.take(),
+            (Layer::Project, _) => Some(ReplacedServer {
+                file: self.file().map(|file| shown_path(&file.source.path)),
+                line: (self.place).map(|(file, _, entry)| file.source.line_of(entry.key_start)),
+                command: (self.definition.as_ref())
+                    .map(|definition| shown_command_line(&definition.transport)),
+            }),
+            _ => None,
+        }
+    }
+
     /// The rules that stay when a file of this layer defines the server anew.
     fn rules_to_keep(&mut self, by: Layer) -> Vec<PolicyRule> {
         let mut kept = std::mem::take(&mut self.kept);
@@ -73,6 +91,7 @@ pub(crate) fn merge_servers<'n>(
                 place: Some((file, server.root, server.entry)),
                 problems: server.problems,
                 replaces: None,
+                own: None,
                 overlaid: Vec::new(),
                 kept: Vec::new(),
             };
@@ -83,6 +102,7 @@ pub(crate) fn merge_servers<'n>(
                 }
                 Some(old) => {
                     new.replaces = old.shown_place();
+                    new.own = old.own_server(file.layer);
                     new.kept = old.rules_to_keep(file.layer);
                     *old = new;
                 }
@@ -112,6 +132,7 @@ pub(crate) fn apply_environment(
             place: None,
             problems,
             replaces: None,
+            own: None,
             overlaid,
             kept: Vec::new(),
         };

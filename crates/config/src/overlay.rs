@@ -28,6 +28,8 @@ pub(crate) fn has_overlay(env: &Environment) -> bool {
 pub(crate) struct Overlaid {
     pub(crate) key: String,
     pub(crate) shown: String,
+    /// The variable that set it: trust screens name it, because the project's file does not.
+    pub(crate) variable: String,
 }
 
 /// Changes a server by the variables that carry its name.
@@ -58,6 +60,7 @@ pub(crate) fn overlay_server(
                 changed.push(Overlaid {
                     key: "url".to_owned(),
                     shown: format!("${{{variable}}}"),
+                    variable,
                 });
                 replace_url(&mut definition.transport, url);
             }
@@ -72,12 +75,14 @@ pub(crate) fn overlay_server(
                 changed.push(Overlaid {
                     key: "bearer".to_owned(),
                     shown,
+                    variable,
                 });
             }
             Transport::Stdio { env, .. } => {
                 let overlaid = Overlaid {
                     key: format!("env.{variable}"),
                     shown,
+                    variable: variable.clone(),
                 };
                 // What the file says of this variable is more exact.
                 if let Entry::Vacant(place) = env.entry(variable) {
@@ -94,6 +99,7 @@ pub(crate) fn overlay_server(
                 changed.push(Overlaid {
                     key: "enabled".to_owned(),
                     shown: enabled.to_string(),
+                    variable,
                 });
             }
             None => problems.push(bad_variable(

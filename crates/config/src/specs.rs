@@ -6,20 +6,24 @@ use std::path::Path;
 use pegboard_model::{Approval, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
 
 use crate::agreements::Agreements;
-use crate::environment::Paths;
+use crate::environment::{Environment, Paths};
 use crate::explain::{Explained, explain_entry};
 use crate::file::ConfigFile;
 use crate::hash::config_hash;
 use crate::load::Loaded;
 use crate::merge::Merged;
+use crate::overlay::Overlaid;
 use crate::pinned::unpinned_package;
 use crate::policies::complete;
 use crate::problem::{Problem, Severity, shown_text};
+use crate::review::{FromUser, TrustReview};
+use crate::settings::Settings;
 
 /// Turns what is sound into specs, lists what is broken, and explains both.
 pub(crate) fn finish(
     merged: BTreeMap<String, Merged<'_>>,
     files: &[ConfigFile],
+    env: &Environment,
     paths: &Paths,
     key: &HashKey,
     loaded: &mut Loaded,
@@ -77,7 +81,22 @@ pub(crate) fn finish(
         }
         let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
         complete(&mut spec.rules, server.kept, &loaded.rules);
+        if spec.origin.layer == Layer::Project {
+            let from_user = from_user(&server.overlaid, &loaded.settings, env);
+            let review = TrustReview::new(&spec, server.own, &from_user);
+            loaded.reviews.insert(parsed.clone(), review);
+        }
         loaded.servers.insert(parsed, spec);
+    }
+}
+
+/// What a project's server gets of the user's environment without its file naming it.
+fn from_user(overlaid: &[Overlaid], settings: &Settings, env: &Environment) -> FromUser {
+    let allowed = settings.env_allow.iter();
+    let allowed = allowed.filter(|name| env.vars.contains_key(*name));
+    FromUser {
+        overlaid: overlaid.iter().map(|key| key.variable.clone()).collect(),
+        allowed: allowed.cloned().collect(),
     }
 }
 

@@ -118,6 +118,27 @@ pub(crate) fn resolve(text: &str, values: &Values<'_>) -> Result<Template, Templ
     Ok(Template::new(text, parts))
 }
 
+/// What a value refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reference<'a> {
+    Variable(&'a str),
+    Secret(&'a str),
+}
+
+/// The references in a value, in the order they were written.
+pub(crate) fn references(text: &str) -> Vec<Reference<'_>> {
+    if !text.contains("${") {
+        return Vec::new();
+    }
+    let pieces = pieces(text).unwrap_or_default().into_iter();
+    let references = pieces.filter_map(|piece| match piece {
+        Piece::Literal(_) => None,
+        Piece::Variable { name, .. } => Some(Reference::Variable(name)),
+        Piece::Secret(name) => Some(Reference::Secret(name)),
+    });
+    references.collect()
+}
+
 /// The value with everything but the names of its references hidden.
 pub(crate) fn hidden(text: &str) -> String {
     let Ok(pieces) = pieces(text) else {

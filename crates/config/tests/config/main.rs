@@ -17,4 +17,5 @@ mod profiles;
 mod robust;
 mod secrecy;
 mod traces;
+mod trust;
 mod world;

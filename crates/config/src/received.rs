@@ -1,0 +1,153 @@
+//! Which of the user's secrets and variables a project's server would receive, and where they would go.
+
+use std::fmt;
+
+use pegboard_model::{Foreign, Template, Transport};
+use serde::Serialize;
+
+use crate::review::FromUser;
+use crate::template::{Reference, references};
+
+/// One of the user's values that a server would receive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Received {
+    /// Whether it is a kept secret or an environment variable.
+    pub kind: ReceivedKind,
+    /// The name of the secret or variable.
+    pub name: String,
+    /// Where the server gets it, as `header X-Session` or `argument 2`.
+    pub used_as: String,
+    /// The address that it is sent to; `None` if a program on this machine gets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_to: Option<String>,
+    /// Why the server gets it although the project's file does not name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<&'static str>,
+}
+
+/// The kinds of values that a definition can refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReceivedKind {
+    /// Kept by `pegboard secret set`.
+    Secret,
+    /// A variable of the environment that Pegboard was started in.
+    Variable,
+}
+
+impl fmt::Display for ReceivedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Secret => "secret",
+            Self::Variable => "variable",
+        })
+    }
+}
+
+/// Why a variable such as `OPENAI_API_KEY` reaches a server that is called `openai`.
+const OVERLAID: &str = "the variable's name begins with the server's name";
+/// Why a variable of `env_allow` reaches every program.
+const ALLOWED: &str = "`env_allow` in your settings lists it";
+
+impl Received {
+    /// What is received and by whom, in one sentence.
+    pub fn sentence(&self) -> String {
+        let Self {
+            kind,
+            name,
+            used_as,
+            ..
+        } = self;
+        let because = self.because.map(|why| format!(", because {why}"));
+        let because = because.unwrap_or_default();
+        match &self.sent_to {
+            Some(address) => {
+                format!("your {kind} `{name}` is sent to {address} as {used_as}{because}")
+            }
+            None => format!("your {kind} `{name}` is passed to the program as {used_as}{because}"),
+        }
+    }
+}
+
+/// Everything of the user that a server would receive.
+pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Received> {
+    let mut found = Vec::new();
+    match transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let mut take = |value: &Template, used_as: String| {
+                collect(&mut found, value, used_as, None, from_user);
+            };
+            take(command, "the command".to_owned());
+            for (at, arg) in args.iter().enumerate() {
+                take(arg, format!("argument {}", at + 1));
+            }
+            for (name, value) in env {
+                take(value, format!("variable {}", Foreign::new(name)));
+            }
+            if let Some(cwd) = cwd {
+                take(cwd, "the folder".to_owned());
+            }
+            let allowed = from_user
+                .allowed
+                .iter()
+                .filter(|name| !env.contains_key(*name));
+            found.extend(allowed.map(|name| Received {
+                kind: ReceivedKind::Variable,
+                name: Foreign::new(name).to_string(),
+                used_as: format!("variable {}", Foreign::new(name)),
+                sent_to: None,
+                because: Some(ALLOWED),
+            }));
+        }
+        Transport::Http {
+            url,
+            headers,
+            bearer,
+        } => {
+            let address = Foreign::new(url.written()).to_string();
+            let mut take = |value: &Template, used_as: String| {
+                collect(&mut found, value, used_as, Some(&address), from_user);
+            };
+            take(url, "part of the address".to_owned());
+            for (name, value) in headers {
+                take(value, format!("header {}", Foreign::new(name)));
+            }
+            if let Some(bearer) = bearer {
+                take(bearer, "header Authorization".to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn collect(
+    found: &mut Vec<Received>,
+    value: &Template,
+    used_as: String,
+    sent_to: Option<&str>,
+    from_user: &FromUser,
+) {
+    for reference in references(value.written()) {
+        let (kind, name) = match reference {
+            Reference::Secret(name) => (ReceivedKind::Secret, name),
+            Reference::Variable(name) => (ReceivedKind::Variable, name),
+        };
+        let is_overlaid =
+            kind == ReceivedKind::Variable && from_user.overlaid.iter().any(|own| own == name);
+        let new = Received {
+            kind,
+            name: name.to_owned(),
+            used_as: used_as.clone(),
+            sent_to: sent_to.map(str::to_owned),
+            because: is_overlaid.then_some(OVERLAID),
+        };
+        if !found.contains(&new) {
+            found.push(new);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Everything that a person sees before trusting a project's server.
+//!
+//! The values of a project's file are its author's text and not the user's secrets, so they are shown as
+//! written. What is the user's appears as a reference (`${secret:NAME}`, `${NAME}`), with the process or
+//! address that would receive it. All texts are escaped.
+
+use std::collections::BTreeMap;
+
+use pegboard_model::{Approval, ConfigHash, Foreign, Reason, ServerName, ServerSpec, Template};
+use pegboard_model::{ToolError, Transport};
+use serde::Serialize;
+
+use crate::command_line::{command_line, quoted};
+use crate::loader_variables::loader_variable;
+use crate::problem::shown_path;
+use crate::received::{Received, received};
+
+/// Characters that the shown texts of one server may have together. A longer definition cannot be trusted:
+/// nobody reads more than about thirty screens, and whatever is cut off could be what matters.
+pub const REVIEW_CHARACTERS: usize = 50_000;
+
+/// What trusting a project's server means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrustReview {
+    /// The server.
+    pub server: ServerName,
+    /// Whether it is trusted.
+    pub approval: Approval,
+    /// The file that defines it.
+    pub file: Option<String>,
+    /// The line in the file, from 1.
+    pub line: Option<usize>,
+    /// The definition that is shown; trusting refers to it.
+    #[serde(skip)]
+    pub hash: ConfigHash,
+    /// The user's own server of the same name, which is not used while this one is configured.
+    pub replaces: Option<ReplacedServer>,
+    /// What would run and what it would receive; `None` if that is too long.
+    #[serde(flatten)]
+    pub shown: Option<ShownDefinition>,
+    /// Why it cannot be trusted, if it cannot.
+    pub refused: Option<String>,
+}
+
+/// A server of the user that a project's server replaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReplacedServer {
+    /// The file that defines it.
+    pub file: Option<String>,
+    /// The line in the file, from 1.
+    pub line: Option<usize>,
+    /// Its command or address, with secrets masked; `None` if its definition is broken.
+    pub command: Option<String>,
+}
+
+/// A definition, complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownDefinition {
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// The exact command line or address.
+    pub command: String,
+    /// The folder that the program runs in.
+    pub folder: Option<String>,
+    /// The variables of its `env`.
+    pub variables: Vec<ShownValue>,
+    /// The headers of its requests.
+    pub headers: Vec<ShownValue>,
+    /// Which of the user's secrets and variables it would receive.
+    pub receives: Vec<Received>,
+}
+
+/// A variable or a header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownValue {
+    /// Its name.
+    pub name: String,
+    /// Its value as written.
+    pub value: String,
+    /// Why the variable changes what runs, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<&'static str>,
+}
+
+/// What of the user's environment reaches a server without being named in the project's file.
+#[derive(Default)]
+pub(crate) struct FromUser {
+    /// Variables that were applied because they carry the server's name.
+    pub(crate) overlaid: Vec<String>,
+    /// Variables that are set and that the user's `env_allow` lists.
+    pub(crate) allowed: Vec<String>,
+}
+
+impl TrustReview {
+    pub(crate) fn new(
+        spec: &ServerSpec,
+        replaces: Option<ReplacedServer>,
+        from_user: &FromUser,
+    ) -> Self {
+        let shown = ShownDefinition::new(&spec.transport, from_user);
+        let characters = shown.characters();
+        let refused = (characters > REVIEW_CHARACTERS).then(|| {
+            format!(
+                "its definition takes {characters} characters to show, and more than \
+                 {REVIEW_CHARACTERS} cannot be reviewed"
+            )
+        });
+        Self {
+            server: spec.name.clone(),
+            approval: spec.approval,
+            file: spec.origin.file.as_deref().map(shown_path),
+            line: spec.origin.line,
+            hash: spec.hash,
+            replaces,
+            shown: refused.is_none().then_some(shown),
+            refused,
+        }
+    }
+
+    /// The place of the definition, as `file:line`.
+    pub fn place(&self) -> String {
+        place(self.file.as_deref(), self.line)
+    }
+
+    /// Checks that the definition was shown completely.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `CONFIG_TOO_LARGE` if it is too long to be shown.
+    pub fn check(&self) -> Result<(), ToolError> {
+        let Some(why) = &self.refused else {
+            return Ok(());
+        };
+        let message = format!("server `{}` cannot be trusted: {why}", self.server);
+        let error = ToolError::new(Reason::ConfigTooLarge, message).at_server(&self.server);
+        Err(error.with_remedy(
+            "Shorten the definition, or read it and write the server into your own config file.",
+        ))
+    }
+
+    /// The review as lines of text, without the server's name.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(own) = &self.replaces {
+            lines.push(own.sentence(&self.server));
+        }
+        if let Some(why) = &self.refused {
+            lines.push(format!("cannot be trusted: {why}"));
+        }
+        let Some(shown) = &self.shown else {
+            return lines;
+        };
+        lines.push(shown.command.clone());
+        if let Some(folder) = &shown.folder {
+            lines.push(format!("in {folder}"));
+        }
+        for variable in &shown.variables {
+            lines.push(format!("with {}={}", variable.name, variable.value));
+            if let Some(reason) = variable.warning {
+                lines.push(format!("  warning: {reason}"));
+            }
+        }
+        for header in &shown.headers {
+            lines.push(format!("with header {}: {}", header.name, header.value));
+        }
+        lines.extend(shown.receives.iter().map(Received::sentence));
+        lines
+    }
+}
+
+impl ReplacedServer {
+    /// What is replaced, in one sentence.
+    pub fn sentence(&self, name: &ServerName) -> String {
+        let place = match place(self.file.as_deref(), self.line) {
+            place if place.is_empty() => place,
+            place => format!(" ({place})"),
+        };
+        let command = match &self.command {
+            Some(command) => format!(": {command}"),
+            None => String::new(),
+        };
+        format!("replaces your own server `{name}`{place}{command}")
+    }
+}
+
+fn place(file: Option<&str>, line: Option<usize>) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+impl ShownDefinition {
+    fn new(transport: &Transport, from_user: &FromUser) -> Self {
+        let (folder, variables, headers) = match transport {
+            Transport::Stdio { env, cwd, .. } => {
+                let folder = cwd.as_ref().map(|cwd| shown_value(&cwd.exact()));
+                let mut variables = shown_values(env);
+                for (variable, name) in variables.iter_mut().zip(env.keys()) {
+                    variable.warning = loader_variable(name).map(|row| row.reason);
+                }
+                (folder, variables, Vec::new())
+            }
+            Transport::Http {
+                headers, bearer, ..
+            } => {
+                let mut headers = shown_values(headers);
+                headers.extend(bearer.as_ref().map(|bearer| ShownValue {
+                    name: "Authorization".to_owned(),
+                    value: format!("Bearer {}", shown_value(bearer.written())),
+                    warning: None,
+                }));
+                (None, Vec::new(), headers)
+            }
+        };
+        Self {
+            transport: transport.kind(),
+            command: command_line(transport),
+            folder,
+            variables,
+            headers,
+            receives: received(transport, from_user),
+        }
+    }
+
+    fn characters(&self) -> usize {
+        let values = self.variables.iter().chain(&self.headers);
+        let values = values.flat_map(|value| [value.name.as_str(), &value.value]);
+        let sentences: usize = self
+            .receives
+            .iter()
+            .map(|received| received.sentence().chars().count())
+            .sum();
+        let texts = values
+            .chain([self.command.as_str()])
+            .chain(self.folder.as_deref());
+        texts.map(|text| text.chars().count()).sum::<usize>() + sentences
+    }
+}
+
+fn shown_values(values: &BTreeMap<String, Template>) -> Vec<ShownValue> {
+    let values = values.iter().map(|(name, value)| ShownValue {
+        name: Foreign::new(name).to_string(),
+        value: shown_value(value.written()),
+        warning: None,
+    });
+    values.collect()
+}
+
+/// A value that cannot be mistaken for another: as it is where nothing in it is invisible, else quoted.
+pub(crate) fn shown_value(value: &str) -> String {
+    let is_plain = !value.is_empty()
+        && value.trim() == value
+        && !value.contains("  ")
+        && Foreign::new(value).to_string() == value;
+    if is_plain {
+        value.to_owned()
+    } else {
+        quoted(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_sec_07_a_value_cannot_be_mistaken_for_another() {
+        for (value, shown) in [
+            (".lint.sh", ".lint.sh"),
+            ("Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+            ("", "''"),
+            (" a", "' a'"),
+            ("a   b", "'a   b'"),
+            ("a\nb", "$'a\\nb'"),
+            ("a\u{202e}b\\n", "$'a\\u{202e}b\\\\n'"),
+        ] {
+            assert_eq!(shown_value(value), shown);
+        }
+    }
+}

@@ -18,6 +18,7 @@ mod recorder;
 mod rules;
 mod secret;
 mod secret_arguments;
+mod secret_shapes;
 mod server;
 mod span;
 mod text;
@@ -47,7 +48,10 @@ pub use rules::{
     ServerRules,
 };
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
-pub use secret_arguments::{has_url_secret, is_secret_name, secret_arguments};
+pub use secret_arguments::{
+    has_url_secret, is_secret_name, secret_arguments, secret_parts, written_secret,
+};
+pub use secret_shapes::{KeyCharacters, PEM_START, SECRET_SHAPES, SecretShape, secret_shapes};
 pub use server::{
     Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
     package_runner,

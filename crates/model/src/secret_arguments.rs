@@ -6,6 +6,8 @@ const SECRET_WORDS: &[&str] = &[
     "secret",
     "key",
     "passw",
+    "passphrase",
+    "pwd",
     "auth",
     "bearer",
     "credential",
@@ -14,24 +16,107 @@ const SECRET_WORDS: &[&str] = &[
     "cookie",
 ];
 
+use crate::secret_shapes::secret_shapes;
+
+/// Those that mean nothing but a secret: `--env production` needs no advice, `--token x` does.
+const CERTAIN_WORDS: &[&str] = &[
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "pwd",
+    "bearer",
+    "credential",
+    "cookie",
+    "apikey",
+    "accesskey",
+    "privatekey",
+];
+
 /// Whether the value of a flag or variable of this name may be a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// For each argument, whether it may hold a secret: `--token=x`, and `x` in `--token x`.
+/// For each argument, whether it may hold a secret: `--token=x`, `x` in `--token x`, `Authorization: x`, an
+/// address with a login, or anything that looks like a key.
 pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool> {
     let mut after_flag = false;
     let judge = |arg: &str| {
-        let flag = arg.trim_start_matches('-').split('=').next();
-        let may_name = arg.starts_with('-') || arg.contains('=');
-        let names_secret = may_name && flag.is_some_and(is_secret_name);
-        let secret = after_flag || (names_secret && arg.contains('=')) || has_url_secret(arg);
-        after_flag = names_secret && arg.starts_with('-') && !arg.contains('=');
+        let name = name_in(arg);
+        let names_secret = name.is_some_and(|(name, _)| is_secret_name(name));
+        let is_flag = arg.starts_with('-') && !arg.contains('=');
+        let flags_secret = is_flag && is_secret_name(arg);
+        let secret =
+            after_flag || names_secret || has_url_secret(arg) || !secret_shapes(arg).is_empty();
+        after_flag = flags_secret || (is_flag && arg == "-H");
         secret
     };
     args.into_iter().map(judge).collect()
+}
+
+/// The name and the value of `--name=value`, `NAME=value` and `Name: value`.
+fn name_in(arg: &str) -> Option<(&str, &str)> {
+    if let Some((name, value)) = arg.split_once('=') {
+        return Some((name.trim_start_matches('-'), value));
+    }
+    let (name, value) = arg.split_once(": ")?;
+    let is_header = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    name.bytes().all(is_header).then_some((name, value))
+}
+
+/// The parts of an argument that may be secret by themselves: a program may repeat only the token of
+/// `--token=…`, or only the password of an address.
+pub fn secret_parts(arg: &str) -> Vec<&str> {
+    let mut parts = vec![arg];
+    parts.extend(name_in(arg).map(|(_, value)| value));
+    parts.extend(
+        secret_shapes(arg)
+            .into_iter()
+            .filter_map(|range| arg.get(range)),
+    );
+    parts.extend(login_of(arg).map(|(_, password)| password));
+    parts
+}
+
+/// The secret that a person wrote into an argument, if that is quite certain; `before` is the argument before
+/// it. References are no such thing, nor is the name of a file that holds a secret.
+pub fn written_secret<'a>(before: Option<&str>, arg: &'a str) -> Option<&'a str> {
+    if let Some(range) = secret_shapes(arg).into_iter().next() {
+        return arg.get(range);
+    }
+    if arg.contains("${") {
+        return None;
+    }
+    if let Some((_, password)) = login_of(arg) {
+        return Some(password);
+    }
+    let is_value = |value: &str| value.len() >= 6 && !value.starts_with(['/', '.', '~', '-']);
+    if let Some((name, value)) = name_in(arg) {
+        return (is_certain(name) && is_value(value)).then_some(value);
+    }
+    let follows =
+        before.is_some_and(|flag| flag.starts_with('-') && !flag.contains('=') && is_certain(flag));
+    (follows && is_value(arg)).then_some(arg)
+}
+
+fn is_certain(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let is_file = ["file", "path", "dir", "url", "name", "id"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    !is_file && CERTAIN_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// User and password of an address.
+fn login_of(text: &str) -> Option<(&str, &str)> {
+    let (_, rest) = text.split_once("://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (login, _) = rest.get(..end)?.rsplit_once('@')?;
+    login
+        .split_once(':')
+        .filter(|(_, password)| !password.is_empty())
 }
 
 /// Whether a text is an address with a user, a password or a query in it.
@@ -56,5 +141,52 @@ mod tests {
         check("--token=abc x", &[true, false]);
         check("-e API_KEY=abc", &[false, true]);
         check("https://user:pass@host/ https://host/", &[true, false]);
+        check(
+            "ghp_0123456789abcdef --id=AKIAIOSFODNN7EXAMPLE",
+            &[true, true],
+        );
+        check(
+            "run sk-proj-abcdef1234567890 --pwd x",
+            &[false, true, false, true],
+        );
+        let header = secret_arguments(["-H", "X: y", "Authorization: Bearer abc", "Note: x"]);
+        assert_eq!(header, [false, true, true, false]);
+    }
+
+    #[test]
+    fn r_cfg_08_a_program_may_repeat_only_a_part_of_an_argument() {
+        assert_eq!(secret_parts("--token=abcdef"), ["--token=abcdef", "abcdef"]);
+        assert_eq!(
+            secret_parts("db://ann:canary@host/x"),
+            ["db://ann:canary@host/x", "canary"]
+        );
+        assert!(secret_parts("use ghp_0123456789abcdef now").contains(&"ghp_0123456789abcdef"));
+    }
+
+    #[test]
+    fn r_cfg_08_only_certain_secrets_are_worth_advice() {
+        for (before, arg, expected) in [
+            (None, "--token=abcdef", Some("abcdef")),
+            (Some("--api-key"), "abcdef", Some("abcdef")),
+            (
+                Some("-y"),
+                "ghp_0123456789abcdef",
+                Some("ghp_0123456789abcdef"),
+            ),
+            (
+                None,
+                "--id=AKIAIOSFODNN7EXAMPLE",
+                Some("AKIAIOSFODNN7EXAMPLE"),
+            ),
+            (None, "db://ann:canary@host", Some("canary")),
+            (None, "--token=${TOKEN}", None),
+            (Some("--token"), "${secret:github}", None),
+            (Some("--token-file"), "abcdef", None),
+            (Some("--token"), "/run/secrets/x", None),
+            (Some("--env"), "production", None),
+            (Some("--port"), "808080", None),
+        ] {
+            assert_eq!(written_secret(before, arg), expected, "{before:?} {arg}");
+        }
     }
 }

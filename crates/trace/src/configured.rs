@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_model::{
     Secret, SecretLookup, ServerSpec, Template, Transport, has_url_secret, is_secret_name,
-    secret_arguments,
+    secret_arguments, secret_parts,
 };
 
 use crate::redactor::Redactor;
@@ -23,12 +23,7 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
                     continue;
                 };
                 if is_suspect || argument.has_references() || has_url_secret(value.reveal()) {
-                    let after = value
-                        .reveal()
-                        .split_once('=')
-                        .map(|(_, after)| Secret::new(after));
-                    found.extend(after);
-                    found.push(value);
+                    found.extend(secret_parts(value.reveal()).into_iter().map(Secret::new));
                 }
             }
         }

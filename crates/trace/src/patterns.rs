@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use pegboard_model::{PEM_START, SECRET_SHAPES};
 use regex::{Regex, RegexSet};
 
 use crate::redactor::MASK;
@@ -24,18 +25,27 @@ const PATTERNS: &[&str] = &[
     // Authorization headers, wherever they are quoted.
     r"(?i)(?<keep>\bbearer[ +]+)[A-Za-z0-9._~+/=:-]{8,}",
     r"(?<keep>\bBasic )[A-Za-z0-9+/_-]{8,}={0,2}",
-    // Keys with a maker's prefix: OpenAI, Anthropic, Langfuse, Stripe, GitHub, GitLab, Slack, npm and others.
-    r"(?<keep>)\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{12,}",
-    r"(?<keep>)\b(?:gh[opsur]_|github_pat_|glpat-|glptt-|xox[abeoprs]-|xapp-|npm_|hf_|pypi-|dop_v1_|shpat_|lin_api_|ntn_|figd_|AIza|ya29\.|SG\.)[A-Za-z0-9._-]{10,}",
-    // Amazon's key ids.
-    r"(?<keep>)\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}",
-    // JSON web tokens.
-    r"(?<keep>)\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*",
     // A login in an address.
     r"(?i)(?<keep>\b[a-z][a-z0-9+.-]{1,20}://)[^\s/@\x22'<>]*:[^\s/@\x22'<>]+@",
-    // Private keys, to the end of the block or of the text.
-    r"(?s)(?<keep>)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
 ];
+
+/// Every pattern: those above, keys by their shape, and private keys to the end of the block or of the text.
+fn all_patterns() -> Vec<String> {
+    let shapes = SECRET_SHAPES.iter().map(|shape| {
+        let starts: Vec<String> = shape
+            .starts
+            .iter()
+            .map(|start| regex::escape(start))
+            .collect();
+        let (starts, class) = (starts.join("|"), shape.characters.class());
+        format!(r"(?<keep>)\b(?:{starts})[{class}]{{{},}}", shape.least)
+    });
+    let key = format!(
+        r"(?s)(?<keep>){PEM_START}[A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"
+    );
+    let patterns = PATTERNS.iter().map(|pattern| (*pattern).to_owned());
+    patterns.chain(shapes).chain([key]).collect()
+}
 
 struct Patterns {
     any: RegexSet,
@@ -46,8 +56,9 @@ struct Patterns {
 fn patterns() -> Option<&'static Patterns> {
     static MADE: OnceLock<Option<Patterns>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        let each: Result<_, _> = PATTERNS.iter().map(|pattern| Regex::new(pattern)).collect();
-        let (any, each) = (RegexSet::new(PATTERNS).ok()?, each.ok()?);
+        let patterns = all_patterns();
+        let each: Result<_, _> = patterns.iter().map(|pattern| Regex::new(pattern)).collect();
+        let (any, each) = (RegexSet::new(&patterns).ok()?, each.ok()?);
         Some(Patterns { any, each })
     });
     made.as_ref()
@@ -117,6 +128,22 @@ mod tests {
             "*** rest",
         );
         check("-----BEGIN PRIVATE KEY-----\nMIIEcut", "***");
+    }
+
+    #[test]
+    fn r_obs_03_the_table_of_shapes_means_the_same_as_bytes_and_as_patterns() {
+        for shape in SECRET_SHAPES {
+            let class = format!("^[{}]$", shape.characters.class());
+            let class = Regex::new(&class).unwrap();
+            for byte in 0..=127_u8 {
+                let text = char::from(byte).to_string();
+                let is_same = class.is_match(&text) == shape.characters.contains(byte);
+                assert!(is_same, "{byte} {:?}", shape.characters);
+            }
+            for start in shape.starts {
+                check(&format!("{start}{}", "A1".repeat(20)), "***");
+            }
+        }
     }
 
     #[test]

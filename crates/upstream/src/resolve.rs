@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pegboard_model::{
     Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult, secret_arguments,
+    secret_parts,
 };
 
 use crate::environment;
@@ -43,13 +44,13 @@ impl<'a> Resolver<'a> {
         Ok(value)
     }
 
-    /// An argument; of one that may hold a secret somebody wrote down, what stands after `=` is hidden too.
+    /// An argument; of one that may hold a written secret, each part that may be secret is hidden too.
     fn argument(&mut self, template: &Template, may_be_secret: bool) -> ToolResult<String> {
         if !may_be_secret {
             return self.value(template, "args");
         }
         let value = self.secret(template, "args")?;
-        if let Some((_, part)) = value.split_once('=') {
+        for part in secret_parts(&value) {
             self.redactor.add(part);
         }
         Ok(value)

@@ -1,0 +1,216 @@
+//! What keys and tokens look like: the one table behind masking arguments and redacting logs.
+
+use std::ops::Range;
+
+/// Texts that begin in one of these ways and go on with enough of these characters are keys.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretShape {
+    /// How it begins.
+    pub starts: &'static [&'static str],
+    /// The characters after the beginning.
+    pub characters: KeyCharacters,
+    /// How many of them there must be.
+    pub least: usize,
+}
+
+/// The alphabet of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyCharacters {
+    /// Capital letters and digits.
+    Capitals,
+    /// Letters, digits, `_` and `-`.
+    Words,
+    /// The same and `.`.
+    Dotted,
+}
+
+impl KeyCharacters {
+    /// The alphabet as the inside of a regular expression's class.
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Capitals => "A-Z0-9",
+            Self::Words => "A-Za-z0-9_-",
+            Self::Dotted => "A-Za-z0-9._-",
+        }
+    }
+
+    /// Whether a byte belongs to the alphabet.
+    pub fn contains(self, byte: u8) -> bool {
+        match self {
+            Self::Capitals => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Words => byte.is_ascii_alphanumeric() || b"_-".contains(&byte),
+            Self::Dotted => byte.is_ascii_alphanumeric() || b"._-".contains(&byte),
+        }
+    }
+}
+
+/// Every shape.
+pub const SECRET_SHAPES: &[SecretShape] = &[
+    // OpenAI, Anthropic, Langfuse, Stripe.
+    SecretShape {
+        starts: &["sk-", "sk_", "pk-", "pk_", "rk-", "rk_"],
+        characters: KeyCharacters::Words,
+        least: 12,
+    },
+    // GitHub, GitLab, Slack, npm, Hugging Face, PyPI, DigitalOcean, Shopify, Linear, Notion, Figma, Google,
+    // SendGrid.
+    SecretShape {
+        starts: &[
+            "gho_",
+            "ghp_",
+            "ghs_",
+            "ghu_",
+            "ghr_",
+            "github_pat_",
+            "glpat-",
+            "glptt-",
+            "xoxa-",
+            "xoxb-",
+            "xoxe-",
+            "xoxo-",
+            "xoxp-",
+            "xoxr-",
+            "xoxs-",
+            "xapp-",
+            "npm_",
+            "hf_",
+            "pypi-",
+            "dop_v1_",
+            "shpat_",
+            "lin_api_",
+            "ntn_",
+            "figd_",
+            "AIza",
+            "ya29.",
+            "SG.",
+        ],
+        characters: KeyCharacters::Dotted,
+        least: 10,
+    },
+    // Amazon's key ids.
+    SecretShape {
+        starts: &["AKIA", "ASIA", "ABIA", "ACCA"],
+        characters: KeyCharacters::Capitals,
+        least: 12,
+    },
+    // JSON web tokens.
+    SecretShape {
+        starts: &["eyJ"],
+        characters: KeyCharacters::Dotted,
+        least: 8,
+    },
+];
+
+/// How a private key in PEM form begins, up to its kind.
+pub const PEM_START: &str = "-----BEGIN ";
+
+/// Where a text holds what looks like a key. Unlike a redactor of logs, this looks at names that people
+/// chose, so `pypi-query-server` must not count: a key has an unbroken run of letters and digits.
+pub fn secret_shapes(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    if let Some(at) = text.find(PEM_START)
+        && text
+            .get(at..)
+            .is_some_and(|rest| rest.contains("PRIVATE KEY"))
+    {
+        found.push(at..text.len());
+        return found;
+    }
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut at = 0;
+    while at < bytes.len() {
+        let starts_word = at == 0 || bytes.get(at - 1).is_some_and(|byte| !is_word(*byte));
+        match starts_word.then(|| shape_at(bytes, at)).flatten() {
+            Some(end) => {
+                found.push(at..end);
+                at = end;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+/// The end of the key that begins here, if one does.
+fn shape_at(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    SECRET_SHAPES.iter().find_map(|shape| {
+        let start = shape
+            .starts
+            .iter()
+            .find(|start| rest.starts_with(start.as_bytes()))?;
+        let tail = rest.get(start.len()..)?;
+        let length = tail
+            .iter()
+            .take_while(|byte| shape.characters.contains(**byte))
+            .count();
+        let is_key = length >= shape.least && is_random(tail.get(..length)?);
+        is_key.then_some(at + start.len() + length)
+    })
+}
+
+/// Whether a run of at least 8 letters and digits has a capital or a digit in it, or a run is at least
+/// 16 long: words joined by `-` or `_` have neither.
+fn is_random(tail: &[u8]) -> bool {
+    let mut runs = tail.split(|byte| !byte.is_ascii_alphanumeric());
+    runs.any(|run| {
+        let mixed = run
+            .iter()
+            .any(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
+        run.len() >= 16 || (run.len() >= 8 && mixed)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<&str> = secret_shapes(text)
+            .into_iter()
+            .filter_map(|range| text.get(range))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn r_cfg_08_keys_are_found_wherever_they_are_in_an_argument() {
+        check("ghp_0123456789abcdef", &["ghp_0123456789abcdef"]);
+        check("--id=AKIAIOSFODNN7EXAMPLE", &["AKIAIOSFODNN7EXAMPLE"]);
+        check("Bearer sk-proj-abcdef123456,x", &["sk-proj-abcdef123456"]);
+        check(
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+            &["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"],
+        );
+        check(
+            "https://host/ghp_0123456789abcdef/mcp",
+            &["ghp_0123456789abcdef"],
+        );
+        check(
+            "x -----BEGIN RSA PRIVATE KEY-----\nMII",
+            &["-----BEGIN RSA PRIVATE KEY-----\nMII"],
+        );
+    }
+
+    #[test]
+    fn names_of_packages_and_files_are_no_keys() {
+        for text in [
+            "pypi-query-mcp-server",
+            "sk-learn-mcp-server@1.2.3",
+            "npm_config_registry_name",
+            "ghp_",
+            "sk-8",
+            "hf_transfer_download",
+            "-----BEGIN CERTIFICATE-----",
+            "eyJ",
+            "",
+            "server@1.2.3",
+            "task-ghp",
+            "xghp_0123456789abcdef",
+        ] {
+            check(text, &[]);
+        }
+    }
+}

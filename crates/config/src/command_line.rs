@@ -3,6 +3,7 @@
 use pegboard_model::{Foreign, Template, Transport, secret_arguments};
 
 use crate::explain::shown_url;
+use crate::sensitive::has_written_secret;
 use crate::template::hidden;
 
 /// The exact, untruncated command or url, with `${…}` unresolved and paths in full: words are quoted as a
@@ -31,7 +32,11 @@ pub fn shown_command_line(transport: &Transport) -> String {
                     quoted(arg.written())
                 }
             });
-            let words = std::iter::once(quoted(command.written())).chain(args);
+            let command = match has_written_secret(command.written()) {
+                true => hidden(command.written()),
+                false => quoted(command.written()),
+            };
+            let words = std::iter::once(command).chain(args);
             words.collect::<Vec<_>>().join(" ")
         }
         Transport::Http { url, .. } => shown_url(url.written()),
@@ -112,6 +117,33 @@ mod tests {
             command_line(&transport).contains("canary"),
             "who agrees sees all"
         );
+    }
+
+    #[test]
+    fn r_cfg_08_keys_among_the_arguments_are_hidden_whatever_comes_before_them() {
+        let args = [
+            "ghp_canary0123456789",
+            "--id=AKIACANARY0123456789",
+            "sk-proj-canary0123456789",
+            "Authorization: Bearer canary",
+            "db://ann:canary@host",
+            "pypi-query-mcp-server",
+        ];
+        let transport = Transport::Stdio {
+            command: Template::literal("/opt/ghp_canary0123456789/run"),
+            args: args.map(Template::literal).to_vec(),
+            env: Default::default(),
+            cwd: None,
+        };
+        let shown = shown_command_line(&transport);
+        assert_eq!(shown, "*** *** *** *** *** *** pypi-query-mcp-server");
+        let url = Template::literal("https://host/s/ghp_canary0123456789/mcp");
+        let transport = Transport::Http {
+            url,
+            headers: Default::default(),
+            bearer: None,
+        };
+        assert_eq!(shown_command_line(&transport), "https://host/s/***/mcp");
     }
 
     #[test]

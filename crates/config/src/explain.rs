@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pegboard_model::{Foreign, Layer};
+use pegboard_model::{Foreign, Layer, secret_shapes};
 use serde::Serialize;
 
 use crate::node::{Entry, Node, Value};
 use crate::problem::shown_text;
-use crate::sensitive::{Showing, secret_items, showing, shown_name};
+use crate::sensitive::{Showing, has_written_secret, secret_items, showing, shown_name};
 use crate::template::hidden;
 use crate::text::SourceText;
 
@@ -96,6 +96,7 @@ fn show(out: &mut String, node: &Node, showing: Showing) {
         Value::Text(text) => match showing {
             Showing::Hidden => out.push_str(&hidden(text)),
             Showing::Address => out.push_str(&shown_url(text)),
+            Showing::Arguments if has_written_secret(text) => out.push_str(&hidden(text)),
             Showing::Open | Showing::Arguments => out.push_str(&shown_text(text, usize::MAX)),
         },
         _ if showing == Showing::Hidden => out.push_str("***"),
@@ -137,10 +138,24 @@ pub(crate) fn shown_url(url: &str) -> String {
     });
     let fragment = if fragment.is_some() { "#***" } else { "" };
     Foreign::new(&format!(
-        "{scheme}://{host}{path}{}{fragment}",
+        "{scheme}://{host}{}{}{fragment}",
+        without_keys(path),
         pairs.unwrap_or_default()
     ))
     .to_string()
+}
+
+/// A path without what looks like a key: some services put the secret there.
+fn without_keys(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut shown_to = 0;
+    for range in secret_shapes(path) {
+        out.push_str(path.get(shown_to..range.start).unwrap_or_default());
+        out.push_str("***");
+        shown_to = range.end;
+    }
+    out.push_str(path.get(shown_to..).unwrap_or_default());
+    out
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which parts of a config file may be secrets, and must not be repeated in a message.
 
-use pegboard_model::{has_url_secret, secret_arguments};
+use pegboard_model::{has_url_secret, secret_arguments, secret_shapes};
 
 use crate::agent::AGENT_KEYS;
 use crate::node::{Entry, Node, Value};
@@ -101,8 +101,8 @@ impl VisibleSpans {
             Value::Text(text) => {
                 let visible = match showing {
                     Showing::Open => true,
-                    Showing::Arguments => !has_url_secret(text),
-                    Showing::Address => text.contains("://") && !has_url_secret(text),
+                    Showing::Arguments => !has_written_secret(text),
+                    Showing::Address => text.contains("://") && !has_written_secret(text),
                     Showing::Hidden => false,
                 };
                 if visible {
@@ -158,6 +158,11 @@ fn is_plausible(entry: &Entry) -> bool {
         && !entry.key.is_empty()
         && entry.key.len() <= 64
         && entry.key.chars().all(harmless)
+}
+
+/// Whether a text by itself may hold a secret: an address with a login or a query, or a key.
+pub(crate) fn has_written_secret(text: &str) -> bool {
+    has_url_secret(text) || !secret_shapes(text).is_empty()
 }
 
 /// Which items of a list of arguments may hold secrets.

@@ -6,12 +6,14 @@ use std::path::Path;
 use pegboard_model::{Approval, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
 
 use crate::agreements::Agreements;
+use crate::definition_warnings::written_secrets;
 use crate::environment::{Environment, Paths};
 use crate::explain::{Explained, explain_entry};
 use crate::file::ConfigFile;
 use crate::hash::config_hash;
 use crate::load::Loaded;
 use crate::merge::Merged;
+use crate::node::Entry;
 use crate::overlay::Overlaid;
 use crate::pinned::unpinned_package;
 use crate::policies::complete;
@@ -79,6 +81,9 @@ pub(crate) fn finish(
             }
             loaded.problems.push(advice);
         }
+        if let Transport::Stdio { args, .. } = &definition.transport {
+            advise_on_secrets(&parsed, args, server.place, &mut loaded.problems);
+        }
         let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
         complete(&mut spec.rules, server.kept, &loaded.rules);
         if spec.origin.layer == Layer::Project {
@@ -87,6 +92,26 @@ pub(crate) fn finish(
             loaded.reviews.insert(parsed.clone(), review);
         }
         loaded.servers.insert(parsed, spec);
+    }
+}
+
+/// Advises to move secrets out of the arguments.
+fn advise_on_secrets(
+    server: &ServerName,
+    args: &[Template],
+    place: Option<(&ConfigFile, &str, &Entry)>,
+    problems: &mut Vec<Problem>,
+) {
+    for (at, warning) in written_secrets(server, args) {
+        let message = format!("argument {} looks like a secret", at + 1);
+        let mut advice = Problem::new(Severity::Advice, Reason::SecretWritten, message)
+            .help(warning.text)
+            .of_server(server.as_str());
+        if let Some((file, _, entry)) = place {
+            let list = entry.node.get("args").or(entry.node.get("command"));
+            advice = advice.at(&file.source, list.unwrap_or(entry).key_start);
+        }
+        problems.push(advice);
     }
 }
 

@@ -89,6 +89,9 @@ reasons! {
     SupplyUnpinned "SUPPLY_UNPINNED" InvalidInput final exit 0
         "A server is launched by a package runner without a fixed version.",
         "Name the version, for example `npx -y some-server@1.2.3`.";
+    SecretWritten "SECRET_WRITTEN" InvalidInput final exit 0
+        "A secret is written in the arguments of a server.",
+        "Keep it with `pegboard secret set NAME` and write `${secret:NAME}` in its place.";
     ServerUnknown "SERVER_UNKNOWN" InvalidInput final exit 7
         "No server of this name is configured.",
         "See the names with `pegboard list`.";

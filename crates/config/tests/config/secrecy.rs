@@ -130,3 +130,26 @@ proptest! {
         prop_assert!(!printed.contains(CANARY), "{}\n---\n{}", text, printed);
     }
 }
+
+#[test]
+fn r_cfg_08_a_key_in_the_arguments_is_masked_everywhere_and_gets_advice() {
+    let text = "[servers.git]\ncommand = 'run'\nargs = ['--id=AKIACANARY0123456789', 'ghp_canary0123456789', '--token', 'canary-x']\nunknown = 1\n";
+    let loaded = World::with("config.toml", text).load();
+    let mut shown = format!("{:?}", loaded.values);
+    for problem in &loaded.problems {
+        shown.push_str(&problem.to_string());
+    }
+    assert!(!shown.to_lowercase().contains("canary"), "{shown}");
+    let advice: Vec<_> = loaded
+        .problems
+        .iter()
+        .filter(|problem| problem.reason == pegboard_model::Reason::SecretWritten)
+        .collect();
+    assert_eq!(advice.len(), 3, "{shown}");
+    assert_eq!(advice[0].line, Some(3));
+    assert!(
+        advice[0].help.ends_with("write `--id=${secret:git_id}`"),
+        "{}",
+        advice[0].help
+    );
+}

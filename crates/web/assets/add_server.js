@@ -38,9 +38,21 @@ const make = (tag, className, text) => {
   return made;
 };
 
+/** Why a variable changes what a program loads, by the table of the page; undefined for any other name. */
+export function loaderReason(rows, name) {
+  const lower = name.toLowerCase();
+  const isMatch = (pattern) => {
+    const [start, end] = pattern.toLowerCase().split("*");
+    if (end === undefined) return lower === start;
+    return lower.length >= start.length + end.length && lower.startsWith(start) && lower.endsWith(end);
+  };
+  return rows.find(([pattern]) => isMatch(pattern))?.[1];
+}
+
 class AddServer {
   constructor(form) {
     this.form = form;
+    this.loaders = JSON.parse(form.dataset.loaderVariables ?? "[]");
     this.progress = document.getElementById("progress");
     form.elements.command.addEventListener("input", () => this.showWords());
     form.querySelectorAll("[name=kind]").forEach((choice) => choice.addEventListener("change", () => this.turn()));
@@ -85,6 +97,17 @@ class AddServer {
     remove.type = "button";
     remove.addEventListener("click", () => row.remove());
     row.append(key, text, remove);
+    if (group.dataset.pairs === "env") {
+      const warning = make("span", "fault");
+      warning.setAttribute("role", "status");
+      const warn = () => {
+        const reason = loaderReason(this.loaders, key.value.trim());
+        warning.textContent = reason ? `Warning: ${reason}.` : "";
+      };
+      key.addEventListener("input", warn);
+      warn();
+      row.append(warning);
+    }
     group.append(row);
     return row;
   }
@@ -182,6 +205,7 @@ class AddServer {
     if (command) {
       this.progress.append(make("p", "small faint", "It was started as"), make("code", "command", command));
     }
+    for (const warning of answer?.server?.warnings ?? []) say("warn", `\`${warning.key}\`: ${warning.text}`);
     const error = outcome.error;
     if (error) {
       say("bad", error.message ?? "It did not answer");

@@ -8,6 +8,7 @@ use pegboard_catalog::Catalog;
 use pegboard_model::{Policy, Secret, ServerName, Timestamp, ToolResult};
 use serde_json::{Map, Value};
 
+pub use pegboard_config::TrustReview;
 pub use pegboard_config::edit::{NewServer, NewTransport};
 
 /// The id of the user's own configuration.
@@ -56,6 +57,9 @@ pub trait Household: Send + Sync {
     /// What stands about a server in the files, without secrets: keys and values.
     fn written(&self, server: &ServerName) -> Vec<(String, String)>;
 
+    /// What trusting a server of the project means; `None` for any other server.
+    fn review(&self, server: &ServerName) -> Option<TrustReview>;
+
     /// What a server wrote to its standard error lately; foreign text.
     async fn logs(&self, server: &ServerName) -> ToolResult<String>;
 
@@ -75,7 +79,8 @@ pub trait Household: Send + Sync {
     /// Switches a server on or off.
     async fn enable_server(&self, server: &ServerName, enabled: bool) -> ToolResult<()>;
 
-    /// Agrees to the definition of a server that a project brings, if it is still the one with this hash.
+    /// Trusts the definition of a project's server, if it is still the one with this hash and was shown
+    /// completely.
     async fn trust_server(&self, server: &ServerName, hash: &str) -> ToolResult<()>;
 
     /// Sets a rule of the policies, or takes it out; whether something is different now.

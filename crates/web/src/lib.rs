@@ -30,7 +30,9 @@ mod household;
 mod state;
 
 pub use api::openapi;
-pub use household::{DEFAULT_PROJECT, Household, NewServer, NewTransport, Project, ProjectView};
+pub use household::{
+    DEFAULT_PROJECT, Household, NewServer, NewTransport, Project, ProjectView, TrustReview,
+};
 pub use role::{Admin, Anybody};
 pub use state::{WebParts, WebState};
 pub use visitors::{Logins, ONE_TIME_LOGIN};

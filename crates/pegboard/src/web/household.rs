@@ -10,7 +10,7 @@ use pegboard_config::{Agreements, Loaded, Problem, write_file_atomically};
 use pegboard_gateway::http;
 use pegboard_model::{Approval, Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult};
 use pegboard_store::ServerLogs;
-use pegboard_web::{Household, NewServer, Project, ProjectView};
+use pegboard_web::{Household, NewServer, Project, ProjectView, TrustReview};
 use serde_json::{Map, Value};
 
 use super::projects::Projects;
@@ -141,6 +141,10 @@ impl Household for House {
         rows.collect()
     }
 
+    fn review(&self, server: &ServerName) -> Option<TrustReview> {
+        self.reload.loaded().reviews.get(server).cloned()
+    }
+
     async fn logs(&self, server: &ServerName) -> ToolResult<String> {
         let (logs, server) = (self.logs.clone(), server.clone());
         let read = tokio::task::spawn_blocking(move || logs.read(&server)).await;
@@ -209,6 +213,9 @@ impl Household for House {
                 format!("server `{server}` has another definition than the one that was looked at");
             let error = ToolError::new(Reason::ConfigChanged, message).at_server(server);
             return Err(error.with_remedy("Look at the exact command again, and agree to that."));
+        }
+        if let Some(review) = loaded.reviews.get(server) {
+            review.check()?;
         }
         let (state, name, hash) = (self.state_folder().to_owned(), server.clone(), spec.hash);
         run(move || Agreements::open(&state).grant(&project, &name, &hash)).await?;

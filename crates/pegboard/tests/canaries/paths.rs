@@ -40,6 +40,18 @@ const fn typing(
     }
 }
 
+/// A review before trust shows a project's own literals: they are its author's text.
+const fn reviewing(words: &'static str) -> Command {
+    Command {
+        words,
+        typed: None,
+        answers: PROJECT,
+    }
+}
+
+/// What is written in the project's file.
+const PROJECT: &[&str] = &["variable in a project's file", "header in a project's file"];
+
 /// What stands in the result of `telling/tell`.
 const RESULT: &[&str] = &[
     "text of a result",
@@ -52,8 +64,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain("config explain"),
     plain("config path"),
     plain("config schema"),
-    plain("trust"),
-    plain("trust --yes"),
+    reviewing("trust"),
+    reviewing("trust --yes"),
     plain("tools"),
     plain("refresh --all"),
     plain("refresh --all --force"),

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_config::{command_line, shown_command_line};
 use pegboard_hub::Which;
-use pegboard_model::{Activity, ActivityKind, ServerName};
+use pegboard_model::{Activity, ActivityKind, Approval, ServerName};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -45,7 +45,7 @@ const COMMAND_CHARACTERS: usize = 1_000;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChangedServer {
-    /// The exact command or address that is used from now on.
+    /// The command or address that is used from now on. Secrets that are written in it are masked.
     command: String,
     /// The server.
     server: WholeServer,
@@ -146,14 +146,16 @@ pub(super) fn changed(
         .server(name)
         .ok_or_else(|| no_server(name.as_str()))?;
     Ok(ChangedServer {
-        command: command_line(&entry.spec.transport),
+        command: match entry.spec.approval {
+            Approval::Granted => shown_command_line(&entry.spec.transport),
+            Approval::Pending | Approval::Changed => command_line(&entry.spec.transport),
+        },
         server: WholeServer::of(entry, state, &Anybody(admin.0)),
         discovery,
     })
 }
 
-/// Writes down who changed what gets started, with the command as everybody may see it: the exact one is in the
-/// answer, for whoever may administer.
+/// Writes down who changed what gets started, with the command as everybody may see it.
 pub(super) fn note(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
     let catalog = state.hub().catalog();
     let entry = catalog.server(name);

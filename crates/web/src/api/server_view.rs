@@ -1,7 +1,7 @@
 //! One server as the API shows it.
 
 use pegboard_catalog::{Delta, ServerEntry};
-use pegboard_config::{command_line, shown_command_line};
+use pegboard_config::{DefinitionWarning, command_line, definition_warnings, shown_command_line};
 use pegboard_hub::{RunState, ServerHealth};
 use pegboard_model::{Approval, DiscoveryStatus, ErrorNote, Layer, Transport};
 use serde::Serialize;
@@ -130,7 +130,17 @@ pub(super) struct WholeServer {
     /// The exact command or address of a server that waits for an agreement, for whoever may give it.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_command: Option<String>,
-    /// The hash of the definition; an agreement is given to exactly this one.
+    /// What trusting a server of a project means, for whoever may trust it: `file`, `line`, `replaces` (the user's
+    /// own server that it replaces), `transport`, `command`, `folder`, `variables` and `headers` (each with `name`,
+    /// `value` as written and `warning`), `receives` (the user's secrets and variables, each with `kind`, `name`,
+    /// `used_as`, `sent_to` and `because`), and `refused` if it is too long to be trusted. Texts are escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    trust: Option<Value>,
+    /// What should be known about its definition: each with `key` and `text`.
+    #[schema(value_type = Vec<Object>)]
+    warnings: Vec<DefinitionWarning>,
+    /// The hash of the definition; trust refers to exactly this one.
     definition_hash: String,
     /// Names of the variables or headers that it gets.
     variables: Vec<String>,
@@ -191,10 +201,15 @@ impl WholeServer {
         let written = state.household().written(&spec.name).into_iter();
         let file = spec.origin.file.as_ref();
         let info = record.info.as_ref();
+        let is_waiting = who.is_admin() && spec.approval != Approval::Granted;
+        let review = state.household().review(&spec.name);
+        // The files may have changed since the catalog was made; trust must be for what is shown.
+        let review = review.filter(|review| is_waiting && review.hash == spec.hash);
         Self {
             listed: ListedServer::of(entry, state),
-            exact_command: (who.is_admin() && spec.approval != Approval::Granted)
-                .then(|| command_line(&spec.transport)),
+            exact_command: is_waiting.then(|| command_line(&spec.transport)),
+            trust: review.and_then(|review| serde_json::to_value(review).ok()),
+            warnings: definition_warnings(&spec.name, &spec.transport),
             definition_hash: spec.hash.to_string(),
             variables: variables(&spec.transport),
             config: written.map(|(key, value)| Written { key, value }).collect(),

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use pegboard_config::LOADER_VARIABLES;
 
 use super::Pages;
 use super::page::{Page, Section};
@@ -74,7 +75,7 @@ fn form(visit: &Visit) -> Markup {
     html! {
         section.card aria-labelledby="form-title" {
             header { h2 id="form-title" { "Definition" } }
-            form.body.stack id="add-server" novalidate autocomplete="off" {
+            form.body.stack id="add-server" novalidate autocomplete="off" data-loader-variables=(loader_variables()) {
                 div.field data-field="name" {
                     label.needed for="name" { "Name" }
                     input.mono id="name" name="name" value=(filled("name")) required spellcheck="false" placeholder="github";
@@ -120,6 +121,13 @@ fn form(visit: &Visit) -> Markup {
             }
         }
     }
+}
+
+/// The variables that change what a program loads, for the script that warns while a name is typed.
+fn loader_variables() -> String {
+    let rows = LOADER_VARIABLES.iter();
+    let rows: Vec<[&str; 2]> = rows.map(|row| [row.name, row.reason]).collect();
+    serde_json::to_string(&rows).unwrap_or_default()
 }
 
 /// Names with values, as many as are wanted.

@@ -34,6 +34,7 @@ mod server_parts;
 mod servers;
 mod tool;
 mod tools;
+mod trust;
 
 #[cfg(test)]
 mod tests;

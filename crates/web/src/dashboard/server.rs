@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
-use pegboard_config::command_line;
+use pegboard_config::TrustReview;
 use pegboard_hub::ServerHealth;
 use pegboard_model::{Approval, ServerName};
 
@@ -16,6 +16,7 @@ use super::parts::{empty, failure};
 use super::server_parts::{configuration, last_discovery, logs, policies, rejected, tools, words};
 use super::servers::switch;
 use super::shown::{Ago, line, thousands};
+use super::trust;
 use super::visit::Visit;
 use super::words::Standing;
 
@@ -36,12 +37,18 @@ pub(super) async fn show(
         .into_iter()
         .find(|health| health.server == *name);
     let standing = Standing::of(entry, health.as_ref());
-    let written = pages.web.household().written(name);
+    let review = pages.web.household().review(name);
+    let is_reviewed = entry.spec.approval != Approval::Granted && review.is_some();
+    let mut written = pages.web.household().written(name);
+    if is_reviewed {
+        // The notice shows these as they are; masked, they would look like something else.
+        written.retain(|(key, _)| !is_of_transport(key));
+    }
     let log = pages.web.household().logs(name).await;
     let now = pages.now();
     let body = html! {
         div.stack {
-            div.stack id="notices" data-live="catalog" { (notices(entry)) }
+            div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), visit.viewer.is_admin())) }
             div.two-one {
                 div.stack {
                     div id="facts" data-live="catalog" { (facts(entry, health.as_ref(), standing, now)) }
@@ -60,6 +67,13 @@ pub(super) async fn show(
     };
     let page = Page::new(Section::Servers, name.as_str(), head(entry, standing), body);
     page.answer(&pages, &visit).await
+}
+
+/// Whether a key of the configuration says what runs.
+fn is_of_transport(key: &str) -> bool {
+    let first = key.split('.').next().unwrap_or_default();
+    let keys = ["args", "bearer", "command", "cwd", "env", "headers", "url"];
+    keys.contains(&first)
 }
 
 fn head(entry: &ServerEntry, standing: Standing) -> Markup {
@@ -86,25 +100,9 @@ fn head(entry: &ServerEntry, standing: Standing) -> Markup {
     }
 }
 
-fn notices(entry: &ServerEntry) -> Markup {
-    let name = entry.name();
+fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
     html! {
-            @if entry.spec.approval != Approval::Granted {
-                div.callout.warn {
-                    strong {
-                        @if entry.spec.approval == Approval::Changed { "This server's definition changed since it was agreed to" }
-                        @else { "A project brings this server; nobody agreed to it yet" }
-                    }
-                    span { "It would run exactly this:" }
-                    code.command { (command_line(&entry.spec.transport)) }
-                    div.row {
-                        button.primary.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/trust"))
-                            data-body=(format!(r#"{{"definitionHash":"{}"}}"#, entry.spec.hash)) data-admin
-                            data-done=(format!("`{name}` may run")) { "Agree to this command" }
-                        span.small.muted { "or " code { "pegboard trust " (name) } }
-                    }
-                }
-            }
+            @if entry.spec.approval != Approval::Granted { (trust::notice(entry, review, is_admin)) }
             @if let Some(note) = entry.record.last_error.as_ref().filter(|_| entry.spec.enabled) {
                 @let kept = entry.record.tools.len();
                 (failure("The last discovery failed", note))

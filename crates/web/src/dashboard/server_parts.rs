@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use pegboard_catalog::{Delta, ServerEntry};
-use pegboard_config::shown_command_line;
+use pegboard_config::{definition_warnings, shown_command_line};
 use pegboard_hub::LastDelta;
-use pegboard_model::{Foreign, Origin, Policy, ServerName, Timestamp, ToolResult, Transport};
+use pegboard_model::{
+    Approval, Foreign, Origin, Policy, ServerName, Timestamp, ToolResult, Transport,
+};
 
 use super::parts::{empty, marked, plain_code};
 use super::shown::{Ago, count, duration, line, thousands};
@@ -171,7 +173,15 @@ pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -
         section.card aria-labelledby="config-title" {
             header { h2 id="config-title" { "Configuration" } p { (origin(&spec.origin)) } }
             div.body.stack {
-                div.stack-tight { span.small.faint { (label) } code.command { (shown_command_line(&spec.transport)) } }
+                @if spec.approval == Approval::Granted {
+                    div.stack-tight { span.small.faint { (label) } code.command { (shown_command_line(&spec.transport)) } }
+                }
+                @let warnings = definition_warnings(&spec.name, &spec.transport);
+                @if !warnings.is_empty() && spec.approval == Approval::Granted {
+                    ul.stack-tight { @for warning in &warnings {
+                        li.small { span.chip.warn { "warning" } " " code { (warning.key) } " " (marked(&warning.text)) }
+                    } }
+                }
                 dl.facts.small {
                     @for (key, value) in written {
                         dt { code { (line(key)) } } dd { code { (line(value)) } }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use pegboard_hub::Hub;
 use pegboard_model::{Policy, Secret, ServerName, ServerSpec, Template, ToolResult, Transport};
-use pegboard_web::{Household, NewServer, NewTransport, Project, ProjectView};
+use pegboard_web::{Household, NewServer, NewTransport, Project, ProjectView, TrustReview};
 use serde_json::{Map, Value};
 
 use crate::fake::spec;
@@ -70,6 +70,10 @@ impl Household for House {
 
     fn written(&self, _: &ServerName) -> Vec<(String, String)> {
         vec![("command".to_owned(), "none".to_owned())]
+    }
+
+    fn review(&self, _: &ServerName) -> Option<TrustReview> {
+        None
     }
 
     async fn logs(&self, _: &ServerName) -> ToolResult<String> {

@@ -1,15 +1,16 @@
 //! `pegboard add`: write a server into the config file and discover it at once.
 
-use pegboard_config::Problem;
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
+use pegboard_config::{Problem, definition_warnings};
 use pegboard_hub::Which;
 use pegboard_model::{Reason, ServerName, ToolError};
 
 use super::refresh::{progress, tell_outcome};
 use super::{Done, Global, Output, configured, open, options, with_servers, working};
-use crate::Configured;
 use crate::cli::args::AddArgs;
 use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
+use crate::{Configured, Options};
 
 pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
     let name = ServerName::parse(&args.name).map_err(|bad| {
@@ -33,10 +34,24 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
     };
     add_server(&file, &server, args.replace).map_err(|problem| not_written(&name, problem))?;
     output.note(&format!("wrote server `{name}` to {}", file.display()));
+    warn(&name, &options(global), output)?;
     if args.no_discover {
         return Ok(());
     }
     discover(&name, global, output)
+}
+
+/// Tells what should be known about the definition, whether or not it is asked for its tools.
+fn warn(name: &ServerName, options: &Options, output: &Output) -> Done {
+    let written = Configured::read(options)?;
+    let Some(spec) = written.loaded.servers.get(name) else {
+        return Ok(());
+    };
+    for warning in definition_warnings(name, &spec.transport) {
+        let text = format!("warning: {}", warning.sentence());
+        output.note(&output.paint(Paint::Warn, &text));
+    }
+    Ok(())
 }
 
 fn not_written(name: &ServerName, problem: Problem) -> Failure {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_config::shown_command_line;
+use pegboard_config::{
+    DefinitionWarning, TrustReview, command_line, definition_warnings, shown_command_line,
+};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Approval, Clock, Foreign, Rejection, ServerRecord};
 use serde::Serialize;
@@ -21,6 +23,9 @@ struct Document<'a> {
     transport: &'static str,
     command: String,
     variables: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trust: Option<&'a TrustReview>,
+    warnings: Vec<DefinitionWarning>,
     enabled: bool,
     approval: Approval,
     origin: &'a pegboard_model::Origin,
@@ -54,20 +59,23 @@ pub(crate) fn run(server: &str, global: &Global, output: &Output) -> Done {
         let Some(entry) = catalog.server(&name) else {
             return Ok(());
         };
+        let review = pegboard.configured().loaded.reviews.get(&name);
         if output.json {
-            return output.document(&document(entry));
+            return output.document(&document(entry, review));
         }
-        text(entry, output)
+        text(entry, review, output)
     })
 }
 
-fn document(entry: &ServerEntry) -> Document<'_> {
+fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Document<'a> {
     let (spec, record) = (&entry.spec, &entry.record);
     Document {
         name: spec.name.as_str(),
         transport: spec.transport.kind(),
         command: shown_command_line(&spec.transport),
         variables: variables(entry),
+        trust: review.filter(|review| review.approval != Approval::Granted),
+        warnings: definition_warnings(&spec.name, &spec.transport),
         enabled: spec.enabled,
         approval: spec.approval,
         origin: &spec.origin,
@@ -113,11 +121,11 @@ fn tokens(record: &ServerRecord) -> usize {
     record.tools.iter().map(|tool| tool.tokens as usize).sum()
 }
 
-fn text(entry: &ServerEntry, output: &Output) -> Done {
+fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> Done {
     let (spec, record) = (&entry.spec, &entry.record);
     let now = SystemClock.now();
     let mut lines: Vec<(&str, String)> = vec![
-        (spec.transport.kind(), shown_command_line(&spec.transport)),
+        (spec.transport.kind(), command(entry)),
         (
             "enabled",
             if spec.enabled { "yes" } else { "no" }.to_owned(),
@@ -142,16 +150,7 @@ fn text(entry: &ServerEntry, output: &Output) -> Done {
         ),
         ("fresh for", duration(fresh_for(entry))),
     ];
-    match spec.approval {
-        Approval::Granted => {}
-        Approval::Pending => lines.push(("agreed", "not yet; see `pegboard trust`".to_owned())),
-        Approval::Changed => {
-            lines.push((
-                "agreed",
-                "it changed since; see `pegboard trust`".to_owned(),
-            ));
-        }
-    }
+    lines.extend(trust(spec.approval, review));
     if let Some(description) = &spec.description {
         lines.push(("about", Foreign::new(description).to_string()));
     }
@@ -173,6 +172,14 @@ fn text(entry: &ServerEntry, output: &Output) -> Done {
         lines.push(("next step", error.remedy.clone()));
     }
     let names = variables(entry);
+    let warnings = definition_warnings(&spec.name, &spec.transport);
+    if spec.approval == Approval::Granted {
+        lines.extend(
+            warnings
+                .iter()
+                .map(|warning| ("warning", warning.sentence())),
+        );
+    }
     if !names.is_empty() {
         let kind = if spec.transport.kind() == "http" {
             "headers"
@@ -200,6 +207,33 @@ fn text(entry: &ServerEntry, output: &Output) -> Done {
         ))?;
     }
     Ok(())
+}
+
+/// The command of a server; one that is not trusted is shown exactly.
+fn command(entry: &ServerEntry) -> String {
+    match entry.spec.approval {
+        Approval::Granted => shown_command_line(&entry.spec.transport),
+        Approval::Pending | Approval::Changed => command_line(&entry.spec.transport),
+    }
+}
+
+/// Whether a project's server is trusted, with everything that it runs and receives if it is not.
+fn trust(approval: Approval, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
+    let state = match approval {
+        Approval::Granted => {
+            let own = review.and_then(|review| Some((review, review.replaces.as_ref()?)));
+            let own = own.map(|(review, own)| ("note", own.sentence(&review.server)));
+            return own.into_iter().collect();
+        }
+        Approval::Pending => "not yet; see `pegboard trust`",
+        Approval::Changed => "it changed since; see `pegboard trust`",
+    };
+    let lines = review.map(TrustReview::lines).unwrap_or_default();
+    let mut rows = vec![("trusted", state.to_owned())];
+    if !lines.is_empty() {
+        rows.push(("would run", lines.join(CONTINUED)));
+    }
+    rows
 }
 
 /// A server's own hint counts before the configured time.

@@ -1,8 +1,7 @@
-//! `pegboard trust`: see the exact command of a project's server, and agree to it.
+//! `pegboard trust`: see everything that a project's server runs and receives, and trust it.
 
-use pegboard_config::{Agreements, command_line};
-use pegboard_model::{Approval, Foreign, Reason, ServerSpec, ToolError, Transport, is_secret_name};
-use serde::Serialize;
+use pegboard_config::{Agreements, TrustReview};
+use pegboard_model::{Approval, Reason, ToolError};
 
 use super::{Done, Global, Output, configured, server_name};
 use crate::Configured;
@@ -11,147 +10,97 @@ use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 use crate::cli::people::{can_ask, confirm};
 
-#[derive(Serialize)]
-struct Row {
-    server: String,
-    approval: Approval,
-    command: String,
-    file: Option<std::path::PathBuf>,
-}
-
 pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
-    let specs = wanted(args, &configured)?;
+    let reviews = wanted(args, &configured)?;
     let mut agreements = Agreements::open(&configured.paths.state_dir);
     let Some(project) = configured.loaded.project.clone() else {
-        output.note("No project is here, so nothing waits for an agreement.");
+        output.note("No project is here, so no server waits for trust.");
         return if output.json {
-            output.document(&Vec::<Row>::new())
+            output.document(&Vec::<TrustReview>::new())
         } else {
             Ok(())
         };
     };
     if output.json {
-        let rows: Vec<Row> = specs.iter().map(|spec| row(spec)).collect();
-        output.document(&rows)?;
+        output.document(&reviews)?;
         if !args.yes && !args.revoke {
             return Ok(());
         }
     }
-    if specs.is_empty() {
-        output.note("No server waits for an agreement.");
+    if reviews.is_empty() {
+        output.note("No server waits for trust.");
     }
     let mut refused = false;
-    for spec in specs {
+    let mut too_long = None;
+    for review in reviews {
+        let name = &review.server;
         if args.revoke {
-            agreements.revoke(&project, &spec.name)?;
-            output.note(&format!(
-                "server `{}` waits for an agreement again",
-                spec.name
-            ));
+            agreements.revoke(&project, name)?;
+            output.note(&format!("server `{name}` is no longer trusted"));
             continue;
         }
         if !output.json {
-            show(spec, output)?;
+            show(review, output)?;
         }
-        let agreed =
-            args.yes || (can_ask() && confirm(&format!("Run server `{}`?", spec.name), false));
-        if agreed {
-            agreements.grant(&project, &spec.name, &spec.hash)?;
-            output.note(&format!("agreed to server `{}` as it is now", spec.name));
+        if let Err(error) = review.check() {
+            output.note(&format!("server `{name}` stays pending"));
+            too_long.get_or_insert(error);
+            continue;
+        }
+        let trusted = args.yes || (can_ask() && confirm(&format!("Trust server `{name}`?"), false));
+        if trusted {
+            agreements.grant(&project, name, &review.hash)?;
+            output.note(&format!("server `{name}` is trusted as it is now"));
         } else {
             refused = true;
-            output.note(&format!("server `{}` stays pending", spec.name));
+            output.note(&format!("server `{name}` stays pending"));
         }
     }
-    if refused {
-        Err(Failure::shown(Reason::ServerPending.exit_code()))
-    } else {
-        Ok(())
+    match too_long {
+        Some(error) => Err(error.into()),
+        None if refused => Err(Failure::shown(Reason::ServerPending.exit_code())),
+        None => Ok(()),
     }
 }
 
 fn wanted<'a>(
     args: &TrustArgs,
     configured: &'a Configured,
-) -> Result<Vec<&'a ServerSpec>, Failure> {
-    let servers = &configured.loaded.servers;
+) -> Result<Vec<&'a TrustReview>, Failure> {
+    let reviews = &configured.loaded.reviews;
     match &args.server {
-        None => Ok(servers
+        None => Ok(reviews
             .values()
-            .filter(|spec| spec.approval != Approval::Granted)
+            .filter(|review| review.approval != Approval::Granted)
             .collect()),
         Some(name) => {
             let name = server_name(name, configured)?;
-            let from_project = servers
-                .get(&name)
-                .filter(|spec| spec.origin.layer == pegboard_model::Layer::Project);
-            from_project.map(|spec| vec![spec]).ok_or_else(|| {
-                let message = format!("server `{name}` is your own; it needs no agreement");
+            let review = reviews.get(&name);
+            review.map(|review| vec![review]).ok_or_else(|| {
+                let message = format!("server `{name}` is your own; it is always trusted");
                 let error = ToolError::new(Reason::ConfigInvalid, message).at_server(&name);
                 error
-                    .with_remedy("Only servers that a project file brings wait for one.")
+                    .with_remedy("Only servers of a project's file wait for trust.")
                     .into()
             })
         }
     }
 }
 
-fn row(spec: &ServerSpec) -> Row {
-    Row {
-        server: spec.name.to_string(),
-        approval: spec.approval,
-        command: command_line(&spec.transport),
-        file: spec.origin.file.clone(),
-    }
-}
-
-fn show(spec: &ServerSpec, output: &Output) -> Done {
-    let row = row(spec);
-    let file = row
-        .file
-        .map(|file| file.display().to_string())
-        .unwrap_or_default();
-    let changed = if spec.approval == Approval::Changed {
-        ", changed since you agreed"
+fn show(review: &TrustReview, output: &Output) -> Done {
+    let changed = if review.approval == Approval::Changed {
+        ", changed since you trusted it"
     } else {
         ""
     };
     output.line(&format!(
-        "{} (from {file}{changed})",
-        output.paint(Paint::Strong, &row.server)
+        "{} (from {}{changed})",
+        output.paint(Paint::Strong, review.server.as_str()),
+        review.place()
     ))?;
-    output.line(&format!("  {}", row.command))?;
-    match &spec.transport {
-        Transport::Stdio { env, cwd, .. } => {
-            if let Some(cwd) = cwd {
-                output.line(&format!("  in {}", Foreign::new(&cwd.exact())))?;
-            }
-            // A variable can change what a program does as much as an argument can.
-            for (name, value) in env {
-                let hidden = is_secret_name(name) && !value.has_references();
-                let value = if hidden { "***" } else { value.written() };
-                output.line(&format!(
-                    "  with {}={}",
-                    Foreign::new(name),
-                    Foreign::new(value)
-                ))?;
-            }
-        }
-        Transport::Http {
-            headers, bearer, ..
-        } => {
-            let mut names: Vec<_> = headers
-                .keys()
-                .map(|k| Foreign::new(k).to_string())
-                .collect();
-            if bearer.is_some() {
-                names.push("Authorization".to_owned());
-            }
-            if !names.is_empty() {
-                output.line(&format!("  with headers {}", names.join(", ")))?;
-            }
-        }
+    for line in review.lines() {
+        output.line(&format!("  {line}"))?;
     }
     Ok(())
 }

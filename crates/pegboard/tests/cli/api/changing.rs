@@ -73,13 +73,21 @@ fn r_cfg_06_changes_by_the_api_keep_comments_and_order() {
 }
 
 #[test]
-fn r_api_05_a_server_that_fails_is_kept_with_its_error_and_the_exact_command_is_echoed() {
+fn r_api_05_a_server_that_fails_is_kept_with_its_error_and_its_command_is_shown_without_secrets() {
     let home = Home::with_example();
     let served = Served::start(&home, &[]);
     let add = json!({"name": "broken", "command": "/nothing/like this", "args": ["--token", "hush-hush"]});
     let (status, added) = served.admin("POST", "/servers", &add);
     assert_eq!(status, 201, "{added}");
-    assert_eq!(added["command"], "'/nothing/like this' --token hush-hush");
+    assert_eq!(added["command"], "'/nothing/like this' --token ***");
+    let warning = &added["server"]["warnings"][0];
+    assert_eq!(warning["key"], "args[2]");
+    let advice = warning["text"].as_str().expect("a text");
+    assert!(
+        advice.contains("pegboard secret set broken_token"),
+        "{advice}"
+    );
+    assert!(!added.to_string().contains("hush-hush"), "{added}");
     assert_eq!(added["discovery"]["status"], "failed");
     assert_eq!(added["discovery"]["error"]["code"], "SPAWN_NOT_FOUND");
     let seen = served.get("/servers/broken");

@@ -88,10 +88,12 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
 }
 
 #[test]
-fn r_cfg_08_a_projects_server_waits_until_its_exact_command_was_agreed_to() {
+fn r_sec_07_a_projects_server_waits_until_everything_about_it_was_shown() {
     let home = Home::new();
     let words = ["example-server", "--api-key", "told-to-nobody-else"];
-    let entry = json!({"mcpServers": {"theirs": {"command": PEGBOARD, "args": words}}});
+    let entry = json!({"mcpServers": {"theirs": {
+        "command": PEGBOARD, "args": words, "env": {"BASH_ENV": ".lint.sh"},
+    }}});
     home.write("project/.mcp.json", &entry.to_string());
     let served = Served::start(&home, &[]);
     let seen = |token: &str| {
@@ -100,6 +102,12 @@ fn r_cfg_08_a_projects_server_waits_until_its_exact_command_was_agreed_to() {
     };
     let exact = format!("{PEGBOARD} {}", words.join(" "));
     assert_eq!(seen(&served.admin)["exactCommand"], json!(exact));
+    let trust = &seen(&served.admin)["trust"];
+    assert_eq!(trust["command"], json!(exact));
+    assert_eq!(trust["folder"], json!(home.path("project")));
+    assert_eq!(trust["variables"][0]["name"], "BASH_ENV");
+    assert_eq!(trust["variables"][0]["value"], ".lint.sh");
+    assert!(trust["variables"][0]["warning"].is_string(), "{trust}");
     let for_callers = seen(&served.call).to_string();
     assert!(
         !for_callers.contains("told-to-nobody-else"),
@@ -119,6 +127,24 @@ fn r_cfg_08_a_projects_server_waits_until_its_exact_command_was_agreed_to() {
     assert!(
         !agreed.to_string().contains("told-to-nobody-else"),
         "{agreed}"
+    );
+    served.end(&home);
+}
+
+#[test]
+fn r_sec_07_the_api_trusts_nothing_that_cannot_be_shown_completely() {
+    let home = Home::new();
+    let env = json!({"X": "x".repeat(60_000)});
+    let entry = json!({"mcpServers": {"theirs": {"command": PEGBOARD, "env": env}}});
+    home.write("project/.mcp.json", &entry.to_string());
+    let served = Served::start(&home, &[]);
+    let (_, seen) = served.ask(&served.admin, "GET", "/servers/theirs", &Value::Null);
+    assert!(seen["trust"]["refused"].is_string(), "{seen}");
+    let body = json!({"definitionHash": seen["definitionHash"]});
+    let (status, answer) = served.ask(&served.admin, "POST", "/servers/theirs/trust", &body);
+    assert_eq!(
+        (status, &answer["error"]["code"]),
+        (400, &json!("CONFIG_TOO_LARGE"))
     );
     served.end(&home);
 }

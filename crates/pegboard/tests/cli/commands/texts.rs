@@ -63,7 +63,7 @@ fn tables_are_plain_and_aligned() {
 }
 
 #[test]
-fn the_trust_screen_shows_the_whole_command() {
+fn r_sec_07_the_trust_screen_shows_the_whole_definition() {
     let home = Home::new();
     let definition = r#"{"mcpServers": {
         "files": {"command": "npx", "args": ["-y", "files@1.2.3", "a b", "x\u202ey", "${HOME}"], "env": {"TOKEN": "t0p-secret"}},
@@ -72,13 +72,14 @@ fn the_trust_screen_shows_the_whole_command() {
     home.write("project/.mcp.json", definition);
     let run = home.run(&["trust"]).exits(6);
     assert_snapshot!(home.shown(&run.stdout), @r"
-    files (from [HOME]/project/.mcp.json)
+    files (from [HOME]/project/.mcp.json:2)
       npx -y files@1.2.3 'a b' $'x\u{202e}y' ${HOME}
       in [HOME]/project
-      with TOKEN=***
-    web (from [HOME]/project/.mcp.json)
+      with TOKEN=t0p-secret
+      your variable `HOME` is passed to the program as argument 5
+    web (from [HOME]/project/.mcp.json:3)
       https://example.com/mcp
-      with headers X-Key
+      with header X-Key: k3y-value
     ");
     assert_snapshot!(run.stderr, @r"
     server `files` stays pending

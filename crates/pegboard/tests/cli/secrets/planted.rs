@@ -160,8 +160,16 @@ fn r_cfg_08_r_obs_03_no_secret_comes_back_through_any_command() {
     both(&["config", "check"]);
     both(&["config", "explain"]);
     both(&["config", "path"]);
-    both(&["trust"]);
-    both(&["trust", "--yes"]);
+    // A review shows the project's literals, which are its author's text, and nothing of the user's.
+    for args in [&["trust"][..], &["trust", "--json"], &["trust", "--yes"]] {
+        let run = home.run(args);
+        let text = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(
+            super::hits(text.as_bytes()),
+            [canary(22), canary(23)],
+            "{args:?}"
+        );
+    }
     both(&["tools"]);
     let [refreshed, _] = both(&["refresh", "--all", "--force"]);
     for works in [

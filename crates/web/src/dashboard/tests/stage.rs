@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tower_service::Service;
 
-use crate::household::{Household, NewServer, Project, ProjectView};
+use crate::household::{Household, NewServer, Project, ProjectView, TrustReview};
 use crate::state::{WebParts, WebState};
 use crate::visitors::Logins;
 
@@ -61,6 +61,14 @@ pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
 impl Stage {
     /// With these servers.
     pub(super) fn with(servers: Vec<(ServerSpec, ServerRecord)>) -> Self {
+        Self::reviewing(servers, None)
+    }
+
+    /// With these servers, and a review of a project's server.
+    pub(super) fn reviewing(
+        servers: Vec<(ServerSpec, ServerRecord)>,
+        review: Option<TrustReview>,
+    ) -> Self {
         let clock = FakeClock::at(1_700_000_000_000);
         let now = clock.now();
         let (specs, records): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
@@ -89,7 +97,7 @@ impl Stage {
         );
         let state = WebState::new(WebParts {
             gateway,
-            household: Arc::new(Files),
+            household: Arc::new(Files(review)),
             logins: Arc::new(Logins::new(0)),
             clock: Arc::new(clock),
             limits: Limits::default(),
@@ -155,7 +163,7 @@ impl Connect for Nowhere {
     }
 }
 
-struct Files;
+struct Files(Option<TrustReview>);
 
 fn not_here<T>() -> ToolResult<T> {
     Err(ToolError::new(Reason::Internal, "pages change nothing"))
@@ -177,6 +185,10 @@ impl Household for Files {
 
     fn written(&self, _: &ServerName) -> Vec<(String, String)> {
         vec![("env.TOKEN".to_owned(), "***".to_owned())]
+    }
+
+    fn review(&self, _: &ServerName) -> Option<TrustReview> {
+        self.0.clone()
     }
 
     async fn logs(&self, _: &ServerName) -> ToolResult<String> {

@@ -1,0 +1,80 @@
+//! What a person sees before trusting a project's server: everything that runs, and everything it receives.
+
+use maud::{Markup, html};
+use pegboard_catalog::ServerEntry;
+use pegboard_config::{ShownDefinition, ShownValue, TrustReview};
+use pegboard_model::Approval;
+
+/// The notice on the page of a server that is not trusted. All texts of a review are escaped already.
+pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
+    let name = entry.name();
+    html! {
+        div.callout.warn id="trust" {
+            strong {
+                @if entry.spec.approval == Approval::Changed { "This server's definition changed since it was trusted" }
+                @else { "A project's file defines this server, and it is not trusted yet" }
+            }
+            @match review.filter(|_| is_admin) {
+                Some(review) => (reviewed(review)),
+                None => span { "Log in with " code { "pegboard dashboard" } " to see what it would run, or use " code { "pegboard trust " (name) } "." },
+            }
+        }
+    }
+}
+
+fn reviewed(review: &TrustReview) -> Markup {
+    let name = &review.server;
+    html! {
+        p.small { "Defined in " code { (review.place()) } }
+        @if let Some(own) = &review.replaces {
+            p { strong { "It " (own.sentence(name)) } }
+        }
+        @if let Some(shown) = &review.shown { (definition(shown)) }
+        @match &review.refused {
+            Some(why) => p { strong { "It cannot be trusted: " (why) "." } " Shorten the definition, or read it and write the server into your own config file." },
+            None => div.row {
+                button.primary.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/trust"))
+                    data-body=(format!(r#"{{"definitionHash":"{}"}}"#, review.hash)) data-admin
+                    data-done=(format!("`{name}` is trusted")) { "Trust this server" }
+                span.small.muted { "or " code { "pegboard trust " (name) } }
+            },
+        }
+    }
+}
+
+fn definition(shown: &ShownDefinition) -> Markup {
+    let runs = match shown.transport {
+        "http" => "It would be reached at exactly this address:",
+        _ => "It would run exactly this:",
+    };
+    html! {
+        span { (runs) }
+        code.command.exact { (shown.command) }
+        @if let Some(folder) = &shown.folder {
+            span { "in the folder" }
+            code.command.exact { (folder) }
+        }
+        (values("with these variables:", "=", &shown.variables))
+        (values("with these headers:", ": ", &shown.headers))
+        @if !shown.receives.is_empty() {
+            span { "Of yours it would receive:" }
+            ul.stack-tight { @for received in &shown.receives { li { (received.sentence()) } } }
+        }
+    }
+}
+
+fn values(title: &str, between: &str, values: &[ShownValue]) -> Markup {
+    html! {
+        @if !values.is_empty() {
+            span { (title) }
+            ul.stack-tight {
+                @for value in values {
+                    li {
+                        code.command.exact { (value.name) (between) (value.value) }
+                        @if let Some(reason) = value.warning { span.fault { "Warning: " (reason) "." } }
+                    }
+                }
+            }
+        }
+    }
+}

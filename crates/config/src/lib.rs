@@ -42,6 +42,7 @@ mod pinned;
 mod policies;
 mod problem;
 mod profile;
+mod profile_narrowing;
 mod received;
 mod review;
 mod schema;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Foreign, Reason, ServerName};
+use pegboard_model::{Foreign, Layer, Reason, ServerName};
 use serde::Serialize;
 
-use crate::explain::explain_entry;
+use crate::explain::{Explained, explain_entry};
 use crate::file::ConfigFile;
 use crate::load::Loaded;
 use crate::node::{Entry, Value};
-use crate::problem::Severity;
+use crate::problem::{Severity, shown_path};
+use crate::profile_narrowing::{NotTaken, WrittenKeys, bounded, narrowed};
 use crate::template::Values;
 use crate::typed::{Typed, duplicates, nearest};
 
@@ -59,10 +60,13 @@ impl Default for Profile {
     }
 }
 
-/// Reads the profiles of all files; a higher layer replaces a profile as a whole. The servers must be
-/// known already.
+/// The profiles of some files by name, with their places.
+type Found<'n> = BTreeMap<&'n str, (&'n ConfigFile, &'n Entry)>;
+
+/// Reads the profiles of all files. A project's profiles can only narrow what the user's own files say. The servers must
+/// be known already.
 pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
-    let mut found: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+    let (mut own, mut of_project) = (Found::new(), Found::new());
     for file in files {
         let Some(root) = file.table("profiles") else {
             continue;
@@ -74,6 +78,10 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
             .iter()
             .map(|(_, entry)| entry.key.as_str())
             .collect();
+        let found = match file.layer {
+            Layer::Project => &mut of_project,
+            _ => &mut own,
+        };
         for entry in entries {
             if is_name(entry, &mut typed) && !twice.contains(&entry.key.as_str()) {
                 found.insert(&entry.key, (file, entry));
@@ -81,16 +89,154 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
         }
         loaded.problems.append(&mut typed.problems);
     }
-    for (name, (file, entry)) in found {
+    for (name, (file, entry)) in &own {
         let mut typed = file.typed(None, values);
         let profile = read_profile(entry, loaded, &mut typed);
         loaded.problems.append(&mut typed.problems);
         let Some(profile) = profile else { continue };
-        loaded.profiles.insert(name.to_owned(), profile);
-        for inner in entry.node.entries() {
-            let key = format!("profiles.{name}.{}", Foreign::new(&inner.key).shortened(60));
-            let (source, layer) = (&file.source, file.layer);
-            explain_entry(&mut loaded.values, "profiles", key, inner, source, layer);
+        loaded.profiles.insert((*name).to_owned(), profile);
+        explain(name, file, entry, loaded);
+    }
+    let default = loaded.profiles.get(DEFAULT_PROFILE).cloned();
+    let default = default.filter(|_| own.contains_key(DEFAULT_PROFILE));
+    for (name, (file, entry)) in of_project {
+        let mut typed = file.typed(None, values);
+        if let Some(profile) = read_profile(entry, loaded, &mut typed) {
+            let place = (file, entry);
+            let own = own.get(name).copied();
+            take_from_project(
+                name,
+                profile,
+                place,
+                own,
+                default.as_ref(),
+                loaded,
+                &mut typed,
+            );
+        }
+        loaded.problems.append(&mut typed.problems);
+    }
+}
+
+/// Takes over as much of a project's profile as narrows what the user's own file says, and reports the rest.
+fn take_from_project(
+    name: &str,
+    wanted: Profile,
+    (file, entry): (&ConfigFile, &Entry),
+    own: Option<(&ConfigFile, &Entry)>,
+    default: Option<&Profile>,
+    loaded: &mut Loaded,
+    typed: &mut Typed<'_>,
+) {
+    let known: Vec<&str> = loaded.servers.keys().map(ServerName::as_str).collect();
+    let written = |key: &str| entry.node.get(key).is_some();
+    let (profile, not_taken) = match (own, loaded.profiles.get(name)) {
+        (Some(_), Some(own)) => {
+            let keys = WrittenKeys {
+                mode: written("mode"),
+                pinned: written("pinned"),
+                prefix: written("prefix"),
+            };
+            narrowed(own, &wanted, keys, &known)
+        }
+        (Some(_), None) => {
+            // What the user meant is not known, so nothing may take its place.
+            let message =
+                format!("the project's profile `{name}` is not used: yours cannot be read");
+            typed.report(
+                Severity::Warning,
+                Reason::ConfigInvalid,
+                entry.key_start,
+                message,
+                "correct the profile in your own config file",
+            );
+            return;
+        }
+        (None, _) => match default {
+            Some(default) => bounded(default, &wanted, &known),
+            None => (wanted, Vec::new()),
+        },
+    };
+    for not in &not_taken {
+        report_not_taken(not, entry, typed);
+    }
+    let first = loaded.values.len();
+    explain(name, file, entry, loaded);
+    correct_rows(name, &profile, first, &not_taken, loaded);
+    loaded.profiles.insert(name.to_owned(), profile);
+}
+
+fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
+    let Some(entry) = profile.node.get(not.key) else {
+        return;
+    };
+    let items = match &entry.node.value {
+        Value::List(items) => items.as_slice(),
+        _ => &[],
+    };
+    let item = not.item.and_then(|at| items.get(at));
+    let what = match item.map(|item| &item.value) {
+        Some(Value::Text(text)) => {
+            format!("`{}` in `{}`", Foreign::new(text).shortened(60), not.key)
+        }
+        _ => format!("`{}`", not.key),
+    };
+    typed.report(
+        Severity::Warning,
+        Reason::ConfigInvalid,
+        item.map_or(entry.node.start, |item| item.start),
+        format!(
+            "a project file can only narrow a profile; {what} is not taken: {}",
+            not.why
+        ),
+        "write it into your own config file, if you mean it",
+    );
+}
+
+fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut Loaded) {
+    for inner in profile.node.entries() {
+        let key = format!("profiles.{name}.{}", Foreign::new(&inner.key).shortened(60));
+        let (source, layer) = (&file.source, file.layer);
+        explain_entry(&mut loaded.values, "profiles", key, inner, source, layer);
+    }
+}
+
+/// Leaves one row for each key of a narrowed profile, with the value that holds. `first` is the first row of the
+/// project's file.
+fn correct_rows(
+    name: &str,
+    profile: &Profile,
+    first: usize,
+    not_taken: &[NotTaken],
+    loaded: &mut Loaded,
+) {
+    let list = |texts: &[String]| Foreign::new(&format!("[{}]", texts.join(", "))).to_string();
+    let mut of_project = loaded.values.split_off(first);
+    // A key that is refused as a whole keeps the row of the user's file.
+    of_project.retain(|row| {
+        let key = row.key.rsplit('.').next().unwrap_or_default();
+        !not_taken
+            .iter()
+            .any(|not| not.key == key && not.item.is_none())
+    });
+    for row in &mut of_project {
+        match row.key.strip_prefix(&format!("profiles.{name}.")) {
+            Some("servers") => row.value = list(&profile.servers),
+            Some("pinned") => row.value = list(&profile.pinned),
+            _ => {}
+        }
+    }
+    for row in of_project {
+        match loaded.values.iter_mut().find(|own| own.key == row.key) {
+            Some(own) => {
+                let place = own.file.as_deref().map(shown_path).unwrap_or_default();
+                let line = own.line.unwrap_or_default();
+                *own = Explained {
+                    note: Some(format!("narrows {place}:{line}")),
+                    ..row
+                };
+            }
+            None => loaded.values.push(row),
         }
     }
 }

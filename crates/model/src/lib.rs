@@ -10,6 +10,7 @@ mod consent;
 mod error;
 mod event;
 mod fingerprint;
+mod glob;
 mod limits;
 mod names;
 mod reason;
@@ -30,6 +31,7 @@ pub use consent::{ApprovalAnswer, ApprovalRequest, ConsentDecision, Grant, ToolV
 pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
+pub use glob::matches_pattern;
 pub use limits::Limits;
 pub use names::{
     BadServerName, EXPOSED_NAME_MAX, ExposedName, RESERVED_SERVER_NAMES, SEPARATOR,

@@ -115,25 +115,135 @@ fn r_cfg_04_a_bad_profile_costs_only_itself_and_a_typo_never_shows_more() {
     assert_eq!(loaded.profiles["good"].servers, ["nothing_here"]);
 }
 
+/// The user's profiles and the project's, the profile `name` that results, and what was not taken.
+#[track_caller]
+fn check_narrowed(
+    own: &str,
+    project: &str,
+    name: &str,
+    expected: (&[&str], ProfileMode),
+    not_taken: &[&str],
+) {
+    let loaded = world(own).project(".pegboard/config.toml", project).load();
+    let profile = &loaded.profiles[name];
+    assert_eq!(
+        (profile.servers.as_slice(), profile.mode),
+        (
+            &expected
+                .0
+                .iter()
+                .map(|s| (*s).to_owned())
+                .collect::<Vec<_>>()[..],
+            expected.1
+        ),
+        "{own} {project}"
+    );
+    assert_eq!(placed(&loaded), not_taken, "{own} {project}");
+}
+
 #[test]
-fn r_cfg_01_a_project_replaces_a_profile_as_a_whole_and_explain_shows_whose_it_is() {
-    let world = world("[profiles.a]\nservers = ['time']\nmode = 'direct'\n").project(
+fn r_sec_07_a_project_only_narrows_a_profile_of_the_user() {
+    use ProfileMode::{Direct, Lazy};
+    let own = "[profiles.default]\nservers = ['time']\n";
+    check_narrowed(
+        own,
+        "[profiles.default]\nmode = 'direct'\n",
+        "default",
+        (&["time"], Lazy),
+        &["2:8 warning CONFIG_INVALID"],
+    );
+    check_narrowed(
+        own,
+        "[profiles.default]\nservers = ['github', 'time']\n",
+        "default",
+        (&["time"], Lazy),
+        &["2:12 warning CONFIG_INVALID"],
+    );
+    check_narrowed(
+        own,
+        "[profiles.default]\n",
+        "default",
+        (&["time"], Lazy),
+        &[],
+    );
+    check_narrowed(
+        "[profiles.default]\nmode = 'direct'\n",
+        "[profiles.default]\nservers = ['time']\nmode = 'lazy'\n",
+        "default",
+        (&["time"], Lazy),
+        &[],
+    );
+    // A profile of its own reaches nothing that the user's default leaves out.
+    check_narrowed(
+        own,
+        "[profiles.all]\nmode = 'direct'\n",
+        "all",
+        (&["time"], Direct),
+        &[],
+    );
+    check_narrowed(
+        own,
+        "[profiles.all]\nservers = ['github']\n",
+        "all",
+        (&["-"], Lazy),
+        &["2:12 warning CONFIG_INVALID"],
+    );
+    // Where the user says nothing, a project may choose.
+    check_narrowed(
+        "",
+        "[profiles.default]\nmode = 'direct'\n",
+        "default",
+        (&[], Direct),
+        &[],
+    );
+}
+
+#[test]
+fn r_sec_07_a_profile_that_cannot_be_read_is_not_replaced_by_a_projects() {
+    let own = "[profiles.default]\nservers = 'time'\n";
+    let project = "[profiles.default]\nmode = 'direct'\n";
+    let loaded = world(own)
+        .project(".mcp.json", "{}")
+        .project(".pegboard/config.toml", project)
+        .load();
+    assert!(loaded.profiles.is_empty(), "{:?}", loaded.profiles);
+    assert_eq!(
+        placed(&loaded),
+        ["6:11 error CONFIG_INVALID", "1:11 warning CONFIG_INVALID"]
+    );
+}
+
+#[test]
+fn r_sec_07_explain_shows_a_narrowed_profile_as_it_holds() {
+    let world = world("[profiles.a]\nservers = ['time']\nmode = 'lazy'\n").project(
         ".pegboard/config.toml",
-        "[profiles.a]\nservers = ['github']\n",
+        "[profiles.a]\nservers = ['*']\nmode = 'both'\n",
     );
     let loaded = world.load();
-    assert_eq!(loaded.profiles["a"].servers, ["github"]);
-    assert_eq!(loaded.profiles["a"].mode, ProfileMode::Lazy);
     let rows: Vec<_> = loaded
         .values
         .iter()
         .filter(|row| row.key.starts_with("profiles."))
+        .map(|row| {
+            (
+                row.key.as_str(),
+                row.value.as_str(),
+                row.layer,
+                row.note.is_some(),
+            )
+        })
         .collect();
-    assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0].key, "profiles.a.servers");
     assert_eq!(
-        (rows[0].value.as_str(), rows[0].layer),
-        ("[github]", Layer::Project)
+        rows,
+        [
+            ("profiles.a.servers", "[time]", Layer::Project, true),
+            ("profiles.a.mode", "lazy", Layer::User, false),
+        ]
+    );
+    let message = &loaded.problems[0].message;
+    assert!(
+        message.contains("can only narrow") && message.contains("`*`"),
+        "{message}"
     );
 }
 

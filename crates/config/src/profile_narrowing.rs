@@ -1,0 +1,245 @@
+//! How a project's profile is combined with the user's own: a project can only narrow.
+//!
+//! A profile that the user's own file has too stays the user's, with fewer servers and pinned tools and with a mode
+//! that lists fewer tools. A profile that only the project has reaches no server that the user's `default` profile
+//! leaves out.
+
+use pegboard_model::matches_pattern;
+
+use crate::profile::{DEFAULT_PROFILE, Profile, ProfileMode};
+
+/// In a list of servers: no server at all, where an empty list would mean all of them. No server can have this name.
+pub(crate) const NO_SERVER: &str = "-";
+
+/// The keys that a project's profile writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrittenKeys {
+    pub(crate) mode: bool,
+    pub(crate) pinned: bool,
+    pub(crate) prefix: bool,
+}
+
+/// Something of a project's profile that does not hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotTaken {
+    /// The key that it is about.
+    pub(crate) key: &'static str,
+    /// The position in the list, for a key that has one.
+    pub(crate) item: Option<usize>,
+    /// Why it is not taken.
+    pub(crate) why: String,
+}
+
+/// A project's profile under the user's own of the same name.
+pub(crate) fn narrowed(
+    own: &Profile,
+    wanted: &Profile,
+    written: WrittenKeys,
+    known: &[&str],
+) -> (Profile, Vec<NotTaken>) {
+    let mut not_taken = Vec::new();
+    let servers = common_servers(
+        own,
+        wanted,
+        "your profile of the same name",
+        known,
+        &mut not_taken,
+    );
+    let mut mode = own.mode;
+    if written.mode {
+        match listed(wanted.mode) <= listed(own.mode) {
+            true => mode = wanted.mode,
+            false => not_taken.push(NotTaken {
+                key: "mode",
+                item: None,
+                why: "your profile of the same name lists fewer tools".to_owned(),
+            }),
+        }
+    }
+    let mut pinned = own.pinned.clone();
+    if written.pinned {
+        pinned.clear();
+        for (at, pattern) in wanted.pinned.iter().enumerate() {
+            match own.pinned.iter().any(|own| covers(own, pattern)) {
+                true => pinned.push(pattern.clone()),
+                false => not_taken.push(NotTaken {
+                    key: "pinned",
+                    item: Some(at),
+                    why: "your profile of the same name does not pin it".to_owned(),
+                }),
+            }
+        }
+    }
+    if written.prefix && wanted.prefix != own.prefix {
+        not_taken.push(NotTaken {
+            key: "prefix",
+            item: None,
+            why: "your profile of the same name decides it".to_owned(),
+        });
+    }
+    let profile = Profile {
+        servers,
+        pinned,
+        mode,
+        prefix: own.prefix,
+    };
+    (profile, not_taken)
+}
+
+/// A project's profile that the user's file does not have, under the user's `default` profile.
+pub(crate) fn bounded(
+    default: &Profile,
+    wanted: &Profile,
+    known: &[&str],
+) -> (Profile, Vec<NotTaken>) {
+    let mut not_taken = Vec::new();
+    let whose = format!("your profile `{DEFAULT_PROFILE}`");
+    let servers = common_servers(default, wanted, &whose, known, &mut not_taken);
+    let profile = Profile {
+        servers,
+        ..wanted.clone()
+    };
+    (profile, not_taken)
+}
+
+/// How much a mode puts before a model.
+fn listed(mode: ProfileMode) -> u8 {
+    match mode {
+        ProfileMode::Lazy => 0,
+        ProfileMode::Direct => 1,
+        ProfileMode::Both => 2,
+    }
+}
+
+/// The servers of both profiles. Where two patterns overlap, the servers that are known now are named.
+fn common_servers(
+    own: &Profile,
+    wanted: &Profile,
+    whose: &str,
+    known: &[&str],
+    not_taken: &mut Vec<NotTaken>,
+) -> Vec<String> {
+    if wanted.servers.is_empty() || own.servers.is_empty() {
+        let both = [&own.servers, &wanted.servers];
+        return both.into_iter().flatten().cloned().collect();
+    }
+    let mut common: Vec<String> = Vec::new();
+    for (at, pattern) in wanted.servers.iter().enumerate() {
+        if own.servers.iter().any(|own| covers(own, pattern)) {
+            common.push(pattern.clone());
+            continue;
+        }
+        let named = own
+            .servers
+            .iter()
+            .filter(|own| covers(pattern, own))
+            .cloned();
+        let holds = |name: &&&str| {
+            matches_pattern(pattern, name)
+                && own.servers.iter().any(|own| matches_pattern(own, name))
+        };
+        let names = known.iter().filter(holds).map(|name| (*name).to_owned());
+        common.extend(named.chain(names));
+        not_taken.push(NotTaken {
+            key: "servers",
+            item: Some(at),
+            why: format!("{whose} does not have all of it"),
+        });
+    }
+    common.sort();
+    common.dedup();
+    if common.is_empty() {
+        common.push(NO_SERVER.to_owned());
+    }
+    common
+}
+
+/// Whether a pattern matches everything that another name or pattern does. Of two patterns only the same one is known
+/// to, and `*`.
+fn covers(wide: &str, narrow: &str) -> bool {
+    let is_pattern = narrow.contains(['*', '?']);
+    wide == narrow || wide == "*" || (!is_pattern && matches_pattern(wide, narrow))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(servers: &[&str], mode: ProfileMode) -> Profile {
+        Profile {
+            servers: servers.iter().map(|name| (*name).to_owned()).collect(),
+            mode,
+            ..Profile::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(own: &[&str], wanted: &[&str], expected: &[&str], refused: usize) {
+        let (own, wanted) = (
+            profile(own, ProfileMode::Lazy),
+            profile(wanted, ProfileMode::Lazy),
+        );
+        let written = WrittenKeys {
+            mode: false,
+            pinned: false,
+            prefix: false,
+        };
+        let known = ["docs_a", "docs_b", "safe", "time"];
+        let (got, not_taken) = narrowed(&own, &wanted, written, &known);
+        assert_eq!(got.servers, expected, "{own:?} {wanted:?}");
+        assert_eq!(not_taken.len(), refused, "{not_taken:?}");
+        for name in known {
+            let holds = |profile: &Profile| {
+                let servers = &profile.servers;
+                servers.is_empty() || servers.iter().any(|p| matches_pattern(p, name))
+            };
+            assert_eq!(
+                holds(&got),
+                holds(&own) && holds(&wanted),
+                "{name}: {got:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn r_sec_07_servers_of_both_profiles_are_the_common_ones() {
+        check(&["safe"], &[], &["safe"], 0);
+        check(&[], &["safe"], &["safe"], 0);
+        check(&["safe", "time"], &["time"], &["time"], 0);
+        check(&["safe"], &["time"], &["-"], 1);
+        check(&["safe"], &["*"], &["safe"], 1);
+        check(&["docs_*"], &["docs_a", "safe"], &["docs_a"], 1);
+        check(&["docs_*"], &["*_b"], &["docs_b"], 1);
+        check(&["*_?"], &["docs_*"], &["docs_a", "docs_b"], 1);
+        check(&["*"], &["docs_*"], &["docs_*"], 0);
+    }
+
+    #[test]
+    fn r_sec_07_a_project_lists_no_more_tools_than_the_user() {
+        use ProfileMode::{Both, Direct, Lazy};
+        let written = WrittenKeys {
+            mode: true,
+            pinned: true,
+            prefix: true,
+        };
+        for (own, wanted, expected) in [
+            (Lazy, Direct, Lazy),
+            (Lazy, Both, Lazy),
+            (Direct, Both, Direct),
+            (Both, Direct, Direct),
+            (Both, Lazy, Lazy),
+        ] {
+            let mut own = profile(&[], own);
+            own.pinned = vec!["time/*".to_owned()];
+            let mut wanted = profile(&[], wanted);
+            wanted.pinned = vec!["time/now".to_owned(), "safe/open".to_owned()];
+            wanted.prefix = false;
+            let (got, not_taken) = narrowed(&own, &wanted, written, &[]);
+            assert_eq!(got.mode, expected);
+            assert_eq!(got.pinned, ["time/now"]);
+            assert!(got.prefix);
+            let keys: Vec<_> = not_taken.iter().map(|not| (not.key, not.item)).collect();
+            assert!(keys.contains(&("pinned", Some(1))) && keys.contains(&("prefix", None)));
+        }
+    }
+}

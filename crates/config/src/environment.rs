@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::permission::is_placed_by_other;
+
 /// The names a user's or project's own file may have, in the order they are looked for.
 pub(crate) const CONFIG_FILE_NAMES: &[&str] = &[
     "config.toml",
@@ -107,13 +109,24 @@ pub(crate) fn config_files_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The nearest folder at or above the working folder that holds a project file. The home folder and
-/// what is above it never count: a file there would reach into every project.
-pub(crate) fn find_project(env: &Environment) -> Option<PathBuf> {
-    env.working_dir
-        .ancestors()
-        .take_while(|folder| *folder != env.home)
-        .find(|folder| folder.join(".pegboard").is_dir() || folder.join(".mcp.json").is_file())
-        .map(Path::to_path_buf)
+/// what is above it never count: a file there would reach into every project. A folder whose project files are all
+/// another user's does not count either, so that nobody can put a project into a shared folder above ours; its files
+/// are added to `ignored`.
+pub(crate) fn find_project(env: &Environment, ignored: &mut Vec<PathBuf>) -> Option<PathBuf> {
+    let folders = env.working_dir.ancestors();
+    for folder in folders.take_while(|folder| *folder != env.home) {
+        let (own, foreign) = (folder.join(".pegboard"), folder.join(".mcp.json"));
+        let mut found: Vec<PathBuf> = config_files_in(&own).into_iter().take(1).collect();
+        if found.is_empty() && own.is_dir() {
+            found.push(own);
+        }
+        found.extend(Some(foreign).filter(|file| file.is_file()));
+        if found.iter().any(|path| !is_placed_by_other(path)) {
+            return Some(folder.to_path_buf());
+        }
+        ignored.extend(found.into_iter().filter(|path| path.is_file()));
+    }
+    None
 }
 
 #[cfg(test)]
@@ -183,10 +196,11 @@ mod tests {
             working_dir: deep.clone(),
             ..Environment::default()
         };
-        assert_eq!(find_project(&env), None);
+        let find = || find_project(&env, &mut Vec::new());
+        assert_eq!(find(), None);
         let project = deep.parent().unwrap();
         std::fs::create_dir(project.join(".pegboard")).unwrap();
-        assert_eq!(find_project(&env).as_deref(), Some(project));
+        assert_eq!(find().as_deref(), Some(project));
     }
 
     #[test]

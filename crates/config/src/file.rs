@@ -1,11 +1,12 @@
 //! One config file: from its path to the servers in it, sound or broken.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use pegboard_model::{Layer, Limits, Reason};
 
 use crate::node::{Entry, Value};
-use crate::permission::writable_by_others;
+use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
 use crate::settings::SETTING_KEYS;
 use crate::template::Values;
@@ -36,6 +37,15 @@ pub(crate) struct ConfigFile {
 
 /// Reads a file's bytes as text, within the limit.
 pub(crate) fn read_text(path: &Path, limits: &Limits) -> Result<String, Problem> {
+    read_checked(path, limits, |_| Ok(()))
+}
+
+/// The same, if the open file passes a check: what a path leads to may change after it was looked at.
+fn read_checked(
+    path: &Path,
+    limits: &Limits,
+    check: impl Fn(&Metadata) -> Result<(), Problem>,
+) -> Result<String, Problem> {
     use std::io::Read;
     let too_large = || {
         let message = format!(
@@ -53,6 +63,7 @@ pub(crate) fn read_text(path: &Path, limits: &Limits) -> Result<String, Problem>
         let message = format!("`{}` is not a file", shown_path(path));
         return Err(Problem::error(Reason::ConfigIo, message).in_file(path));
     }
+    check(&size)?;
     if size.len() > limits.config_bytes {
         return Err(too_large());
     }
@@ -95,7 +106,14 @@ impl ConfigFile {
         limits: &Limits,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let text = match read_text(&path, limits) {
+        let check = |about: &Metadata| {
+            // A file that was named with `--config` was chosen by the user.
+            match layer != Layer::Flag && is_owned_by_other(about) {
+                true => Err(ignored_problem(std::slice::from_ref(&path))),
+                false => Ok(()),
+            }
+        };
+        let text = match read_checked(&path, limits, check) {
             Ok(text) => text,
             Err(problem) => {
                 problems.push(problem);
@@ -197,6 +215,30 @@ impl ConfigFile {
         }
         problems.append(&mut typed.problems);
         self.refused_roots = refused_roots;
+    }
+}
+
+/// The notice about files that were not read because another user owns them.
+pub(crate) fn ignored_problem(paths: &[PathBuf]) -> Problem {
+    let shown: Vec<String> = paths
+        .iter()
+        .map(|path| format!("`{}`", shown_path(path)))
+        .collect();
+    let (owns, them) = match paths {
+        [_] => ("belongs", "it"),
+        _ => ("belong", "them"),
+    };
+    let message = format!(
+        "{} {owns} to another user, so nothing in {them} is used",
+        shown.join(" and ")
+    );
+    let help = format!(
+        "to use {them}, copy or `chown` {them} after reading, or name the file with `--config`"
+    );
+    let problem = Problem::warning(Reason::ConfigPermission, message).help(help);
+    match paths.first() {
+        Some(first) => problem.in_file(first),
+        None => problem,
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use pegboard_model::{Layer, Limits, Reason};
 
 use crate::environment::{Environment, Paths, config_files_in, find_project};
-use crate::file::ConfigFile;
+use crate::file::{ConfigFile, ignored_problem};
 use crate::load::{LoadOptions, Loaded, SourceFile};
+use crate::permission::is_placed_by_other;
 use crate::problem::{Problem, shown_path};
 
 /// Finds and reads the files of all layers, lowest first.
@@ -29,7 +30,7 @@ pub(crate) fn read_files(
         ));
         loaded.project = match &options.project {
             Some(folder) => given_project(&env.working_dir.join(folder), &mut loaded.problems),
-            None => find_project(env),
+            None => find_project(env, &mut loaded.ignored_files),
         };
         if let Some(project) = &loaded.project {
             candidates.push((project.join(".mcp.json"), Layer::Project));
@@ -39,6 +40,16 @@ pub(crate) fn read_files(
                 candidates.push((own, Layer::Project));
             }
         }
+    }
+    let is_ignored = |path: &PathBuf, layer| layer != Layer::Flag && is_placed_by_other(path);
+    let ignored: Vec<_> = candidates
+        .extract_if(.., |(path, layer)| is_ignored(path, *layer))
+        .collect();
+    loaded
+        .ignored_files
+        .extend(ignored.into_iter().map(|(path, _)| path));
+    if !loaded.ignored_files.is_empty() {
+        loaded.problems.push(ignored_problem(&loaded.ignored_files));
     }
     let mut files = Vec::new();
     for (path, layer) in candidates {

@@ -70,6 +70,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// The files that were looked for.
     pub files: Vec<SourceFile>,
+    /// Files that were not read because another user owns them.
+    pub ignored_files: Vec<PathBuf>,
     /// Every value in force, with its place.
     pub values: Vec<Explained>,
     /// The project's folder, when there is one.
@@ -122,6 +124,7 @@ impl Loaded {
                 .iter()
                 .flat_map(|folder| CONFIG_FILE_NAMES.iter().map(|name| folder.join(name))),
         );
+        list.extend(self.ignored_files.iter().cloned());
         list.sort();
         list.dedup();
         list

@@ -1,5 +1,6 @@
 //! Who else may change a file.
 
+use std::fs::Metadata;
 use std::path::Path;
 
 /// Why a file could have been written by somebody else, when it could.
@@ -7,9 +8,7 @@ use std::path::Path;
 pub(crate) fn writable_by_others(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::metadata(path).ok()?;
-    let own = rustix::process::geteuid().as_raw();
-    // What root owns, root could change anyway.
-    if metadata.uid() != own && metadata.uid() != 0 {
+    if is_owned_by_other(&metadata) {
         return Some("belongs to another user");
     }
     match metadata.mode() & 0o022 {
@@ -23,4 +22,47 @@ pub(crate) fn writable_by_others(path: &Path) -> Option<&'static str> {
 #[cfg(not(unix))]
 pub(crate) fn writable_by_others(_path: &Path) -> Option<&'static str> {
     None
+}
+
+/// Whether neither this user nor root owns a file. What root owns, root could change anyway.
+#[cfg(unix)]
+pub(crate) fn is_owned_by_other(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    is_other(metadata.uid(), rustix::process::geteuid().as_raw())
+}
+
+/// Whether another user owns a file; not known on this system.
+#[cfg(not(unix))]
+pub(crate) fn is_owned_by_other(_metadata: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn is_other(owner: u32, own: u32) -> bool {
+    owner != own && owner != 0
+}
+
+/// Whether another user put a file where it is: the file, a link to it, or its folder `.pegboard` is theirs. A link
+/// counts by itself, or it could bring a file of this user into a place where it was never meant to be.
+pub(crate) fn is_placed_by_other(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| folder.ends_with(".pegboard"));
+    let links = [Some(path), folder].into_iter().flatten();
+    let is_other =
+        |found: std::io::Result<Metadata>| found.is_ok_and(|about| is_owned_by_other(&about));
+    links
+        .flat_map(|path| [std::fs::symlink_metadata(path), std::fs::metadata(path)])
+        .any(is_other)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_sec_07_only_this_user_and_root_are_no_other_user() {
+        assert!(is_other(1001, 1000));
+        assert!(!is_other(1000, 1000));
+        assert!(!is_other(0, 1000));
+        assert!(is_other(1000, 0), "root reads no file of a user");
+    }
 }

@@ -466,3 +466,103 @@ fn r_cfg_05_near_names_are_offered() {
     assert!(loaded.near_server_names("zzz").is_empty());
     assert!(ServerName::parse("github").is_ok());
 }
+
+/// Gives files to another user; `false` (with the reason printed) where this process may not.
+#[cfg(unix)]
+fn give_away(paths: &[std::path::PathBuf]) -> bool {
+    let given = paths
+        .iter()
+        .all(|path| std::os::unix::fs::lchown(path, Some(54_321), None).is_ok());
+    if !given {
+        eprintln!("skipped: only root can give a file to another user");
+    }
+    given
+}
+
+#[cfg(unix)]
+#[test]
+fn r_sec_07_files_of_another_user_are_ignored_with_one_notice() {
+    let world = World::with("config.toml", "[servers.own]\ncommand = 'a'\n")
+        .project(".mcp.json", r#"{"mcpServers":{"theirs":{"command":"b"}}}"#)
+        .project(
+            ".pegboard/config.toml",
+            "[profiles.default]\nmode = 'direct'\n[servers.too]\ncommand = 'c'\n",
+        );
+    let project = world.env.working_dir.clone();
+    let files = [
+        project.join(".mcp.json"),
+        project.join(".pegboard/config.toml"),
+    ];
+    assert_eq!(names(&world.load()), ["own", "theirs", "too"]);
+    if !give_away(&files) {
+        return;
+    }
+    let loaded = world.load();
+    assert_eq!(names(&loaded), ["own"]);
+    assert!(loaded.profiles.is_empty());
+    assert_eq!(loaded.project, None);
+    assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
+    let message = &loaded.problems[0].message;
+    for file in &files {
+        assert!(message.contains(&file.display().to_string()), "{message}");
+        assert!(loaded.watch_list().contains(file));
+    }
+    assert!(message.contains("another user"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn r_sec_07_a_file_of_another_user_does_not_hide_ones_own_project() {
+    let mut world = World::new().project(".mcp.json", r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
+    let own = world.env.working_dir.clone();
+    let below = own.join("vendor/.mcp.json");
+    world = world.file(&below, r#"{"mcpServers":{"theirs":{"command":"b"}}}"#);
+    world.env.working_dir = own.join("vendor");
+    assert_eq!(names(&world.load()), ["theirs"]);
+    if !give_away(&[below]) {
+        return;
+    }
+    let loaded = world.load();
+    assert_eq!(
+        (names(&loaded), loaded.project.as_deref()),
+        (vec!["mine"], Some(own.as_path()))
+    );
+    assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn r_sec_07_a_link_or_folder_of_another_user_is_ignored_and_a_named_file_is_not() {
+    let mut world = World::new();
+    let (mine, link) = (
+        world.path("mine.json"),
+        world.env.working_dir.join(".mcp.json"),
+    );
+    world = world.file(&mine, r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
+    std::os::unix::fs::symlink(&mine, &link).unwrap();
+    assert_eq!(names(&world.load()), ["mine"]);
+    if !give_away(std::slice::from_ref(&link)) {
+        return;
+    }
+    assert!(names(&world.load()).is_empty(), "a link of another user");
+    world = world.project(".pegboard/config.toml", "[servers.folder]\ncommand = 'c'\n");
+    assert_eq!(names(&world.load()), ["folder"]);
+    give_away(&[world.env.working_dir.join(".pegboard")]);
+    assert!(names(&world.load()).is_empty(), "a folder of another user");
+    give_away(std::slice::from_ref(&mine));
+    world.options.config_file = Some(mine);
+    let loaded = world.load();
+    assert_eq!(names(&loaded), ["mine"], "named with --config");
+    assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn r_sec_07_the_users_own_file_is_not_read_when_another_user_owns_it() {
+    let world = World::with("config.toml", "[servers.own]\ncommand = 'a'\n");
+    if give_away(&[world.paths().user_file()]) {
+        let loaded = world.load();
+        assert!(names(&loaded).is_empty());
+        assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
+    }
+}

@@ -143,7 +143,10 @@ fn common_servers(
         not_taken.push(NotTaken {
             key: "servers",
             item: Some(at),
-            why: format!("{whose} does not have all of it"),
+            why: match pattern.contains(['*', '?']) {
+                true => format!("{whose} does not have every server that it matches"),
+                false => format!("{whose} does not have it"),
+            },
         });
     }
     common.sort();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pegboard_model::{
     Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult, secret_arguments,
-    secret_parts,
+    secret_parts, secret_shapes,
 };
 
 use crate::environment;
@@ -102,6 +102,9 @@ impl<'a> Resolver<'a> {
         also_allowed: &[String],
     ) -> ToolResult<Launch> {
         let program = self.value(command, "command")?;
+        for range in secret_shapes(&program) {
+            self.redactor.add(program.get(range).unwrap_or_default());
+        }
         if program.is_empty() {
             return Err(self.invalid("command", "is empty"));
         }

@@ -231,7 +231,7 @@ fn trust(approval: Approval, review: Option<&TrustReview>) -> Vec<(&'static str,
     let lines = review.map(TrustReview::lines).unwrap_or_default();
     let mut rows = vec![("trusted", state.to_owned())];
     if !lines.is_empty() {
-        rows.push(("would run", lines.join(CONTINUED)));
+        rows.push(("review", lines.join(CONTINUED)));
     }
     rows
 }

@@ -120,3 +120,82 @@ fn echo_requests(listener: &TcpListener) {
         let _ = stream.write_all(answer.as_bytes());
     }
 }
+
+#[test]
+fn r_cfg_08_a_key_among_the_arguments_comes_back_nowhere_and_gets_advice() {
+    let home = Home::new();
+    let script = home
+        .write(
+            "say.sh",
+            "echo \"cannot log in with $1 and $2\" | sed 's/--id=//' >&2\nexit 3\n",
+        )
+        .display()
+        .to_string();
+    let keys = ["ghp_Canary0123456789abcdef", "AKIACANARY0123456789"];
+    let id = format!("--id={}", keys[1]);
+    let added = home
+        .run(&["add", "git", "--", "sh", &script, keys[0], &id])
+        .exits(3);
+    assert!(
+        added
+            .stderr
+            .contains("warning: `args[2]`: it looks like a secret")
+            && added.stderr.contains("write `--id=${secret:git_id}`"),
+        "{}",
+        added.stderr
+    );
+    let mut runs = vec![("add", added)];
+    for args in [
+        &["show", "git"][..],
+        &["show", "git", "--json"],
+        &["config", "explain", "--json"],
+        &["config", "check"],
+        &["refresh", "git", "--force"],
+        &["call", "git/work"],
+        &["logs", "git"],
+        &["list", "--json"],
+        &["activity", "--json"],
+    ] {
+        runs.push((args[0], home.run(args)));
+    }
+    for (what, run) in &runs {
+        for key in keys {
+            let text = format!("{}{}", run.stdout, run.stderr);
+            assert!(!text.contains(key), "`{what}` shows {key}:\n{text}");
+        }
+    }
+    let said = |what: &str, part: &str| {
+        let mut found = runs.iter().filter(|(name, _)| *name == what);
+        assert!(
+            found.any(|(_, run)| run.stdout.contains(part)),
+            "{what}: {part}"
+        );
+    };
+    said("show", "pegboard secret set git_id");
+    said("config", "SECRET_WRITTEN");
+    said("logs", "cannot log in with ***");
+}
+
+#[test]
+fn r_sec_07_add_warns_of_variables_that_change_what_runs() {
+    let home = Home::new();
+    let run = home.run(&[
+        "add",
+        "a",
+        "--no-discover",
+        "-e",
+        "LD_PRELOAD=/tmp/x.so",
+        "-e",
+        "MODE=fast",
+        "--",
+        "true",
+    ]);
+    let stderr = run.ok().stderr;
+    assert!(
+        stderr.contains("warning: `env.LD_PRELOAD`: the dynamic linker"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("MODE"), "{stderr}");
+    let shown = home.run(&["show", "a", "--json"]).ok().json();
+    assert_eq!(shown["warnings"][0]["key"], "env.LD_PRELOAD");
+}

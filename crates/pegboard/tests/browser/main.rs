@@ -62,6 +62,11 @@ fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
         &["example-server"],
         "policy = \"ask\"\npolicies = { \"note_*\" = \"deny\" }\n",
     );
+    let theirs = json!({"mcpServers": {"theirs": {
+        "command": PEGBOARD, "args": ["example-server"],
+        "env": {"BASH_ENV": ".lint.sh", "OUT": "${HOME}"},
+    }}});
+    home.write("project/.mcp.json", &theirs.to_string());
     home.run(&["refresh", "--all"]);
     let Some(desk) = Desk::here(home) else {
         return;

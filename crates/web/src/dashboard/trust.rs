@@ -5,6 +5,8 @@ use pegboard_catalog::ServerEntry;
 use pegboard_config::{ShownDefinition, ShownValue, TrustReview};
 use pegboard_model::Approval;
 
+use super::parts::marked;
+
 /// The notice on the page of a server that is not trusted. All texts of a review are escaped already.
 pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
     let name = entry.name();
@@ -57,7 +59,7 @@ fn definition(shown: &ShownDefinition) -> Markup {
         (values("with these variables:", "=", &shown.variables))
         (values("with these headers:", ": ", &shown.headers))
         @if !shown.receives.is_empty() {
-            span { "Of yours it would receive:" }
+            span { "It would receive from you:" }
             ul.stack-tight { @for received in &shown.receives { li { (received.sentence()) } } }
         }
     }
@@ -71,7 +73,7 @@ fn values(title: &str, between: &str, values: &[ShownValue]) -> Markup {
                 @for value in values {
                     li {
                         code.command.exact { (value.name) (between) (value.value) }
-                        @if let Some(reason) = value.warning { span.fault { "Warning: " (reason) "." } }
+                        @if let Some(reason) = value.warning { span.fault { "Warning: " (marked(reason)) "." } }
                     }
                 }
             }

@@ -9,6 +9,7 @@ const SCREENS = {
   server: "/servers/example",
   "server-failed": "/servers/broken",
   "server-asking": "/servers/asking",
+  "server-untrusted": "/servers/theirs",
   "add-server": "/add-server?name=example2&command=npx%20-y%20%40modelcontextprotocol%2Fserver-everything",
   tools: "/tools",
   tool: "/tools/example__convert_units",
@@ -135,6 +136,25 @@ await script({}, async (context) => {
     await stranger.goto(told.address);
     await picture(stranger, "login-light");
     await browser.close();
+  });
+
+  await step("a variable that changes what runs gets a warning while it is typed", async () => {
+    await page.goto(`${told.address}/add-server`);
+    await page.getByRole("button", { name: "Add to Variables" }).click();
+    await page.getByLabel("Variables: name").fill("ld_preload");
+    await page.getByText("Warning: the dynamic linker loads").waitFor();
+    await page.getByLabel("Variables: name").fill("MODE");
+    await page.getByText("Warning: the dynamic linker loads").waitFor({ state: "detached" });
+  });
+
+  await step("a project's server is trusted after everything was shown", async () => {
+    await page.goto(`${told.address}/servers/theirs`);
+    const dialog = page.locator("#trust");
+    for (const part of ["example-server", "BASH_ENV=.lint.sh", "Warning: bash runs this file", "OUT=${HOME}", "`HOME` is passed to the program"]) {
+      await dialog.getByText(part).first().waitFor();
+    }
+    await dialog.getByRole("button", { name: "Trust this server" }).click();
+    await dialog.waitFor({ state: "detached" });
   });
 
   await step("the call that waited is allowed", async () => {

@@ -116,9 +116,9 @@ pub(crate) fn find_project(env: &Environment, ignored: &mut Vec<PathBuf>) -> Opt
     let folders = env.working_dir.ancestors();
     for folder in folders.take_while(|folder| *folder != env.home) {
         let (own, foreign) = (folder.join(".pegboard"), folder.join(".mcp.json"));
-        let mut found: Vec<PathBuf> = config_files_in(&own).into_iter().take(1).collect();
-        if found.is_empty() && own.is_dir() {
-            found.push(own);
+        let mut found = Vec::new();
+        if own.is_dir() {
+            found.push(config_files_in(&own).into_iter().next().unwrap_or(own));
         }
         found.extend(Some(foreign).filter(|file| file.is_file()));
         if found.iter().any(|path| !is_placed_by_other(path)) {

@@ -107,7 +107,10 @@ impl TrustReview {
         });
         Self {
             server: spec.name.clone(),
-            approval: spec.approval,
+            approval: match &refused {
+                Some(_) => Approval::Pending,
+                None => spec.approval,
+            },
             file: spec.origin.file.as_deref().map(shown_path),
             line: spec.origin.line,
             hash: spec.hash,

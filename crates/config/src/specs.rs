@@ -89,6 +89,8 @@ pub(crate) fn finish(
         if spec.origin.layer == Layer::Project {
             let from_user = from_user(&server.overlaid, &loaded.settings, env);
             let review = TrustReview::new(&spec, server.own, &from_user);
+            // Trust that an earlier version took without showing everything does not count.
+            spec.approval = review.approval;
             loaded.reviews.insert(parsed.clone(), review);
         }
         loaded.servers.insert(parsed, spec);

@@ -168,6 +168,16 @@ fn r_sec_07_what_cannot_be_shown_completely_cannot_be_trusted() {
         assert!(error.message.contains("50000"), "{}", error.message);
     }
     assert!(review(&loaded, "whole").check().is_ok());
+    let mut agreements = Agreements::open(&world.paths().state_dir);
+    for name in ["long", "whole"] {
+        let spec = server(&loaded, name);
+        agreements
+            .grant(&world.env.working_dir, &spec.name, &spec.hash)
+            .unwrap();
+    }
+    let loaded = world.load();
+    assert_eq!(server(&loaded, "whole").approval, Approval::Granted);
+    assert_eq!(server(&loaded, "long").approval, Approval::Pending);
 }
 
 #[test]

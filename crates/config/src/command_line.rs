@@ -50,14 +50,39 @@ pub(crate) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     let escaped = Foreign::new(word).to_string();
-    if escaped == word {
+    if escaped == word && !has_hiding_space(word) {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
     // With an escape inside, a written backslash must not look like one.
     let parts = word
         .split('\\')
-        .map(|part| Foreign::new(part).to_string().replace('\'', "\\'"));
+        .map(|part| visible_spaces(&Foreign::new(part).to_string().replace('\'', "\\'")));
     format!("$'{}'", parts.collect::<Vec<_>>().join("\\\\"))
+}
+
+/// Spaces that push what follows them out of sight, side by side.
+const HIDING_SPACES: &str = "    ";
+
+/// Whether a text has many spaces in a row, or spaces that are not the usual one.
+pub(crate) fn has_hiding_space(text: &str) -> bool {
+    text.contains(HIDING_SPACES) || text.contains(is_unusual_space)
+}
+
+fn is_unusual_space(character: char) -> bool {
+    character.is_whitespace() && !character.is_ascii()
+}
+
+/// The text with such spaces written out.
+fn visible_spaces(text: &str) -> String {
+    let text = text.replace(HIDING_SPACES, r"\x20\x20\x20\x20");
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_unusual_space(character) {
+            true => out.push_str(&format!("\\u{{{:x}}}", u32::from(character))),
+            false => out.push(character),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -91,6 +116,10 @@ mod tests {
         check(
             &["a", "", "b\u{202e}c", "d\n\\e"],
             "a '' $'b\\u{202e}c' $'d\\n\\\\e'",
+        );
+        check(
+            &["sh", "-c", "true      ;evil", "a  b", "c\u{3000}d"],
+            "sh -c $'true\\x20\\x20\\x20\\x20  ;evil' 'a  b' $'c\\u{3000}d'",
         );
         let long = "x".repeat(100_000);
         check(&[&long], &long);

@@ -10,7 +10,7 @@ use pegboard_model::{Approval, ConfigHash, Foreign, Reason, ServerName, ServerSp
 use pegboard_model::{ToolError, Transport};
 use serde::Serialize;
 
-use crate::command_line::{command_line, quoted};
+use crate::command_line::{command_line, has_hiding_space, quoted};
 use crate::loader_variables::loader_variable;
 use crate::problem::shown_path;
 use crate::received::{Received, received};
@@ -244,7 +244,7 @@ impl ShownDefinition {
 
 fn shown_values(values: &BTreeMap<String, Template>) -> Vec<ShownValue> {
     let values = values.iter().map(|(name, value)| ShownValue {
-        name: Foreign::new(name).to_string(),
+        name: shown_value(name),
         value: shown_value(value.written()),
         warning: None,
     });
@@ -256,6 +256,7 @@ pub(crate) fn shown_value(value: &str) -> String {
     let is_plain = !value.is_empty()
         && value.trim() == value
         && !value.contains("  ")
+        && !has_hiding_space(value)
         && Foreign::new(value).to_string() == value;
     if is_plain {
         value.to_owned()
@@ -276,6 +277,8 @@ mod tests {
             ("", "''"),
             (" a", "' a'"),
             ("a   b", "'a   b'"),
+            ("a     b", "$'a\\x20\\x20\\x20\\x20 b'"),
+            ("a\u{a0}b", "$'a\\u{a0}b'"),
             ("a\nb", "$'a\\nb'"),
             ("a\u{202e}b\\n", "$'a\\u{202e}b\\\\n'"),
         ] {

@@ -194,7 +194,7 @@ fn r_sec_07_texts_of_a_project_cannot_hide_anything_in_a_review() {
         &[
             "sh $'a\\u{1b}[2K'",
             "in $'/tmp/\\u{7}bell'",
-            "with A\\u{202e}B=$'x\\r\\nwith SAFE=1'",
+            "with $'A\\u{202e}B'=$'x\\r\\nwith SAFE=1'",
             "with C=$'a\\u{200b}b'",
         ],
     );

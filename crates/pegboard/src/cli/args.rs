@@ -168,7 +168,7 @@ pub(crate) enum Command {
         pegboard refresh --all --force"
     )]
     Refresh(RefreshArgs),
-    /// Look at the servers that a project brings, and agree to run them
+    /// Review what a project's servers run and receive, and trust them
     #[command(
         after_help = "Examples:\n  pegboard trust\n  pegboard trust github\n  \
         pegboard trust github --yes\n  pegboard trust github --revoke"
@@ -463,10 +463,10 @@ pub(crate) struct RefreshArgs {
 pub(crate) struct TrustArgs {
     /// The server [default: all that wait]
     pub(crate) server: Option<String>,
-    /// Agree without being asked
+    /// Trust without being asked
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Take the agreement back
+    /// Take the trust back
     #[arg(long, conflicts_with = "yes", requires = "server")]
     pub(crate) revoke: bool,
 }

@@ -212,7 +212,9 @@ impl Household for House {
             let message =
                 format!("server `{server}` has another definition than the one that was looked at");
             let error = ToolError::new(Reason::ConfigChanged, message).at_server(server);
-            return Err(error.with_remedy("Look at the exact command again, and agree to that."));
+            return Err(error.with_remedy(
+                "Get the server again, review `trust`, and send its `definitionHash`.",
+            ));
         }
         if let Some(review) = loaded.reviews.get(server) {
             review.check()?;

@@ -82,7 +82,7 @@ async fn switch(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Agreement {
-    /// `definitionHash` of the server, as it was shown with the exact command.
+    /// `definitionHash` of the server, as it was when `trust` was reviewed.
     definition_hash: String,
 }
 

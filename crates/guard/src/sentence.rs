@@ -1,5 +1,7 @@
 //! The first sentence of a description, whatever markup stands before it.
 
+use pegboard_model::visible_characters;
+
 /// Words whose full stop does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "approx", "cf", "dr", "e.g", "eg", "esp", "fig", "i.e", "ie", "incl", "max", "min", "mr",
@@ -24,24 +26,17 @@ pub(crate) fn first_sentence(description: &str) -> String {
 /// White space collapsed, and every character that is not meant to be seen left out.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in visible_characters(text) {
         if character.is_whitespace() {
             if !line.is_empty() && !line.ends_with(' ') {
                 line.push(' ');
             }
-        } else if !is_invisible(character) {
+        } else {
             line.push(character);
         }
     }
     line.truncate(line.trim_end().len());
     line
-}
-
-fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(u32::from(character),
-            0x00AD | 0x061C | 0x180E | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E | 0x2060..=0x206F
-            | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
 }
 
 /// The lines up to the first gap, without headings, list marks and tags. Headings count only when

@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod fingerprint;
 mod glob;
+mod hidden;
 mod limits;
 mod names;
 mod reason;
@@ -32,6 +33,7 @@ pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
 pub use glob::matches_pattern;
+pub use hidden::is_hidden;
 pub use limits::Limits;
 pub use names::{
     BadServerName, EXPOSED_NAME_MAX, ExposedName, RESERVED_SERVER_NAMES, SEPARATOR,
@@ -59,5 +61,5 @@ pub use server::{
     package_runner,
 };
 pub use span::{About, BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
-pub use text::Foreign;
+pub use text::{Foreign, visible, visible_characters, visible_json, visible_values};
 pub use tool::{Annotations, DefinitionParts, Tool};

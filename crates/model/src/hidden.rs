@@ -1,0 +1,171 @@
+//! The one table of characters that deceive: those that a reader cannot see, or that change how others are shown.
+//!
+//! It goes by general category, so that a new Unicode version extends it; only what the categories do not cover is
+//! listed by code point. Emoji keep the variation selector and the joiner that make them up, where these directly
+//! follow an emoji: anywhere else they are invisible and could carry a message.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+const JOINER: char = '\u{200d}';
+const KEYCAP: char = '\u{20e3}';
+
+/// A character of a text, and whether it must be escaped where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) character: char,
+    pub(crate) hidden: bool,
+}
+
+/// The characters of a text, each judged by its neighbours too.
+pub(crate) fn marked(text: &str) -> impl Iterator<Item = Marked> + '_ {
+    Marks {
+        rest: text.chars().peekable(),
+        before: Before::Other,
+    }
+}
+
+/// Whether a character by itself deceives: it is a control, format, private, unassigned or invisible one. Line
+/// breaks and tabs count too.
+pub fn is_hidden(character: char) -> bool {
+    // All but a few texts are ASCII.
+    if character.is_ascii() {
+        return character.is_ascii_control();
+    }
+    matches!(
+        get_general_category(character),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+    ) || is_invisible_by_itself(character)
+}
+
+/// Letters, marks and symbols that show nothing: combining grapheme joiner, Hangul fillers, Khmer inherent vowels,
+/// variation selectors, the blank braille pattern.
+fn is_invisible_by_itself(character: char) -> bool {
+    matches!(u32::from(character),
+        0x034F | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x2800 | 0x3164
+        | 0xFE00..=0xFE0F | 0xFFA0 | 0xE0000..=0xE0FFF)
+}
+
+/// What the next character follows, as far as emoji are concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// A symbol or a skin tone.
+    Emoji,
+    /// An emoji with its variation selector.
+    Selected,
+    /// A digit, `#` or `*`, which may become a keycap.
+    Key,
+    Other,
+}
+
+struct Marks<'a> {
+    rest: Peekable<Chars<'a>>,
+    before: Before,
+}
+
+impl Iterator for Marks<'_> {
+    type Item = Marked;
+
+    fn next(&mut self) -> Option<Marked> {
+        let character = self.rest.next()?;
+        let (hidden, before) = match character {
+            EMOJI_SELECTOR => match self.before {
+                Before::Emoji => (false, Before::Selected),
+                Before::Key if self.rest.peek() == Some(&KEYCAP) => (false, Before::Other),
+                _ => (true, Before::Other),
+            },
+            JOINER => {
+                let follows = matches!(self.before, Before::Emoji | Before::Selected);
+                let leads = self.rest.peek().copied().is_some_and(is_emoji);
+                (!(follows && leads), Before::Other)
+            }
+            '0'..='9' | '#' | '*' => (false, Before::Key),
+            other if is_emoji(other) => (false, Before::Emoji),
+            other => (is_hidden(other), Before::Other),
+        };
+        self.before = before;
+        Some(Marked { character, hidden })
+    }
+}
+
+/// A symbol that an emoji sequence may be made of, or a skin tone.
+fn is_emoji(character: char) -> bool {
+    match u32::from(character) {
+        0x1F3FB..=0x1F3FF => true,
+        // The blank pattern shows nothing.
+        0x2800 => false,
+        // Below are only signs such as © and ®.
+        code if code < 0xA9 => false,
+        _ => get_general_category(character) == GeneralCategory::OtherSymbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Foreign;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(Foreign::new(text).to_string(), expected);
+    }
+
+    #[test]
+    fn r_sec_01_every_hidden_character_is_escaped() {
+        // Controls, bidi, zero width, tags, fillers, separators, private use, unassigned, musical format.
+        for code in [
+            0x07, 0x1b, 0x7f, 0x85, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180e,
+            0x200b, 0x200c, 0x200d, 0x200e, 0x2028, 0x2029, 0x202a, 0x202e, 0x2060, 0x2066, 0x2069,
+            0x206f, 0x2800, 0x3164, 0xe000, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0xffff,
+            0x1d173, 0x1d17a, 0xe0001, 0xe0041, 0xe007f, 0xe0100, 0xe01ef, 0xe0fff, 0xf0000,
+            0x10fffd,
+        ] {
+            let character = char::from_u32(code).unwrap();
+            check(&format!("a{character}b"), &format!("a\\u{{{code:x}}}b"));
+        }
+    }
+
+    #[test]
+    fn texts_of_all_scripts_stay_readable() {
+        for text in [
+            "naïve café",
+            "日本語です",
+            "עברית",
+            "العربية",
+            "हिन्दी",
+            "a\u{a0}b",
+            "© ™ → ✓",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn r_sec_01_emoji_are_kept_and_their_parts_are_no_channel() {
+        for emoji in [
+            "❤\u{fe0f}",
+            "👩\u{200d}🚀",
+            "👍🏽",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "1\u{fe0f}\u{20e3}",
+            "🇩🇪",
+        ] {
+            check(emoji, emoji);
+        }
+        check("👍🏽\u{200d}♂\u{fe0f}", "👍🏽\u{200d}♂\u{fe0f}");
+        check("❤\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}");
+        check("❤\u{200d}\u{200d}❤", "❤\\u{200d}\\u{200d}❤");
+        check("a\u{fe0f}", "a\\u{fe0f}");
+        check("1\u{fe0f}2", "1\\u{fe0f}2");
+        check("❤\u{200d}a", "❤\\u{200d}a");
+        check("❤\u{e0041}", "❤\\u{e0041}");
+    }
+}

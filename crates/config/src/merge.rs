@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Layer, PolicyRule};
+use pegboard_model::{ClientRequests, Layer, PolicyRule};
 
 use crate::command_line::shown_command_line;
 use crate::environment::Environment;
@@ -30,6 +30,8 @@ pub(crate) struct Merged<'n> {
     pub(crate) overlaid: Vec<Overlaid>,
     /// What the user's own file says about policies of a server that a project's file replaced.
     pub(crate) kept: Vec<PolicyRule>,
+    /// What the user's own file lets such a server request from clients.
+    pub(crate) kept_requests: ClientRequests,
 }
 
 impl<'n> Merged<'n> {
@@ -71,6 +73,16 @@ impl Merged<'_> {
         }
         kept
     }
+
+    /// What a server may request from clients at the most when a file of this layer defines it again.
+    fn requests_to_keep(&self, by: Layer) -> ClientRequests {
+        match &self.definition {
+            Some(own) if by == Layer::Project && self.layer != Layer::Project => {
+                self.kept_requests.and(own.client_requests())
+            }
+            _ => self.kept_requests,
+        }
+    }
 }
 
 pub(crate) fn merge_servers<'n>(
@@ -94,6 +106,7 @@ pub(crate) fn merge_servers<'n>(
                 own: None,
                 overlaid: Vec::new(),
                 kept: Vec::new(),
+                kept_requests: ClientRequests::default(),
             };
             match merged.get_mut(&key) {
                 // Broken servers of one file may be shown alike; the reader sees the problems of all.
@@ -103,6 +116,7 @@ pub(crate) fn merge_servers<'n>(
                 Some(old) => {
                     new.replaces = old.shown_place();
                     new.own = old.own_server(file.layer);
+                    new.kept_requests = old.requests_to_keep(file.layer);
                     new.kept = old.rules_to_keep(file.layer);
                     *old = new;
                 }
@@ -135,6 +149,7 @@ pub(crate) fn apply_environment(
             own: None,
             overlaid,
             kept: Vec::new(),
+            kept_requests: ClientRequests::default(),
         };
         merged.insert(name.to_string(), new);
     }

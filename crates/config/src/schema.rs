@@ -89,6 +89,8 @@ fn server() -> Value {
             "disabled": { "type": "boolean", "description": "The opposite of `enabled`, as other clients write it." },
             "description": { "type": "string", "description": "What the server is for." },
             "category": { "type": "string", "description": "The category of its tools." },
+            "elicitation": { "type": "boolean", "description": "Whether the server may ask the user something through the client; true when not given." },
+            "sampling": { "type": "boolean", "description": "Whether the server may use the client's model; true when not given, and for a project's server only with `project_sampling`." },
             "policy": { "$ref": "#/$defs/policy", "description": "The policy of all its tools." },
             "policies": {
                 "type": "object",
@@ -136,6 +138,7 @@ fn settings() -> Value {
             "result_tokens": { "type": "integer", "minimum": 1, "description": "Results of more tokens are given in parts; 25000 when not given." },
             "search_by_meaning": { "type": "boolean", "description": "Whether tools are found by what they mean, beside their words; true when not given." },
             "remember_searches": { "type": "boolean", "description": "Whether queries that led to a call are kept on this machine and speak for that tool; false when not given." },
+            "project_sampling": { "type": "boolean", "description": "Whether servers that a project's file defines may use the client's model (sampling); false when not given. Not in a project's file." },
             "approval_timeout": duration("How long a call waits for a person who has to agree to it; 2m when not given, 0 to wait for nobody."),
             "ask_destructive": { "enum": ["never", "when_possible", "always"], "description": "Whether a tool that is annotated as destructive asks when no policy speaks of it; when_possible when not given." },
             "ask_via": { "enum": ["client", "inbox", "both"], "description": "Where a person is asked about a call: in the client that calls, in the dashboard and with `pegboard approvals`, or both; both when not given." },

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    Approval, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules, ServerSpec, Timeouts,
-    ToolOverride, Transport,
+    Approval, ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules,
+    ServerSpec, Timeouts, ToolOverride, Transport,
 };
 
 use crate::node::{Entry, Value};
@@ -26,6 +26,7 @@ pub(crate) const SERVER_KEYS: &[&str] = &[
     "cwd",
     "description",
     "discovery_timeout",
+    "elicitation",
     "enabled",
     "env",
     "headers",
@@ -33,6 +34,7 @@ pub(crate) const SERVER_KEYS: &[&str] = &[
     "max_age",
     "policies",
     "policy",
+    "sampling",
     "tools",
     "ttl",
     "type",
@@ -52,6 +54,10 @@ pub(crate) struct Definition {
     pub(crate) policy: Option<Policy>,
     pub(crate) policies: BTreeMap<String, Policy>,
     pub(crate) tools: BTreeMap<String, ToolOverride>,
+    /// Whether it may ask the user, when the table says so.
+    pub(crate) elicitation: Option<bool>,
+    /// Whether it may use the client's model, when the table says so.
+    pub(crate) sampling: Option<bool>,
     /// The line of each policy, by its key.
     pub(crate) rule_lines: BTreeMap<String, usize>,
 }
@@ -70,7 +76,17 @@ impl Definition {
             policy: None,
             policies: BTreeMap::new(),
             tools: BTreeMap::new(),
+            elicitation: None,
+            sampling: None,
             rule_lines: BTreeMap::new(),
+        }
+    }
+
+    /// What the server may request from clients, where only its own table counts.
+    pub(crate) fn client_requests(&self) -> ClientRequests {
+        ClientRequests {
+            elicitation: self.elicitation.unwrap_or(true),
+            sampling: self.sampling.unwrap_or(true),
         }
     }
 
@@ -82,6 +98,7 @@ impl Definition {
         approval: Approval,
         hash: ConfigHash,
     ) -> ServerSpec {
+        let client_requests = self.client_requests();
         ServerSpec {
             name,
             transport: self.transport,
@@ -95,6 +112,7 @@ impl Definition {
             policies: self.policies,
             tools: self.tools,
             rules: ServerRules {
+                client_requests,
                 lines: self.rule_lines,
                 ..ServerRules::default()
             },
@@ -117,6 +135,7 @@ pub(crate) fn read_server(
     let (mut ttl, mut max_age) = (settings.ttl, settings.max_age);
     let (mut enabled, mut disabled) = (None, None);
     let (mut description, mut category, mut policy) = (None, None, None);
+    let (mut elicitation, mut sampling) = (None, None);
     let mut policies = BTreeMap::new();
     let mut rule_lines = BTreeMap::new();
     let mut tools = BTreeMap::new();
@@ -129,6 +148,8 @@ pub(crate) fn read_server(
             "disabled" => disabled = typed.boolean(entry).map(|value| (value, entry)),
             "description" => description = typed.text(entry),
             "category" => category = typed.text(entry),
+            "elicitation" => elicitation = typed.boolean(entry),
+            "sampling" => sampling = typed.boolean(entry),
             "policy" => {
                 policy = typed.policy(entry);
                 rule_lines.insert("policy".to_owned(), typed.line_of(entry));
@@ -197,6 +218,8 @@ pub(crate) fn read_server(
         policy,
         policies,
         tools,
+        elicitation,
+        sampling,
         rule_lines,
     })
 }

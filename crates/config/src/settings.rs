@@ -39,6 +39,7 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "log_level",
     "max_age",
     "port",
+    "project_sampling",
     "refresh_on_start",
     "remember_searches",
     "result_tokens",
@@ -104,6 +105,8 @@ pub struct Settings {
     pub search_by_meaning: bool,
     /// Whether queries that led to a call are kept and speak for that tool.
     pub remember_searches: bool,
+    /// Whether servers of projects may use the client's model, as the user's own may.
+    pub project_sampling: bool,
     /// How long a call waits for a person who has to agree to it.
     pub approval_timeout: Duration,
     /// Whether destructive tools ask when no policy speaks of them.
@@ -143,6 +146,7 @@ impl Default for Settings {
             result_tokens: 25_000,
             search_by_meaning: true,
             remember_searches: false,
+            project_sampling: false,
             approval_timeout: Duration::from_secs(120),
             ask_destructive: AskDestructive::default(),
             ask_via: AskVia::default(),
@@ -206,6 +210,7 @@ impl Settings {
                 word(serde_json::to_value(self.refresh_on_start)),
             ),
             ("remember_searches", self.remember_searches.to_string()),
+            ("project_sampling", self.project_sampling.to_string()),
             ("result_tokens", self.result_tokens.to_string()),
             ("search_by_meaning", self.search_by_meaning.to_string()),
             (
@@ -320,6 +325,13 @@ impl Settings {
                 not_of_projects(entry, typed, why, help);
                 return None;
             }
+            "project_sampling" if layer == Layer::Project => {
+                let why = "a project file cannot let its servers use the client's model";
+                let help = "write it into your own config file, if you want it";
+                not_of_projects(entry, typed, why, help);
+                return None;
+            }
+            "project_sampling" => self.project_sampling = typed.boolean(entry)?,
             "remember_searches" => self.remember_searches = typed.boolean(entry)?,
             "log_level" => self.log_level = Some(typed.text(entry)?),
             "port" => {

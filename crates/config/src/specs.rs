@@ -84,7 +84,15 @@ pub(crate) fn finish(
         if let Transport::Stdio { args, .. } = &definition.transport {
             advise_on_secrets(&parsed, args, server.place, &mut loaded.problems);
         }
+        let mut most = server.kept_requests;
+        if server.layer == Layer::Project && !loaded.settings.project_sampling {
+            most.sampling = false;
+            if definition.sampling == Some(true) {
+                loaded.problems.push(sampling_ignored(&name, server.place));
+            }
+        }
         let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
+        spec.rules.client_requests = spec.rules.client_requests.and(most);
         complete(&mut spec.rules, server.kept, &loaded.rules);
         if spec.origin.layer == Layer::Project {
             let from_user = from_user(&server.overlaid, &loaded.settings, env);
@@ -124,6 +132,24 @@ fn from_user(overlaid: &[Overlaid], settings: &Settings, env: &Environment) -> F
     FromUser {
         overlaid: overlaid.iter().map(|key| key.variable.clone()).collect(),
         allowed: allowed.cloned().collect(),
+    }
+}
+
+/// A project must not spend the user's model by its own word.
+fn sampling_ignored(name: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> Problem {
+    let message =
+        "a project file cannot let its server use the client's model; `sampling` is ignored here";
+    let help =
+        "set `project_sampling = true` under `[settings]` in your own config file, if you want it";
+    let problem = Problem::warning(Reason::ConfigInvalid, message)
+        .help(help)
+        .of_server(name);
+    match place {
+        Some((file, _, entry)) => {
+            let at = entry.node.get("sampling").unwrap_or(entry).key_start;
+            problem.at(&file.source, at)
+        }
+        None => problem,
     }
 }
 

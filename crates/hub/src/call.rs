@@ -298,7 +298,10 @@ impl Inner {
             options.headers = headers_of(tool, &request.arguments)?;
         }
         let upstream = hold.upstream();
-        let result = upstream.call(&tool.name, &request.arguments, options).await;
+        let send = |options| upstream.call(&tool.name, &request.arguments, options);
+        let result = self
+            .send_checked(&entry.spec, &request.session, options, send)
+            .await;
         self.note(seat, &hold, &result);
         result
     }

@@ -176,7 +176,11 @@ impl Inner {
             // What is completed is in the members alone.
             name: (request.method != COMPLETE).then(|| request.about.key()),
         };
-        let result = hold.upstream().request(forward, options).await;
+        let upstream = hold.upstream();
+        let send = |options| upstream.request(forward, options);
+        let result = self
+            .send_checked(&entry.spec, &request.session, options, send)
+            .await;
         self.note(seat, &hold, &result);
         result
     }

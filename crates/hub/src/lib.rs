@@ -14,6 +14,7 @@ mod asking;
 mod background;
 mod call;
 mod checks;
+mod client_requests;
 mod clock;
 mod consents;
 mod deltas;

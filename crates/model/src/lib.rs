@@ -48,8 +48,8 @@ pub use recorder::{
     RequestFacts, RunFacts, SearchFacts, Silent, TurnFacts,
 };
 pub use rules::{
-    AskDestructive, AskVia, ClientApproval, GlobalRules, HintEffect, PolicyRule, Ruling,
-    ServerRules,
+    AskDestructive, AskVia, ClientApproval, ClientRequests, GlobalRules, HintEffect, PolicyRule,
+    Ruling, ServerRules,
 };
 pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{

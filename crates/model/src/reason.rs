@@ -215,6 +215,9 @@ reasons! {
     InputExpired "INPUT_EXPIRED" InvalidInput final exit 2
         "The call that asked for this input is no longer waiting.",
         "Make the call again from the beginning, without `requestState`.";
+    InputRefused "INPUT_REFUSED" Denied final exit 6
+        "A server asked the client for something that Pegboard does not pass on.",
+        "Ask the server's maker to request secrets by url mode; or see `elicitation` and `sampling` of SERVER in the configuration.";
     ResultGone "RESULT_GONE" InvalidInput final exit 2
         "The kept result is no longer there.",
         "Call the tool again; results are kept for half an hour, the newest ones first.";

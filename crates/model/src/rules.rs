@@ -43,6 +43,37 @@ pub struct ServerRules {
     pub kept: Vec<PolicyRule>,
     /// The rules for all servers.
     pub global: Arc<GlobalRules>,
+    /// What the server may request from the client that calls it.
+    pub client_requests: ClientRequests,
+}
+
+/// What a server may request from the client that calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ClientRequests {
+    /// To ask the user something: `elicitation/create`.
+    pub elicitation: bool,
+    /// To have the client's model generate something: `sampling/createMessage`.
+    pub sampling: bool,
+}
+
+impl ClientRequests {
+    /// What both of two definitions allow.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            elicitation: self.elicitation && other.elicitation,
+            sampling: self.sampling && other.sampling,
+        }
+    }
+}
+
+impl Default for ClientRequests {
+    fn default() -> Self {
+        Self {
+            elicitation: true,
+            sampling: true,
+        }
+    }
 }
 
 /// When a tool that is annotated as destructive asks without any rule; each is stricter than the one before.

@@ -129,7 +129,9 @@ impl Callers {
             Place::Aside | Place::Shared => self.newest()?,
         };
         if !declares(caller.capabilities(), method, params) {
-            let what = format!("the client of this call did not declare `{method}`");
+            let what = format!(
+                "the client of this call did not declare `{method}`, or it is switched off for this server"
+            );
             return Err(refused(METHOD_NOT_FOUND, what));
         }
         let (stop, stopped) = oneshot::channel();

@@ -180,3 +180,38 @@ fn r_cfg_06_what_is_no_rule_is_not_written() {
         "[servers.a]\ncommand = \"true\"\n"
     );
 }
+
+#[test]
+fn r_sec_11_only_the_users_own_file_widens_what_a_server_may_request_from_clients() {
+    let requests = |world: &World, name: &str| {
+        let loaded = world.load();
+        let spec = &loaded.servers[&ServerName::parse(name).unwrap()];
+        let requests = spec.rules.client_requests;
+        (requests.elicitation, requests.sampling)
+    };
+    let own = "[servers.a]\ncommand = 'a'\n[servers.b]\ncommand = 'b'\nelicitation = false\nsampling = false\n";
+    let world = World::with("config.toml", own);
+    assert_eq!(requests(&world, "a"), (true, true));
+    assert_eq!(requests(&world, "b"), (false, false));
+
+    // A project's server may ask, does not use the model, and cannot undo what the user wrote.
+    let project = "[servers.b]\ncommand = 'x'\nelicitation = true\nsampling = true\n\
+                   [servers.c]\ncommand = 'c'\n[servers.d]\ncommand = 'd'\nelicitation = false\n";
+    let world = World::with("config.toml", own).project(".pegboard/config.toml", project);
+    assert_eq!(requests(&world, "b"), (false, false));
+    assert_eq!(requests(&world, "c"), (true, false));
+    assert_eq!(requests(&world, "d"), (false, false));
+    let problems = world.load().problems;
+    let told = problems
+        .iter()
+        .find(|problem| problem.message.contains("`sampling` is ignored"));
+    assert!(told.is_some(), "{problems:?}");
+
+    let own = "[settings]\nproject_sampling = true\n";
+    let world = World::with("config.toml", own).project(".pegboard/config.toml", project);
+    assert_eq!(requests(&world, "b"), (true, true));
+    assert_eq!(requests(&world, "c"), (true, true));
+    let widened = "[settings]\nproject_sampling = true\n[servers.c]\ncommand = 'c'\n";
+    let world = World::new().project(".pegboard/config.toml", widened);
+    assert_eq!(requests(&world, "c"), (true, false));
+}

@@ -63,7 +63,7 @@ async fn a_servers_own_protocol_error_is_passed_on() {
         let rpc = RpcError {
             code: -32042,
             message: "open this".into(),
-            data: Some(r#"{"elicitations":[{"mode":"url"}]}"#.into()),
+            data: Some(r#"{"elicitations":[{"mode":"url","url":"https://x.example/"}]}"#.into()),
         };
         Err(ToolError::new(Reason::ServerError, "it refused").with_rpc(rpc))
     });

@@ -262,7 +262,7 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
     let mut params = json!({"name": "a__one", "arguments": {"text": "x"}});
     let mut asked = modern(&gateway, "", params.clone(), "allow once").await;
     assert_eq!(
-        asked["inputRequests"]["name"]["params"]["message"], "name?",
+        asked["inputRequests"]["name"]["params"]["message"], "Server `a` asks: name?",
         "{asked}"
     );
     params["inputResponses"] = json!({"name": said("Ada")});

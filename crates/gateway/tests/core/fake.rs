@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts, SystemClock};
-use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
+use pegboard_model::{ClientRequests, Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::MemoryStore;
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
@@ -34,6 +34,7 @@ pub(crate) struct Server {
     pub(crate) resources: Vec<Value>,
     pub(crate) templates: Vec<Value>,
     pub(crate) capabilities: &'static str,
+    pub(crate) client_requests: ClientRequests,
     on_call: OnCall,
     on_request: OnRequest,
 }
@@ -49,6 +50,7 @@ impl Server {
             resources: Vec::new(),
             templates: Vec::new(),
             capabilities: r#"{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{}}"#,
+            client_requests: ClientRequests::default(),
             on_call: Arc::new(|tool, arguments, _| {
                 Box::pin(async move { Ok(text(&format!("{tool} {arguments}"))) })
             }),
@@ -289,7 +291,11 @@ impl Upstream for Running {
 }
 
 pub(crate) fn specs(servers: &[Server]) -> Vec<ServerSpec> {
-    let spec = |server: &Server| pegboard_testkit::stdio_spec(server.name, "none", [server.name]);
+    let spec = |server: &Server| {
+        let mut spec = pegboard_testkit::stdio_spec(server.name, "none", [server.name]);
+        spec.rules.client_requests = server.client_requests;
+        spec
+    };
     servers.iter().map(spec).collect()
 }
 

@@ -71,7 +71,8 @@ async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Va
         for (key, question) in result["inputRequests"].as_object().unwrap() {
             assert_eq!(question["method"], ASKS);
             let message = question["params"]["message"].as_str().unwrap();
-            let answer = answers.iter().find(|(asked, _)| *asked == message).unwrap();
+            let is_it = |asked: &str| message == format!("Server `a` asks: {asked}");
+            let answer = answers.iter().find(|(asked, _)| is_it(asked)).unwrap();
             responses[key] = accept(answer.1);
         }
         params = wish();

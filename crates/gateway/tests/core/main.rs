@@ -10,6 +10,7 @@
 
 mod calls;
 mod client;
+mod client_requests;
 mod consent;
 mod fake;
 mod gate_machine;

@@ -1,0 +1,134 @@
+//! Elicitation requests: a server asks the user something, by a form or by a page to open.
+
+use pegboard_model::{Foreign, ServerName};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::form::check_form;
+use super::secrets::Secrets;
+use super::{Refusal, form};
+
+/// Characters of a message; more cannot be read before answering.
+const MESSAGE_MAX: usize = 2_000;
+/// Lines of a message; a longer one could push the attribution out of sight.
+const LINES_MAX: usize = 30;
+/// Bytes of the address of a page.
+const URL_MAX: usize = 2_048;
+/// Members that are passed as they are: the protocol's own.
+const VERBATIM: &[&str] = &["_meta", "elicitationId", "mode", "task"];
+
+pub(super) fn check(
+    server: &ServerName,
+    mut params: Map<String, Value>,
+) -> Result<Map<String, Value>, Refusal> {
+    let message = match params.remove("message") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(message)) => message,
+        Some(_) => return Err(Refusal::new("`message` is not a string")),
+    };
+    let is_url = match params.get("mode") {
+        None => false,
+        Some(Value::String(mode)) if mode == "form" => false,
+        Some(Value::String(mode)) if mode == "url" => true,
+        Some(_) => return Err(Refusal::new("`mode` is neither `form` nor `url`")),
+    };
+    let mut checked = Map::new();
+    if is_url {
+        let url = page(&params)?;
+        let asks = format!("asks you to open {url} (on {})", host(&url));
+        checked.insert(
+            "message".to_owned(),
+            attributed(server, &asks, &message).into(),
+        );
+        checked.insert("url".to_owned(), url.as_str().into());
+    } else {
+        let mut secrets = Secrets::default();
+        secrets.read(&message);
+        checked.insert(
+            "message".to_owned(),
+            attributed(server, "asks", &message).into(),
+        );
+        if let Some(schema) = params.remove("requestedSchema") {
+            checked.insert(
+                "requestedSchema".to_owned(),
+                check_form(schema, &mut secrets)?,
+            );
+        } else {
+            // A client may show a field of its own.
+            secrets.takes_text();
+        }
+        secrets.judge()?;
+    }
+    for (name, mut value) in params {
+        if checked.contains_key(&name) {
+            continue;
+        }
+        if !VERBATIM.contains(&name.as_str()) {
+            form::show(&mut value);
+        }
+        checked.insert(name, value);
+    }
+    Ok(checked)
+}
+
+/// The message under the server's name. The name is Pegboard's own and comes first; what the server wrote follows
+/// as a quotation, in which nothing can pass for a second attribution.
+fn attributed(server: &ServerName, asks: &str, message: &str) -> String {
+    // The marks around a server's name are Pegboard's alone.
+    let message = message
+        .trim()
+        .replace(['`', '\u{2035}', '\u{2cb}', '\u{ff40}'], "'");
+    let message = message.replace("\r\n", "\n").replace('\r', "\n");
+    let shown = Foreign::block(&message).shortened(MESSAGE_MAX).to_string();
+    let shown = shown.replace('\t', " ");
+    let mut lines: Vec<&str> = shown
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let left_out = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    match lines.as_slice() {
+        [] => format!("Server `{server}` {asks}."),
+        [line] => format!("Server `{server}` {asks}: {line}"),
+        lines => {
+            let mut text = format!("Server `{server}` {asks}:");
+            for line in lines {
+                text.push_str("\n> ");
+                text.push_str(line);
+            }
+            if left_out > 0 {
+                text.push_str(&format!("\n({left_out} more lines are left out)"));
+            }
+            text
+        }
+    }
+}
+
+/// The page that a server wants opened, in the form in which it is shown and passed alike.
+fn page(params: &Map<String, Value>) -> Result<Url, Refusal> {
+    let written = params.get("url").and_then(Value::as_str);
+    let written = written.ok_or_else(|| Refusal::new("an elicitation in url mode has no `url`"))?;
+    if written.len() > URL_MAX {
+        let why = format!("`url` is longer than {URL_MAX} bytes");
+        return Err(Refusal::new(why));
+    }
+    let url = Url::parse(written).map_err(|error| {
+        let shown = Foreign::new(written).shortened(100);
+        Refusal::new(format!("`url` is not a valid address ({error}): {shown}"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        let scheme = Foreign::new(url.scheme()).shortened(20).to_string();
+        let why = format!("`url` must be an http or https address, not `{scheme}:`");
+        return Err(Refusal::new(why));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        // `https://bank.example@evil.example` reads like the wrong host.
+        return Err(Refusal::new("`url` has a user or a password in it"));
+    }
+    Ok(url)
+}
+
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default()
+}

@@ -1,0 +1,87 @@
+//! Texts that look alike to a person have the same skeleton.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::confusable_detection::skeleton;
+
+/// The skeletons of the ASCII characters: names of tools are nearly always ASCII, and long lists have many.
+static ASCII: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let characters = (0..128_u8).map(char::from);
+    characters
+        .map(|character| folded(&character.to_string()))
+        .collect()
+});
+
+/// The skeleton of a text after Unicode Technical Standard #39, without regard to case, to characters that cannot
+/// be seen and to space around it.
+pub(crate) fn look(text: &str) -> String {
+    if !text.is_ascii() {
+        return folded(text).trim().to_owned();
+    }
+    let parts = text.bytes().filter_map(|byte| ASCII.get(usize::from(byte)));
+    let look: String = parts.map(String::as_str).collect();
+    look.trim().to_owned()
+}
+
+fn folded(text: &str) -> String {
+    let lower = text.nfkc().collect::<String>().to_lowercase();
+    let folded: String = skeleton(&lower).collect();
+    folded.to_lowercase()
+}
+
+/// The groups of names that look alike, each as positions in the list; names that look like no other are in none.
+pub fn look_alikes<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
+    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, name) in names.enumerate() {
+        groups.entry(look(name)).or_default().push(at);
+    }
+    groups
+        .into_values()
+        .filter(|group| group.len() > 1)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn alike(one: &str, other: &str, expected: bool) {
+        assert_eq!(look(one) == look(other), expected, "{one} {other}");
+    }
+
+    #[test]
+    fn r_sec_01_names_that_look_alike_have_one_skeleton() {
+        for other in [
+            "wipe",
+            "Wipe",
+            "WIPE",
+            "wi\u{0440}\u{0435}",
+            "wipe ",
+            "\u{a0}wipe",
+            "wi\u{200b}pe",
+            "ｗｉｐｅ",
+        ] {
+            alike("wipe", other, true);
+        }
+        alike("list_l", "list_1", true);
+        alike("modern", "rnodern", true);
+        alike("wipe", "wiped", false);
+        alike("get_user", "getuser", false);
+    }
+
+    #[test]
+    fn only_names_that_collide_are_in_a_group() {
+        let names = ["wipe", "read", "Wipe", "wi\u{0440}\u{0435}", "write"];
+        assert_eq!(look_alikes(names.into_iter()), [vec![0, 2, 3]]);
+        assert!(look_alikes(["a", "b"].into_iter()).is_empty());
+    }
+
+    #[test]
+    fn the_short_way_for_ascii_gives_the_same() {
+        let all: String = (0..128_u8).map(char::from).collect();
+        assert_eq!(look(&all), folded(&all).trim());
+    }
+}

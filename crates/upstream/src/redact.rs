@@ -5,9 +5,13 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Shorter values would blot out ordinary words.
 const SHORTEST_SECRET: usize = 6;
+/// The same for lists, where a wrong mask would change what a tool says of itself.
+const SHORTEST_CERTAIN: usize = 8;
 /// What stands in place of a secret.
 const MASK: &str = "***";
 
@@ -16,6 +20,8 @@ const MASK: &str = "***";
 pub(crate) struct Redactor {
     /// Longest first, so that a secret that contains another one goes as a whole.
     values: Vec<String>,
+    /// The exact values that are secrets beyond doubt, longest first.
+    certain: Vec<String>,
 }
 
 impl Redactor {
@@ -48,6 +54,76 @@ impl Redactor {
         if form.chars().count() >= SHORTEST_SECRET && !self.values.iter().any(|known| known == form)
         {
             self.values.push(form.to_owned());
+        }
+    }
+
+    /// Adds a value that is a secret beyond doubt, so that it is masked in the server's lists too.
+    pub(crate) fn add_certain(&mut self, value: &str) {
+        let value = value.trim();
+        // A header such as `Bearer abc` may come back as `abc` alone.
+        let credential = value
+            .split_once(' ')
+            .map(|(_, credential)| credential.trim());
+        for form in [Some(value), credential].into_iter().flatten() {
+            let is_known = self.certain.iter().any(|known| known == form);
+            if form.chars().count() >= SHORTEST_CERTAIN && !is_known {
+                self.certain.push(form.to_owned());
+            }
+        }
+        self.certain
+            .sort_by_key(|known| std::cmp::Reverse(known.len()));
+    }
+
+    /// A text of a server's handshake without what is certainly secret.
+    pub(crate) fn mask(&self, text: &mut String) {
+        for value in &self.certain {
+            if text.contains(value.as_str()) {
+                *text = text.replace(value.as_str(), MASK);
+            }
+        }
+    }
+
+    /// A definition without what is certainly secret; one that holds none stays byte for byte.
+    pub(crate) fn mask_definition(&self, definition: &mut Box<RawValue>) {
+        let text = definition.get();
+        let is_written = |value: &String| {
+            let escaped = serde_json::to_string(value).unwrap_or_default();
+            text.contains(value.as_str()) || text.contains(escaped.trim_matches('"'))
+        };
+        // A character may be written as an escape, which only reading the text finds.
+        if self.certain.is_empty()
+            || !(text.contains("\\u")
+                || text.contains("\\/")
+                || self.certain.iter().any(is_written))
+        {
+            return;
+        }
+        let Ok(read) = serde_json::from_str::<Value>(text) else {
+            return;
+        };
+        let masked = self.masked(read.clone());
+        if masked != read
+            && let Ok(masked) = to_raw_value(&masked)
+        {
+            *definition = masked;
+        }
+    }
+
+    fn masked(&self, value: Value) -> Value {
+        match value {
+            Value::String(mut text) => {
+                self.mask(&mut text);
+                Value::String(text)
+            }
+            Value::Array(items) => items.into_iter().map(|item| self.masked(item)).collect(),
+            Value::Object(members) => {
+                let members = members.into_iter().map(|(mut name, value)| {
+                    self.mask(&mut name);
+                    (name, self.masked(value))
+                });
+                Value::Object(members.collect())
+            }
+            other => other,
         }
     }
 
@@ -104,6 +180,39 @@ mod tests {
         check(&["user:canary-9"], "x dXNlcjpjYW5hcnktOQ== y", "x *** y");
         check(&["short"], "a short word stays", "a short word stays");
         check(&[], "plain", "plain");
+    }
+
+    #[test]
+    fn r_sec_11_certain_secrets_are_masked_in_definitions_and_nothing_else_changes() {
+        let mut redactor = Redactor::default();
+        for value in [
+            "ghp_0123456789",
+            "Bearer canary-token-1",
+            "quo\"te/secret",
+            "true",
+            "1",
+        ] {
+            redactor.add_certain(value);
+        }
+        let check = |definition: &str, expected: &str| {
+            let mut raw = RawValue::from_string(definition.to_owned()).unwrap();
+            redactor.mask_definition(&mut raw);
+            assert_eq!(raw.get(), expected);
+        };
+        check(
+            r#"{"name":"a", "n": 1.50, "d":"true \u00e9"}"#,
+            r#"{"name":"a", "n": 1.50, "d":"true \u00e9"}"#,
+        );
+        check(
+            r#"{"d":"use ghp_0123456789 here"}"#,
+            r#"{"d":"use *** here"}"#,
+        );
+        check(r#"{"d":"\u0067hp_0123456789"}"#, r#"{"d":"***"}"#);
+        check(r#"{"d":"quo\"te\/secret"}"#, r#"{"d":"***"}"#);
+        check(
+            r#"{"a":{"canary-token-1":["Bearer canary-token-1"]}}"#,
+            r#"{"a":{"***":["***"]}}"#,
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pegboard_model::{
-    Reason, SecretLookup, ServerSpec, Template, ToolError, ToolResult, secret_arguments,
-    secret_parts, secret_shapes,
+    Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError, ToolResult,
+    secret_arguments, secret_parts, secret_shapes,
 };
 
 use crate::environment;
@@ -53,6 +53,9 @@ impl<'a> Resolver<'a> {
         for part in secret_parts(&value) {
             self.redactor.add(part);
         }
+        for part in referenced(template.written(), &value) {
+            self.redactor.add_certain(part);
+        }
         Ok(value)
     }
 
@@ -62,6 +65,25 @@ impl<'a> Resolver<'a> {
         self.redactor.add(value);
         for part in referenced(template.written(), value) {
             self.redactor.add(part);
+        }
+    }
+
+    /// Hides a value in the server's lists too, when it is a secret beyond doubt: what is kept as a secret or goes
+    /// by the name of one, and what comes from a variable unless it is a path or a plain word.
+    pub(crate) fn hide_in_lists(&mut self, template: &Template, name: &str, value: &str) {
+        let is_kept = |part: &TemplatePart| matches!(part, TemplatePart::Kept { .. });
+        let is_ordinary = value.starts_with(['/', '~', '.'])
+            || value
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
+        if template.parts().iter().any(is_kept)
+            || names_secret(name)
+            || (template.has_references() && !is_ordinary)
+        {
+            self.redactor.add_certain(value);
+            for part in referenced(template.written(), value) {
+                self.redactor.add_certain(part);
+            }
         }
     }
 
@@ -125,6 +147,7 @@ impl<'a> Resolver<'a> {
                 return Err(self.invalid(&field, "is not a name of a variable"));
             }
             let value = self.secret(template, &field)?;
+            self.hide_in_lists(template, name, &value);
             if value.contains('\0') {
                 return Err(self.invalid(&field, "holds a zero byte"));
             }
@@ -141,6 +164,21 @@ impl<'a> Resolver<'a> {
             cwd,
         })
     }
+}
+
+/// Whether a variable or header of this name holds a secret.
+fn names_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "token",
+        "secret",
+        "key",
+        "passw",
+        "auth",
+        "credential",
+        "cookie",
+    ];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 /// What the references in a written value stand for, found by the texts around them. A value that does not

@@ -13,6 +13,7 @@ use crate::dialect::{ClientInfo, Dialect, quoted};
 use crate::doubts::Doubts;
 use crate::offers::{List, may_offer};
 use crate::pager::list_all;
+use crate::redact::Redactor;
 use crate::watching::Watching;
 use crate::wire::{Ask, Wire};
 use crate::wording::Wording;
@@ -25,7 +26,8 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    fn new(handshake: Handshake, client: &ClientInfo) -> Self {
+    fn new(mut handshake: Handshake, client: &ClientInfo, redactor: &Redactor) -> Self {
+        mask_handshake(&mut handshake, redactor);
         let dialect = match handshake.era {
             Era::Modern => Dialect::modern(&handshake.protocol_version, client),
             Era::Legacy => Dialect::legacy(&handshake.protocol_version),
@@ -36,6 +38,17 @@ impl Agreed {
             dialect,
             has,
         }
+    }
+}
+
+/// Takes the server's own secrets out of what it says of itself.
+fn mask_handshake(handshake: &mut Handshake, redactor: &Redactor) {
+    if let Some(instructions) = &mut handshake.instructions {
+        redactor.mask(instructions);
+    }
+    if let Some(info) = &mut handshake.info {
+        redactor.mask(&mut info.name);
+        redactor.mask(&mut info.version);
     }
 }
 
@@ -74,7 +87,7 @@ impl<W: Wire> Talk<W> {
     ) -> Self {
         // An assumed handshake comes from memory; an asked server always tells what it declares.
         let proven = AtomicBool::new(handshake.declares_tools.is_some());
-        let first = Agreed::new(handshake, &setup.client);
+        let first = Agreed::new(handshake, &setup.client, &setup.wording.redactor);
         Self {
             wire,
             setup,
@@ -124,6 +137,13 @@ impl<W: Wire> Talk<W> {
                 Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
             }
         };
+        // Before anything is stored or shown: a server may repeat the secrets it was given.
+        let redactor = &self.setup.wording.redactor;
+        let listed = listed.map(|mut listing| {
+            let definitions = listing.tools.iter_mut();
+            definitions.for_each(|definition| redactor.mask_definition(definition));
+            listing
+        });
         listed.map_err(|error| match error.reason {
             Reason::DiscoveryFailed | Reason::DiscoveryTimeout => {
                 self.setup.wording.with_stderr(error, &self.wire.stderr())
@@ -205,7 +225,11 @@ impl<W: Wire> Talk<W> {
         match self.wire.learn().await {
             Ok(handshake) => self
                 .relearnt
-                .set(Agreed::new(handshake, &self.setup.client))
+                .set(Agreed::new(
+                    handshake,
+                    &self.setup.client,
+                    &self.setup.wording.redactor,
+                ))
                 .is_ok(),
             Err(_) => {
                 self.setup.doubts.add(self.setup.hash);

@@ -442,3 +442,33 @@ async fn a_wrong_memory_of_a_server_that_stays_silent_is_corrected_by_the_next_c
         server.close().await;
     }
 }
+
+#[tokio::test]
+async fn r_sec_11_a_servers_own_secret_is_masked_in_its_lists() {
+    let script = LEGACY
+        .replace(
+            r#"'{"tools":[{"name":"echo","x-unknown":1.50}]}'"#,
+            r#""{\"tools\":[{\"name\":\"echo\",\"description\":\"Uses $TOKEN in $MODE.\"},{\"name\":\"b\",\"x\":1.50}]}""#,
+        )
+        .replace(
+            r#"'{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}'"#,
+            r#""{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"sh\",\"version\":\"$TOKEN\"},\"instructions\":\"I am $TOKEN\"}""#,
+        );
+    let spec = with_env(sh(&script), "TOKEN", "canary-token-value");
+    let spec = with_env(spec, "MODE", "production");
+    let server = connect(&spec).await.unwrap();
+    let listing = server.list_tools().await.unwrap();
+    assert_eq!(
+        listing.tools[0].get(),
+        r#"{"name":"echo","description":"Uses *** in production."}"#
+    );
+    assert_eq!(
+        listing.tools[1].get(),
+        r#"{"name":"b","x":1.50}"#,
+        "others stay byte for byte"
+    );
+    let handshake = server.handshake();
+    assert_eq!(handshake.instructions.as_deref(), Some("I am ***"));
+    assert_eq!(handshake.info.as_ref().unwrap().version, "***");
+    server.close().await;
+}

@@ -82,10 +82,12 @@ impl Resolver<'_> {
                 return Err(self.invalid(&field, "is a header that Pegboard writes itself"));
             }
             let value = self.secret(template, &field)?;
+            self.hide_in_lists(template, name, &value);
             map.insert(header, self.header_value(value.trim(), &field)?);
         }
         if let Some(bearer) = bearer {
             let token = self.secret(bearer, "bearer")?;
+            self.redactor.add_certain(&token);
             map.insert(
                 AUTHORIZATION,
                 self.header_value(&format!("Bearer {}", token.trim()), "bearer")?,
@@ -109,6 +111,8 @@ impl Resolver<'_> {
         let login = format!("{}:{}", decoded(user), decoded(word));
         let login = format!("Basic {}", base64(login.as_bytes()));
         self.redactor.add(&login);
+        self.redactor.add_certain(&login);
+        self.redactor.add_certain(&decoded(word));
         // Both only fail for addresses that have no place for a login, and this one has.
         let _ = url.set_username("");
         let _ = url.set_password(None);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use pegboard_model::{Approval, ServerName};
+use pegboard_model::{Approval, ServerName, visible_json};
 
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
@@ -33,7 +33,8 @@ impl ListingFilter {
     }
 }
 
-/// Writes `{"tools":[…],"total":n,"servers":{…}}`. Definitions are copied as the servers wrote them.
+/// Writes `{"tools":[…],"total":n,"servers":{…}}`. Definitions are copied as the servers wrote them,
+/// with hidden characters as JSON escapes.
 /// Many small writes: hand in a buffer.
 pub fn write_listing(
     catalog: &Catalog,
@@ -50,8 +51,11 @@ pub fn write_listing(
         }
         total += 1;
         write_head(&tool, &mut head)?;
-        out.write_all(&head)?;
-        out.write_all(tool.definition().as_bytes())?;
+        match std::str::from_utf8(&head) {
+            Ok(head) => out.write_all(visible_json(head).as_bytes())?,
+            Err(_) => out.write_all(&head)?,
+        }
+        out.write_all(visible_json(tool.definition()).as_bytes())?;
         out.write_all(b"}")?;
     }
     write!(out, "],\"total\":{total},\"servers\":{{")?;

@@ -1,5 +1,6 @@
 //! One tool in one format.
 
+use pegboard_model::{visible, visible_values};
 use serde_json::{Map, Value, json};
 
 use crate::alias::{GEMINI_TOOL, TOOL};
@@ -50,7 +51,7 @@ pub fn convert_with(source: &Source<'_>, format: Format, options: &Options) -> C
     };
     let mut description = source
         .description
-        .map(str::to_owned)
+        .map(|text| visible(text).into_owned())
         .filter(|text| !text.trim().is_empty())
         .or(own_text)
         .unwrap_or_default();
@@ -100,7 +101,8 @@ fn name(own: &str, format: Format, notes: &mut Notes) -> String {
 }
 
 fn read(schema: &str, notes: &mut Notes) -> Node {
-    match serde_json::from_str::<Value>(schema) {
+    // A model would read what nobody sees.
+    match serde_json::from_str::<Value>(&visible_values(schema)) {
         Ok(Value::Object(root)) => clean(Value::Object(root), notes),
         // A tool that says nothing about its arguments takes any.
         Ok(Value::Null | Value::Bool(true)) => Node::new(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pegboard_model::visible;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -142,7 +143,10 @@ fn namespaces(tools: Vec<(&Source<'_>, Value)>) -> Vec<Value> {
                 .server_description
                 .map(str::trim)
                 .filter(|text| !text.is_empty())
-                .map_or_else(|| format!("Tools of the server `{name}`."), str::to_owned);
+                .map_or_else(
+                    || format!("Tools of the server `{name}`."),
+                    |text| visible(text).into_owned(),
+                );
             json!({"type": "namespace", "name": name, "description": description, "tools": []})
         });
         if let Some(Value::Array(list)) = group.get_mut("tools") {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pegboard_catalog::{Catalog, OfferView, ServerEntry, ToolView, exposed_prompt, exposed_uri};
-use pegboard_model::ServerName;
+use pegboard_model::{ServerName, visible, visible_values};
 
 use crate::members::{Members, quoted};
 use crate::meta_tools;
@@ -168,7 +168,10 @@ impl Surface {
 
     fn instructions(&self) -> String {
         match self.passed_through() {
-            Some(entry) => entry.record.instructions.clone().unwrap_or_default(),
+            Some(entry) => {
+                let own = entry.record.instructions.as_deref();
+                visible(own.unwrap_or_default()).into_owned()
+            }
             None => meta_tools::INSTRUCTIONS.to_owned(),
         }
     }
@@ -187,7 +190,7 @@ impl Surface {
     ) -> Bytes {
         let mut items = Items::of(list, std::iter::empty());
         for view in offers {
-            let definition = &view.offer.definition;
+            let definition = &*visible_values(&view.offer.definition);
             match Members::of(definition).filter(|_| self.profile.prefix) {
                 Some(mut members) => {
                     members.set(key, quoted(&exposed(view.server, &view.offer.key)));
@@ -246,12 +249,12 @@ impl Items {
 }
 
 /// Writes a tool as it is listed: the server's own words under our name, with the user's description if
-/// there is one.
+/// there is one. Hidden characters are written out, since a model would read what nobody sees.
 fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     let own = tool
         .user_words()
         .and_then(|user| user.description.as_deref());
-    let definition = tool.definition();
+    let definition = &*visible_values(tool.definition());
     if !prefix && own.is_none() {
         return out.push_str(definition);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pegboard_model::{Policy, ToolExample};
+use pegboard_model::{Policy, ToolExample, visible_values};
 
 use super::parameter_lines::{Room, parameter_lines};
 use super::prose::{beginning, line, tidy};
@@ -146,7 +146,7 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
         .map(|user| user.examples.as_slice())
         .unwrap_or_default();
     let shown = |example: &ToolExample| {
-        let arguments = example.arguments.to_string();
+        let arguments = visible_values(&example.arguments.to_string()).into_owned();
         match &example.description {
             Some(description) => format!("{} ({})", arguments, line(description, 100)),
             None => arguments,
@@ -155,7 +155,8 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
     if !own.is_empty() {
         return own.iter().map(shown).collect();
     }
-    let made = generate_example(schema).map(|arguments| arguments.to_string());
+    let made = generate_example(schema)
+        .map(|arguments| visible_values(&arguments.to_string()).into_owned());
     // `{}` tells nothing that the list of parameters does not.
     made.filter(|text| text != "{}").into_iter().collect()
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use pegboard_guard::signature_of;
+use pegboard_model::visible_values;
 
 use super::chosen::{Chosen, largest_first};
 use super::list::{ListRequest, shown};
@@ -218,19 +219,20 @@ fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
     }
 }
 
-/// Everything that a server says of a tool: nothing is shortened, and schemas stay as they were sent.
+/// Everything that a server says of a tool: nothing is shortened, and schemas stay as they were sent, but
+/// for hidden characters.
 fn in_full(tool: &ToolView<'_>) -> String {
     let parts = serde_json::from_str::<pegboard_model::DefinitionParts<'_>>(tool.definition()).ok();
     let mut text = format!("{}\n{}\n", tool.exposed(), block(&tool.description()));
     if let Some(deprecated) = tool.deprecated() {
         let _ = writeln!(text, "Deprecated: {}", block(deprecated));
     }
-    let _ = writeln!(text, "Input schema: {}", input_schema(tool));
+    let _ = writeln!(text, "Input schema: {}", visible_values(input_schema(tool)));
     if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {
-        let _ = writeln!(text, "Output schema: {}", schema.get());
+        let _ = writeln!(text, "Output schema: {}", visible_values(schema.get()));
     }
     if let Some(hints) = parts.and_then(|parts| parts.annotations) {
-        let _ = writeln!(text, "Annotations: {}", hints.get());
+        let _ = writeln!(text, "Annotations: {}", visible_values(hints.get()));
     }
     text
 }

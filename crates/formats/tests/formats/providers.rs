@@ -223,3 +223,24 @@ fn r_reg_07_bedrock_roots_hold_three_keywords() {
         ]
     );
 }
+
+#[test]
+fn r_sec_01_models_read_no_hidden_characters() {
+    let source = Source {
+        name: "a",
+        description: Some("Adds.\u{e0041}"),
+        input_schema: r#"{"type":"object","properties":{"x":{"type":"string","description":"\udb40\udc42\u202e"}}}"#,
+        ..Source::default()
+    };
+    for format in [Format::Anthropic, Format::OpenAiResponses, Format::Gemini] {
+        let text = convert(&source, format).definition.to_string();
+        assert!(
+            !text.contains(['\u{e0041}', '\u{e0042}', '\u{202e}']),
+            "{text}"
+        );
+        assert!(
+            text.contains("Adds.\\\\u{e0041}") && text.contains("\\\\u{e0042}\\\\u{202e}"),
+            "{text}"
+        );
+    }
+}

@@ -1,10 +1,10 @@
 //! What is listed, byte for byte.
 
-use pegboard_gateway::{Mode, Profile, fixed_surface};
+use pegboard_gateway::{Gateway, Mode, Profile, fixed_surface};
 use serde_json::json;
 
-use crate::client::{Client, gateway, names, profile};
-use crate::fake::{Server, specs};
+use crate::client::{Client, gateway, names, profile, settings};
+use crate::fake::{Server, hub, specs};
 
 async fn bytes(client: &Client, method: &str) -> String {
     let (bytes, status) = client.bytes(json!(1), method, json!({})).await.unwrap();
@@ -153,4 +153,45 @@ async fn profiles_can_be_replaced_while_clients_are_there() {
     );
     assert!(!gateway.has_profile("x"));
     assert!(gateway.begin("x").is_none());
+}
+
+#[tokio::test]
+async fn r_sec_01_models_read_no_hidden_characters_in_definitions() {
+    let mut server = Server::new("a", &["one"]);
+    let description = "Adds.\u{e0049}\u{e0067}\u{202e}\u{1d173}";
+    server.tools[0]["description"] = description.into();
+    server.tools[0]["inputSchema"]["properties"]["text"]["title"] = "T\u{200b}".into();
+    server.prompts = vec![json!({"name": "p", "description": "P\u{e0041}"})];
+    let profiles = [("direct", profile(&[], Mode::Direct))];
+    let (hub, _) = hub(vec![server]).await;
+    hub.ensure_known().await;
+    let before = hub
+        .catalog()
+        .find("a__one")
+        .unwrap()
+        .definition()
+        .to_owned();
+    assert!(before.contains(description), "the original is kept");
+    let gateway = Gateway::new(hub, settings(&profiles));
+    let client = Client::modern(&gateway, "direct", json!({}));
+    let list = client.result("tools/list", json!({})).await;
+    assert_eq!(
+        list["tools"][0]["description"],
+        "Adds.\\u{e0049}\\u{e0067}\\u{202e}\\u{1d173}"
+    );
+    assert_eq!(
+        list["tools"][0]["inputSchema"]["properties"]["text"]["title"],
+        "T\\u{200b}"
+    );
+    let prompts = client.result("prompts/list", json!({})).await;
+    assert_eq!(prompts["prompts"][0]["description"], "P\\u{e0041}");
+    let lazy = Client::modern(&gateway, "", json!({}));
+    let full = lazy
+        .text("search_tools", json!({"query": "a__one", "detail": "full"}))
+        .await;
+    let is_hidden = |c: char| matches!(u32::from(c), 0x200b | 0x202e | 0x1d173 | 0xe0000..=0xe0fff);
+    assert!(
+        !full.contains(is_hidden) && full.contains("T\\\\u{200b}"),
+        "{full}"
+    );
 }

@@ -5,6 +5,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
+use pegboard_model::visible_json;
 use serde::Serialize;
 
 use super::args::{Colours, Global};
@@ -107,11 +108,16 @@ impl Output {
 
     /// Writes the answer as one JSON document.
     pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let mut text = serde_json::to_vec_pretty(document).map_err(|error| {
+        let text = serde_json::to_string_pretty(document).map_err(|error| {
             pegboard_model::ToolError::new(pegboard_model::Reason::Internal, error.to_string())
         })?;
-        text.push(b'\n');
-        self.bytes(&text)
+        self.json_line(&text)
+    }
+
+    /// Writes JSON text and a line break. Hidden characters become JSON escapes: the same value, harmless to the
+    /// terminal it may be read on.
+    pub(crate) fn json_line(&self, json: &str) -> Result<(), Failure> {
+        self.line(&visible_json(json))
     }
 
     /// Tells something beside the answer.
@@ -127,7 +133,7 @@ impl Output {
 
     pub(crate) fn note_json(&self, document: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(document) {
-            self.always_note(&text);
+            self.always_note(&visible_json(&text));
         }
     }
 

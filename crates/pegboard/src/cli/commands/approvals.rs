@@ -95,7 +95,7 @@ async fn watch(hub: &Hub, output: &Output) -> Done {
                 continue;
             }
             match output.json {
-                true => output.line(&serde_json::to_string(request).unwrap_or_default())?,
+                true => output.json_line(&serde_json::to_string(request).unwrap_or_default())?,
                 false => show(request, output)?,
             }
         }

@@ -217,7 +217,7 @@ struct Content {
 /// Texts as they are; other content by what it is. With `--json` the server's own bytes.
 fn show(result: &RawValue, output: &Output) -> Done {
     if output.json {
-        return output.line(result.get());
+        return output.json_line(result.get());
     }
     let Ok(view) = serde_json::from_str::<ResultView<'_>>(result.get()) else {
         return output.line(result.get());

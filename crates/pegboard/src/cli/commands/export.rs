@@ -71,7 +71,7 @@ fn tell(rendered: &Rendered, args: &ExportArgs, output: &Output) -> Done {
     }
     let text = serde_json::to_string_pretty(&rendered.document)
         .map_err(|error| ToolError::new(Reason::Internal, error.to_string()))?;
-    output.line(&text)?;
+    output.json_line(&text)?;
     if !losses.is_empty() {
         let what = format!("{} written differently", count(losses.len(), "tool"));
         output.note(&format!(

@@ -119,6 +119,45 @@ fn what_a_tool_says_cannot_move_the_cursor() {
 }
 
 #[test]
+fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
+    let home = Home::with_example();
+    let said = "\u{9b}31m\u{202e}\u{e0041}ä";
+    let text = format!("text={said}");
+    let run = home.run(&["call", "example/echo", &text, "--json"]).ok();
+    let hidden = ['\u{9b}', '\u{202e}', '\u{e0041}'];
+    assert!(!run.stdout.contains(hidden), "{:?}", run.stdout);
+    assert!(
+        run.stdout.contains("\\u009b31m\\u202e\\udb40\\udc41ä"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(run.json()["content"][0]["text"], said);
+
+    let home = Home::new();
+    let mut tool = pegboard_testkit::tool_json("a");
+    tool["description"] = format!("Says {said}.").into();
+    let mut script = Script::new();
+    script.list.tools = vec![tool];
+    home.add_script("s", &script, "");
+    home.run(&["refresh", "s"]).ok();
+    for read in [
+        &["tools", "--json"][..],
+        &["describe", "s/a", "--json"],
+        &["export", "--format", "anthropic"],
+        &["export", "--format", "anthropic", "--json"],
+    ] {
+        let run = home.run(read).ok();
+        assert!(!run.stdout.contains(hidden), "{read:?} {:?}", run.stdout);
+        assert!(run.json().is_object() || run.json().is_array(), "{read:?}");
+    }
+    let listed = home.run(&["tools", "--json"]).ok().json();
+    assert_eq!(
+        listed["tools"][0]["definition"]["description"],
+        format!("Says {said}.")
+    );
+}
+
+#[test]
 fn r_pol_01_policies_hold_for_calls_from_the_command_line() {
     let home = Home::new();
     let policies = "policies = { \"del_*\" = \"deny\", hidden = \"disable\", asked = \"ask\" }";

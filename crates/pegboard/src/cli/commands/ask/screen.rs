@@ -64,7 +64,7 @@ impl Screen {
     pub(super) fn tell(&self, event: AgentEvent) {
         if self.output.json {
             if let Ok(line) = serde_json::to_string(&event) {
-                let _ = self.output.line(&line);
+                let _ = self.output.json_line(&line);
             }
             return;
         }
@@ -155,7 +155,7 @@ impl Screen {
                 took_ms: u64::try_from(run.took.as_millis()).unwrap_or(u64::MAX),
             };
             let line = serde_json::to_string(&done).unwrap_or_default();
-            return self.output.line(&line);
+            return self.output.json_line(&line);
         }
         if let (Ok(answer), false) = (answer, self.streams) {
             self.output.line(&Foreign::block(answer).to_string())?;

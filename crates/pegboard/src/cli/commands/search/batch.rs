@@ -65,7 +65,7 @@ pub(super) fn run(args: &SearchArgs, output: &Output) -> Done {
         };
         let text = serde_json::to_string(&answer)
             .map_err(|error| ToolError::new(Reason::Internal, error.to_string()))?;
-        output.line(&text)?;
+        output.json_line(&text)?;
     }
     Ok(())
 }

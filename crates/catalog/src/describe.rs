@@ -34,6 +34,9 @@ pub struct Description {
     /// Why it should no longer be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
+    /// What a reader should know before choosing it, for example that its name looks like another one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Its arguments.
     pub parameters: Vec<Parameter>,
     /// Examples of calls: the user's, else one that was made from the schema and fits it.
@@ -95,6 +98,7 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         category: view.category().to_owned(),
         enabled: view.enabled(),
         deprecated: view.deprecated().map(str::to_owned),
+        note: view.note().map(str::to_owned),
         parameters: parameters(schema),
         examples,
         related: related(view),

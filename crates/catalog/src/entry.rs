@@ -1,5 +1,6 @@
 //! One server in the catalog: its definition, what it last said, and what follows from both.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -8,6 +9,7 @@ use pegboard_model::{
     Approval, DiscoveryStatus, Policy, Ruling, ServerName, ServerRecord, ServerSpec, ToolOverride,
 };
 
+use crate::look_alike::remarks;
 use crate::search::Prepared;
 use crate::topic::categories;
 use crate::view::ToolView;
@@ -26,6 +28,8 @@ pub struct ServerEntry {
     listed: Arc<[ListedTool]>,
     /// Positions in `listed`, sorted by the server's own names; made at the first look for one.
     by_name: Arc<OnceLock<Box<[usize]>>>,
+    /// Remarks on names that look alike, by position in the record; made at the first look for one.
+    remarks: Arc<OnceLock<HashMap<usize, Box<str>>>>,
     /// What a search reads of the tools.
     pub(crate) prepared: Arc<Prepared>,
 }
@@ -104,6 +108,7 @@ impl ServerEntry {
             stale: false,
             listed,
             by_name: Arc::default(),
+            remarks: Arc::default(),
             prepared: Arc::default(),
         }
     }
@@ -225,6 +230,12 @@ impl ServerEntry {
     fn name_at(&self, listed: usize) -> Option<&str> {
         let tool = self.record.tools.get(self.listed.get(listed)?.at)?;
         Some(&tool.name)
+    }
+
+    /// What a reader should know about the name of a tool, by its position in the record.
+    pub(crate) fn remark(&self, at: usize) -> Option<&str> {
+        let remarks = self.remarks.get_or_init(|| remarks(&self.record.tools));
+        remarks.get(&at).map(|remark| &**remark)
     }
 
     /// What the user says of one tool, by its own name.

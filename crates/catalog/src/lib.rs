@@ -21,6 +21,7 @@ mod example;
 mod find;
 mod flatten;
 mod listing;
+mod look_alike;
 pub mod meta;
 mod near;
 mod offers;

@@ -108,6 +108,9 @@ fn write_head(tool: &ToolView<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     if let Some(message) = tool.deprecated() {
         text(out, ",\"deprecated\":", message)?;
     }
+    if let Some(note) = tool.note() {
+        text(out, ",\"note\":", note)?;
+    }
     let (policy, status) = (tool.policy().as_str(), tool.status().as_str());
     write!(
         out,

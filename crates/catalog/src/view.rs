@@ -105,6 +105,15 @@ impl<'a> ToolView<'a> {
         }
     }
 
+    /// What a reader should know before choosing it: that its name looks like another one's of the same server.
+    /// Free of hidden characters.
+    pub fn note(&self) -> Option<&'a str> {
+        match self.0 {
+            Source::Server { entry, listed, .. } => entry.remark(listed.at),
+            Source::Static(_) => None,
+        }
+    }
+
     /// What may be done with it.
     pub fn policy(&self) -> Policy {
         match self.0 {

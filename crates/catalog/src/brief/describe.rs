@@ -167,6 +167,9 @@ fn notes(view: &ToolView<'_>) -> String {
     if let Some(deprecated) = view.deprecated() {
         let _ = write!(notes, "\nDeprecated: {}", line(deprecated, 160));
     }
+    if let Some(note) = view.note() {
+        let _ = write!(notes, "\nNote: {}", line(note, usize::MAX));
+    }
     if !view.enabled() {
         notes.push_str("\nDisabled: it cannot be called.");
     }

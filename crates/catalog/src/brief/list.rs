@@ -134,10 +134,12 @@ impl Listing<'_> {
         let fits = sheet.add(&head)
             && self.chosen.tools.iter().all(|tool| {
                 let summary = line(tool.summary(), 200);
+                let note = tool.note().map(|note| format!(" (note: {note})"));
                 sheet.add(&format!(
-                    "\n{}: {summary}{}",
+                    "\n{}: {summary}{}{}",
                     tool.exposed(),
-                    disabled(tool)
+                    disabled(tool),
+                    note.unwrap_or_default()
                 ))
             });
         fits.then(|| sheet.ended_with(&tail))
@@ -151,7 +153,8 @@ impl Listing<'_> {
         let mut last = None;
         for tool in &self.chosen.tools {
             let home = tool.server().map_or("", |_| home(tool));
-            let name = format!("{}{}", short_name(tool), disabled(tool));
+            let alike = tool.note().map_or("", |_| " (look-alike name)");
+            let name = format!("{}{}{alike}", short_name(tool), disabled(tool));
             let piece = match (last == Some(home), home) {
                 (true, _) => format!(", {name}"),
                 // A tool of the host program has no server to be called by.

@@ -118,12 +118,14 @@ fn add_group(sheet: &mut Sheet, at: usize, group: &Group<'_>) -> bool {
 }
 
 fn entry(tool: &ToolView<'_>) -> String {
+    let note = tool.note().map(|note| format!(",\"note\":{}", json(note)));
     format!(
-        "{{\"name\":{},\"summary\":{},\"category\":{},\"enabled\":{}}}",
+        "{{\"name\":{},\"summary\":{},\"category\":{},\"enabled\":{}{}}}",
         json(tool.exposed().as_str()),
         json(tool.summary()),
         json(tool.category()),
-        tool.enabled()
+        tool.enabled(),
+        note.unwrap_or_default()
     )
 }
 

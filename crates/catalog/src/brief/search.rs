@@ -202,6 +202,8 @@ fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
     } else {
         ""
     };
+    let note = tool.note().map(|note| format!(" (note: {note})"));
+    let old = format!("{old}{}", note.unwrap_or_default());
     match detail {
         Detail::Brief => format!("{} — {}{old}", tool.exposed(), line(tool.summary(), 200)),
         Detail::Signature => format!("{} — {}{old}", call_form(tool), line(tool.summary(), 200)),
@@ -226,6 +228,9 @@ fn in_full(tool: &ToolView<'_>) -> String {
     let mut text = format!("{}\n{}\n", tool.exposed(), block(&tool.description()));
     if let Some(deprecated) = tool.deprecated() {
         let _ = writeln!(text, "Deprecated: {}", block(deprecated));
+    }
+    if let Some(note) = tool.note() {
+        let _ = writeln!(text, "Note: {note}");
     }
     let _ = writeln!(text, "Input schema: {}", visible_values(input_schema(tool)));
     if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {

@@ -1,4 +1,7 @@
-use pegboard_catalog::{Catalog, ListingFilter, StaticTool, write_listing};
+use pegboard_catalog::{
+    Catalog, ListRequest, ListingFilter, StaticTool, describe, describe_text, list_json, list_text,
+    write_listing,
+};
 use pegboard_model::Policy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,6 +32,53 @@ fn r_reg_04_the_listing_holds_each_tool_with_its_raw_definition() {
     );
     let tokens = catalog.tools().next().unwrap().tokens().to_string();
     assert_eq!(text, expected.replace("TOKENS", &tokens));
+}
+
+#[test]
+fn r_sec_01_the_listing_escapes_hidden_characters_and_keeps_their_value() {
+    let tool = json!({"name": "a\u{202e}b", "description": "\u{9b}31m\u{e0041}"});
+    let catalog = Catalog::default()
+        .with_server(configured(spec("s"), std::slice::from_ref(&tool)))
+        .0;
+    let text = listing(&catalog, &ListingFilter::default());
+    assert!(
+        !text.contains(['\u{202e}', '\u{9b}', '\u{e0041}']),
+        "{text}"
+    );
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(read["tools"][0]["definition"], tool);
+    assert_eq!(read["tools"][0]["tool"], "a\u{202e}b");
+}
+
+#[test]
+fn r_sec_01_look_alike_names_of_one_server_carry_a_note() {
+    let names = ["wipe", "Wipe", "wi\u{440}\u{435}", "wipe ", "read"];
+    let tools: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+    let catalog = Catalog::default()
+        .with_server(configured(spec("s"), &tools))
+        .0
+        .with_server(entry("other", &["wipe"]))
+        .0;
+    let read: Value = serde_json::from_str(&listing(&catalog, &ListingFilter::default())).unwrap();
+    for tool in read["tools"].as_array().unwrap() {
+        let is_alike = tool["server"] == "s" && tool["tool"] != "read";
+        assert_eq!(tool.get("note").is_some(), is_alike, "{tool}");
+    }
+    let note = catalog.find("s/wipe").unwrap().note().unwrap();
+    assert_eq!(
+        note,
+        "the name \"wipe\" looks like \"Wipe\", \"wipe \", \"wi\\u{440}\\u{435}\" of the same server; make sure which one is meant"
+    );
+    let view = catalog.find("s/wipe").unwrap();
+    assert_eq!(describe(&view).note.as_deref(), Some(note));
+    assert!(describe_text(&view, false).contains(&format!("Note: {note}")));
+    let text = list_text(&catalog, &ListRequest::default());
+    assert!(
+        text.contains("(note: the name \"wi\\u{440}\\u{435}\" looks like"),
+        "{text}"
+    );
+    let json = list_json(&catalog, &ListRequest::default());
+    assert!(json.contains("\"note\":\"the name"), "{json}");
 }
 
 #[test]

@@ -64,6 +64,10 @@ pub(super) struct ListedTool {
     /// Why it should no longer be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<String>,
+    /// What a reader should know before choosing it, for example that its name looks like another one's of the same
+    /// server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 impl ListedTool {
@@ -89,6 +93,7 @@ impl ListedTool {
             stale: view.stale(),
             tokens: view.tokens(),
             deprecated: view.deprecated().map(str::to_owned),
+            note: view.note().map(str::to_owned),
         }
     }
 }

@@ -89,6 +89,9 @@ fn notices(view: &ToolView<'_>, told: &Description) -> Markup {
         @if let Some(why) = &told.deprecated {
             div.callout.warn { strong { "Deprecated" } span { (line(why)) } }
         }
+        @if let Some(note) = &told.note {
+            div.callout.warn { strong { "Look-alike name" } span { (line(note)) } }
+        }
         @if !view.enabled() {
             div.callout.warn { strong { "Not offered" } span { "It is neither listed, found nor callable: its server or a policy switches it off." } }
         }

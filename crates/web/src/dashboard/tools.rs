@@ -27,11 +27,12 @@ const WORDS: usize = 8;
 /// Takes in every tool, offered or not.
 const EVERY_STATE: &str = "all";
 /// How a tool can stand, as the filter names it; without a choice there are those that are offered.
-const STATES: [&str; 5] = [
+const STATES: [&str; 6] = [
     EVERY_STATE,
     "not offered",
     "stale",
     "deprecated",
+    "look-alike name",
     "server failed",
 ];
 

@@ -93,6 +93,9 @@ pub(crate) fn tool_standing(view: &ToolView<'_>) -> (&'static str, Tone) {
     if view.deprecated().is_some() {
         return ("deprecated", Tone::Warn);
     }
+    if view.note().is_some() {
+        return ("look-alike name", Tone::Warn);
+    }
     match view.status() {
         DiscoveryStatus::Failed => ("server failed", Tone::Bad),
         DiscoveryStatus::Discovering => ("discovering", Tone::Run),

@@ -33,6 +33,10 @@ fn text(tool: &Description, output: &Output) -> String {
             Foreign::new(deprecated)
         );
     }
+    if let Some(note) = &tool.note {
+        let mark = output.paint(Paint::Warn, "note:");
+        text += &format!("{mark} {}\n", Foreign::new(note));
+    }
     text += &format!("\n{}\n", Foreign::block(tool.description.trim()));
     if !tool.parameters.is_empty() {
         text += &format!("\n{}\n", output.paint(Paint::Dim, "PARAMETERS"));

@@ -59,6 +59,10 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
             } else if tool.stale() {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(stale)"));
             }
+            if let Some(note) = tool.note() {
+                let mark = output.paint(Paint::Warn, "(note)");
+                summary = format!("{mark} {}; {summary}", Foreign::new(note));
+            }
             let category = Foreign::new(tool.category()).to_string();
             let name = tool.exposed().to_string();
             if output.is_narrow() {

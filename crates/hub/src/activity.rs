@@ -87,19 +87,30 @@ impl ActivityLog {
         }
     }
 
-    /// Notes what an event tells, where it is worth a line.
-    pub(crate) fn record_event(&self, at: Timestamp, trace: &TraceId, kind: &EventKind) {
+    /// Notes what an event tells, where it is worth a line; `changes` are those of the tools of a server that was
+    /// known before.
+    pub(crate) fn record_event(
+        &self,
+        at: Timestamp,
+        trace: &TraceId,
+        kind: &EventKind,
+        changes: Option<String>,
+    ) {
         let (server, outcome, duration_ms) = match kind {
             EventKind::ServerDiscovered {
                 server,
                 duration_ms,
                 ..
-            } => (server, "ok", Some(*duration_ms)),
+            } => {
+                let outcome = if changes.is_some() { "changed" } else { "ok" };
+                (server, outcome, Some(*duration_ms))
+            }
             EventKind::ServerFailed { server, reason, .. } => (server, reason.as_str(), None),
             _ => return,
         };
         self.record(Activity {
             server: Some(server.clone()),
+            tool: changes,
             duration_ms,
             trace: Some(*trace),
             ..Activity::new(at, ActivityKind::Discovery, outcome.to_owned())

@@ -4,10 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::Delta;
-use pegboard_model::{ServerName, Timestamp};
+use pegboard_model::{Foreign, ServerName, Timestamp};
 
 use crate::hub::Hub;
 use crate::seat::lock;
+
+/// Tools of each kind of change that activity names.
+const NAMED: usize = 5;
+/// Characters of each of those names.
+const NAME_LENGTH: usize = 60;
 
 /// A discovery that answered.
 #[derive(Clone, Debug)]
@@ -34,6 +39,30 @@ impl Deltas {
     pub(crate) fn forget(&self, server: &ServerName) {
         lock(&self.last).remove(server);
     }
+}
+
+/// What changed, with counts and the first names: `1 changed: wipe; 2 added: a, b`. `None` when nothing did.
+pub(crate) fn told_changes(delta: &Delta) -> Option<String> {
+    let changed: Vec<&str> = delta
+        .changed
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    let added: Vec<&str> = delta.added.iter().map(String::as_str).collect();
+    let removed: Vec<&str> = delta.removed.iter().map(String::as_str).collect();
+    let told: Vec<String> = [("changed", changed), ("added", added), ("removed", removed)]
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| {
+            let shown = names.iter().take(NAMED);
+            let shown: Vec<String> = shown
+                .map(|name| Foreign::new(name).shortened(NAME_LENGTH).to_string())
+                .collect();
+            let more = if names.len() > NAMED { ", …" } else { "" };
+            format!("{} {what}: {}{more}", names.len(), shown.join(", "))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 impl Hub {

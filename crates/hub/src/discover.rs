@@ -14,7 +14,7 @@ use pegboard_upstream::{Handshake, ToolListing};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::deltas::LastDelta;
+use crate::deltas::{LastDelta, told_changes};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
@@ -387,6 +387,7 @@ impl Inner {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (tools, rejections) = (record.tools.len(), record.rejections.clone());
         let era = record.era;
+        let was_known = self.known_record(spec).is_known();
         let delta = self.publish(trace, record, false);
         let seat = self.seat(&spec.name);
         let result = match error {
@@ -406,7 +407,8 @@ impl Inner {
                     tools,
                     duration_ms,
                 };
-                self.events.tell(trace, kind);
+                let changes = was_known.then(|| told_changes(&delta)).flatten();
+                self.events.tell_with_changes(trace, kind, changes);
                 Ok(Refreshed {
                     tools,
                     delta,

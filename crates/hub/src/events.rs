@@ -51,7 +51,18 @@ impl Events {
 
     /// Tells what happened to servers and their tools.
     pub(crate) fn tell(&self, trace: &TraceId, kind: EventKind) {
-        self.activity.record_event(self.clock.now(), trace, &kind);
+        self.tell_with_changes(trace, kind, None);
+    }
+
+    /// Reports a discovery; the activity also says what it changed.
+    pub(crate) fn tell_with_changes(
+        &self,
+        trace: &TraceId,
+        kind: EventKind,
+        changes: Option<String>,
+    ) {
+        let now = self.clock.now();
+        self.activity.record_event(now, trace, &kind, changes);
         self.send(Some(&self.servers), trace, kind);
     }
 

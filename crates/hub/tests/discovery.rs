@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fake::{Behaviour, Bench, event_names, spec, wait_for};
 use pegboard_hub::{HubSettings, RefreshOnStart, Source, Which};
-use pegboard_model::{DiscoveryStatus, EventKind, Reason};
+use pegboard_model::{ActivityKind, DiscoveryStatus, EventKind, Reason};
 use pegboard_testkit::{server, tool_json, wait_until, with_env};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -627,4 +627,41 @@ async fn r_cfg_01_hot_reload_adds_and_removes_servers() {
 fn fake_call(tool: &str) -> pegboard_hub::CallRequest {
     let arguments = serde_json::value::RawValue::from_string("{}".into()).unwrap();
     pegboard_hub::CallRequest::new(pegboard_hub::SessionId("test".into()), tool, arguments)
+}
+
+#[tokio::test]
+async fn r_sec_02_activity_says_which_tools_of_a_known_server_a_discovery_changed() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one", "two"]);
+    bench.hub.ensure_known().await;
+    let mut changed = tool_json("one");
+    changed["description"] = "Now it does something else.".into();
+    let tools =
+        std::iter::once(changed).chain((1..=7).map(|n| tool_json(&format!("n{n}\u{202e}"))));
+    let behaviour = Behaviour {
+        tools: tools.collect(),
+        ..Behaviour::default()
+    };
+    bench.servers.set("a", behaviour);
+    for _ in 0..2 {
+        bench
+            .hub
+            .refresh(Which::One(server("a")), true)
+            .await
+            .unwrap();
+    }
+    bench.hub.shutdown().await;
+    let lines = bench.hub.activity(100, None).await.unwrap();
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line.kind == ActivityKind::Discovery)
+        .map(|line| (&*line.outcome, line.tool.as_deref()))
+        .collect();
+    let changes = "1 changed: one; 7 added: n1\\u{202e}, n2\\u{202e}, n3\\u{202e}, n4\\u{202e}, n5\\u{202e}, …; \
+                   1 removed: two";
+    // The newest first: nothing new, the change, and the first discovery.
+    assert_eq!(
+        told,
+        [("ok", None), ("changed", Some(changes)), ("ok", None)]
+    );
 }

@@ -61,13 +61,14 @@ pub struct Activity {
     /// The session that wanted it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<String>,
-    /// The tool's exposed name, or the method of a request.
+    /// The tool's exposed name, the method of a request, the command of a server that was changed, or the tools that
+    /// a discovery found changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerName>,
-    /// `ok`, a reason's code, or a word such as `added` or `always`.
+    /// `ok`, a reason's code, or a word such as `added`, `always` or `changed`.
     pub outcome: Cow<'static, str>,
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none", default)]

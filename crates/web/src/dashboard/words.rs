@@ -152,7 +152,7 @@ pub(crate) fn outcome_tone(kind: ActivityKind, outcome: &str) -> Tone {
     match (kind, outcome) {
         (ActivityKind::Config, _) | (_, "asked") => Tone::Off,
         (_, "ok" | "once" | "session" | "always") => Tone::Ok,
-        (ActivityKind::Approval, _) => Tone::Warn,
+        (ActivityKind::Approval, _) | (ActivityKind::Discovery, "changed") => Tone::Warn,
         _ => Tone::Bad,
     }
 }

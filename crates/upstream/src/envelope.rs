@@ -10,10 +10,15 @@ use serde_json::value::RawValue;
 /// Most messages in one batch, as old revisions allow them.
 pub(crate) const BATCH_LIMIT: usize = 100;
 
+/// What is wrong with an answer that is [`Answer::Deep`] and not a list.
+pub(crate) const TOO_DEEP: &str = "is nested deeper than allowed";
+
 /// What came back for a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Result(Box<RawValue>),
+    /// A result that is nested deeper than allowed. Only a list may use it, whose entries are checked one by one.
+    Deep(Box<RawValue>),
     Error(RpcError),
 }
 
@@ -80,7 +85,8 @@ pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads one message. Scanning is iterative, so depth costs no stack; payloads deeper than `depth` are refused.
+/// Reads one message. Scanning is iterative, so depth costs no stack; a result deeper than `depth` is marked, any
+/// other payload of that depth is refused.
 pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
     if !text.trim_start().starts_with('{') {
         // An array would be read as the fields in their order, which nobody means.
@@ -115,11 +121,12 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
     }
     let id: Option<u64> = wire.id.and_then(|id| id.get().parse().ok());
     let answer = match (wire.result, wire.error) {
-        _ if deep => Err("is nested deeper than allowed"),
         _ if !version_is_known => Err("does not say `\"jsonrpc\":\"2.0\"`"),
         (Some(_), Some(_)) => Err("has both a result and an error"),
         (None, None) => Err("has neither a result nor an error"),
+        (Some(result), None) if deep => Ok(Answer::Deep(result.to_owned())),
         (Some(result), None) => Ok(Answer::Result(result.to_owned())),
+        (None, Some(_)) if deep => Err(TOO_DEEP),
         (None, Some(error)) => rpc_error(error)
             .map(Answer::Error)
             .ok_or("has an error without a code"),
@@ -286,6 +293,10 @@ mod tests {
             }) => format!("result {id} {result}"),
             Ok(Message::Response {
                 id,
+                answer: Ok(Answer::Deep(_)),
+            }) => format!("deep {id}"),
+            Ok(Message::Response {
+                id,
                 answer: Ok(Answer::Error(error)),
             }) => format!("error {id} {}", error.code),
             Ok(Message::Response {
@@ -373,7 +384,15 @@ mod tests {
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         check(
             &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{bomb}}}"#),
+            "deep 1",
+        );
+        check(
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":1,"data":{bomb}}}}}"#),
             "bad 1 is nested deeper than allowed",
+        );
+        check(
+            &format!(r#"{{"jsonrpc":"2.0","method":"note","params":{bomb}}}"#),
+            "NotRpc",
         );
         check(&bomb, "NotRpc");
         check(&"[".repeat(100_000), "NotJson");

@@ -81,8 +81,10 @@ where
         )
     };
     loop {
-        let result = match fetch(cursor.clone()).await? {
-            Answer::Result(result) => result,
+        let (result, is_deep) = match fetch(cursor.clone()).await? {
+            Answer::Result(result) => (result, false),
+            // One entry that is nested too deep costs only itself; what takes it in checks each by itself.
+            Answer::Deep(result) => (result, true),
             Answer::Error(error)
                 if error.code == METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
             {
@@ -101,11 +103,13 @@ where
         let page = Some(result.get()).filter(|text| text.starts_with('{'));
         let page: Page<'_> = page
             .and_then(|text| serde_json::from_str(text).ok())
-            .ok_or_else(|| {
-                failed(&format!(
+            .filter(|page: &Page<'_>| !is_deep || page.entries(list).is_some())
+            .ok_or_else(|| match is_deep {
+                true => wording.too_deep(),
+                false => failed(&format!(
                     "by something that is no list of {}",
                     list.entries()
-                ))
+                )),
             })?;
         if page.kind.is_some_and(|kind| kind.get() != "\"complete\"") {
             return Err(failed("by an unknown kind of result"));
@@ -297,6 +301,25 @@ mod tests {
         for (pages, reason) in cases {
             assert_eq!(list(pages).await.unwrap_err().reason, *reason, "{pages:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn r_sec_01_a_deep_entry_costs_only_itself() {
+        let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let list = async |page: String| {
+            let page = || RawValue::from_string(page.clone()).unwrap();
+            let answer = |_| async { Ok(Answer::Deep(page())) };
+            list_all(List::Tools, &wording(), &Limits::default(), true, answer).await
+        };
+        let page =
+            format!(r#"{{"tools":[{{"name":"a"}},{{"name":"b","x":{bomb}}},{{"name":"c"}}]}}"#);
+        assert_eq!(list(page).await.unwrap().tools.len(), 3);
+        for page in [format!(r#"{{"other":{bomb}}}"#), bomb.clone()] {
+            let error = list(page).await.unwrap_err();
+            assert_eq!(error.reason, Reason::FrameInvalid);
+        }
+        let cursor = format!(r#"{{"tools":[],"nextCursor":{bomb}}}"#);
+        assert!(list(cursor).await.is_err(), "a deep cursor is not text");
     }
 
     #[tokio::test]

@@ -78,6 +78,7 @@ impl<W: Wire> Talk<W> {
         };
         match answer {
             Answer::Result(result) => outcome(passed.subject, result, wording),
+            Answer::Deep(_) => Err(wording.too_deep()),
             Answer::Error(error) => Err(wording.refused(passed.subject, &error)),
         }
     }

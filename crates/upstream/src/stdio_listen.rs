@@ -77,7 +77,7 @@ pub(crate) async fn listen(
                         _ = changes.changed() => {}
                         _ = link.wait_end() => return,
                     },
-                    Ok(Answer::Result(_)) => tokio::time::sleep(PAUSE).await,
+                    Ok(Answer::Result(_) | Answer::Deep(_)) => tokio::time::sleep(PAUSE).await,
                 }
             }
         }

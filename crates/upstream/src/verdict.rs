@@ -51,7 +51,7 @@ pub(crate) fn judge_probe(answer: &Answer, limits: &Limits) -> Probe {
             Ok(handshake) => Probe::Modern(handshake),
             Err(versions) => foreign(versions),
         },
-        Answer::Error(_) => Probe::Legacy,
+        Answer::Error(_) | Answer::Deep(_) => Probe::Legacy,
     }
 }
 
@@ -63,6 +63,7 @@ pub(crate) fn judge_initialize(answer: Answer, limits: &Limits) -> Init {
             Opening::NoCommonVersion(versions) => Init::Foreign(versions),
             Opening::Unusable => Init::Unusable,
         },
+        Answer::Deep(_) => Init::Unusable,
         Answer::Error(error) if is_modern(&error) => match modern_by_error(&error) {
             Ok(handshake) => Init::Modern(handshake),
             Err(versions) => Init::Foreign(versions),

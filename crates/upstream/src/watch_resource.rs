@@ -43,6 +43,7 @@ impl<W: Wire> Talk<W> {
                 self.watching.set(uri, true).map(drop).map_err(too_many)
             }
             Ok(Ok(Answer::Result(_))) => Ok(()),
+            Ok(Ok(Answer::Deep(_))) => Err(wording.too_deep()),
             Ok(Ok(Answer::Error(error))) => Err(wording.refused(Subject::Method(method), &error)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(wording.timeout(Subject::Method(method), limit)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pegboard_model::{Foreign, Reason, ServerName, ToolError};
 use serde::de::IgnoredAny;
 
-use crate::envelope::RpcError;
+use crate::envelope::{RpcError, TOO_DEEP};
 use crate::redact::{Redactor, cut};
 
 /// How many bytes of an answer that is no protocol are shown.
@@ -41,6 +41,12 @@ impl Wording {
     /// An error about the server.
     pub(crate) fn error(&self, reason: Reason, what: impl std::fmt::Display) -> ToolError {
         ToolError::new(reason, format!("server `{}` {what}", self.server)).at_server(&self.server)
+    }
+
+    /// The answer is nested deeper than allowed.
+    pub(crate) fn too_deep(&self) -> ToolError {
+        let what = format_args!("gave an answer that {TOO_DEEP}");
+        self.error(Reason::FrameInvalid, what)
     }
 
     /// A text of the server, fit to be shown inside an error.

@@ -472,3 +472,34 @@ async fn r_sec_11_a_servers_own_secret_is_masked_in_its_lists() {
     assert_eq!(handshake.info.as_ref().unwrap().version, "***");
     server.close().await;
 }
+
+#[tokio::test]
+async fn r_sec_01_deep_nesting_costs_one_tool_or_one_call_and_never_the_connection() {
+    let levels = 100;
+    let schema = format!(
+        "{}{{}}{}",
+        r#"{"properties":{"a":"#.repeat(levels),
+        "}}".repeat(levels)
+    );
+    let tools =
+        format!(r#"{{"tools":[{{"name":"echo"}},{{"name":"deep","inputSchema":{schema}}}]}}"#);
+    let script = LEGACY
+        .replace(r#"{"tools":[{"name":"echo","x-unknown":1.50}]}"#, &tools)
+        .replace(
+            r#"{"content":[],"isError":true}"#,
+            &format!(r#"{{"content":[],"structuredContent":{schema}}}"#),
+        );
+    let server = connect(&sh(&script)).await.unwrap();
+    let listing = server.list_tools().await.unwrap();
+    let name = pegboard_model::ServerName::parse("tested").unwrap();
+    let admission = pegboard_guard::admit(&name, false, &listing.tools, &Limits::default());
+    assert_eq!(admission.tools.len(), 1);
+    assert_eq!(admission.tools[0].name, "echo");
+    assert_eq!(admission.rejections[0].reason, Reason::SchemaTooDeep);
+    assert_eq!(admission.rejections[0].tool, "deep");
+
+    let refused = failure(server.call("fails", &nothing(), within(5)).await);
+    assert_eq!(refused.reason, Reason::FrameInvalid);
+    assert!(server.call("echo", &nothing(), within(5)).await.is_ok());
+    server.close().await;
+}

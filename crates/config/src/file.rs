@@ -168,6 +168,7 @@ impl ConfigFile {
         Typed {
             source: &self.source,
             values,
+            layer: self.layer,
             folder: self.folder(),
             server,
             problems: Vec::new(),

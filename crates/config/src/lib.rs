@@ -37,6 +37,7 @@ mod merge;
 mod name;
 mod node;
 mod overlay;
+mod own_folder;
 mod permission;
 mod pinned;
 mod policies;

@@ -145,7 +145,8 @@ pub fn load(
         ..Loaded::default()
     };
     let mut files = read_files(options, env, paths, limits, &mut loaded);
-    let values = Values::new(env, limits, &paths.state_dir);
+    let project = loaded.project.clone();
+    let values = Values::new(env, limits, &paths.state_dir).in_project(project.as_deref());
     for file in &mut files {
         file.check_root(&values, &mut loaded.problems);
     }

@@ -79,7 +79,7 @@ fn server() -> Value {
             },
             "args": { "type": "array", "items": { "$ref": "#/$defs/value" }, "description": "Arguments of the program." },
             "env": { "$ref": "#/$defs/values", "description": "Variables the program gets." },
-            "cwd": { "$ref": "#/$defs/value", "description": "The folder it runs in; relative to the config file." },
+            "cwd": { "$ref": "#/$defs/value", "description": "The folder it runs in; relative to the config file. ${project} is the project's folder. Without it a server of your own runs in a private folder." },
             "url": { "$ref": "#/$defs/value", "description": "The address of a Streamable HTTP server." },
             "headers": { "$ref": "#/$defs/values", "description": "Headers sent with every request." },
             "bearer": { "$ref": "#/$defs/value", "description": "The token sent as `Authorization: Bearer`." },

@@ -1,10 +1,10 @@
-//! `${VAR}`, `${VAR:-default}`, `${secret:NAME}` and `$${` in values.
+//! `${VAR}`, `${VAR:-default}`, `${secret:NAME}`, `${project}` and `$${` in values.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{Limits, Secret, Template, TemplatePart};
+use pegboard_model::{Limits, PROJECT_REFERENCE, Secret, Template, TemplatePart};
 
 use crate::environment::Environment;
 use crate::secrets::SecretKeeper;
@@ -13,6 +13,8 @@ use crate::secrets::SecretKeeper;
 pub(crate) struct Values<'a> {
     pub(crate) env: &'a Environment,
     pub(crate) limits: &'a Limits,
+    /// What `${project}` stands for.
+    project: &'a Path,
     /// Where kept secrets are; without it none is known.
     state_dir: Option<&'a Path>,
     /// Kept secrets by name with the version of their value; read when the first one is named.
@@ -24,9 +26,16 @@ impl<'a> Values<'a> {
         Self {
             env,
             limits,
+            project: &env.working_dir,
             state_dir: Some(state_dir),
             kept: OnceCell::new(),
         }
+    }
+
+    /// The same for a project; without one, `${project}` is the current folder.
+    pub(crate) fn in_project(mut self, project: Option<&'a Path>) -> Self {
+        self.project = project.unwrap_or(&self.env.working_dir);
+        self
     }
 
     /// Values for looking at a definition without any secret.
@@ -34,6 +43,7 @@ impl<'a> Values<'a> {
         Self {
             env,
             limits,
+            project: &env.working_dir,
             state_dir: None,
             kept: OnceCell::new(),
         }
@@ -72,6 +82,7 @@ enum Piece<'a> {
         default: Option<&'a str>,
     },
     Secret(&'a str),
+    Project,
 }
 
 /// Resolves the variables of a value. What a variable holds is taken as it is, never expanded again.
@@ -82,9 +93,11 @@ pub(crate) fn resolve(text: &str, values: &Values<'_>) -> Result<Template, Templ
     let mut parts = Vec::new();
     let mut known = String::new();
     let mut size = 0;
+    let project = values.project.to_string_lossy();
     for piece in pieces(text)? {
         let value = match piece {
             Piece::Literal(literal) => literal,
+            Piece::Project => project.as_ref(),
             Piece::Variable { name, default } => values
                 .env
                 .var(name)
@@ -155,6 +168,7 @@ pub(crate) fn hidden(text: &str) -> String {
             default: Some(_),
         } => format!("${{{name}:-***}}"),
         Piece::Secret(name) => format!("${{secret:{name}}}"),
+        Piece::Project => PROJECT_REFERENCE.to_owned(),
     };
     let mut shown: Vec<String> = pieces.into_iter().map(show).collect();
     shown.dedup_by(|a, b| a == "***" && b == "***");
@@ -191,6 +205,9 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateFlaw> {
 }
 
 fn reference(inside: &str) -> Result<Piece<'_>, TemplateFlaw> {
+    if inside == "project" {
+        return Ok(Piece::Project);
+    }
     if let Some(name) = inside.strip_prefix("secret:") {
         if !is_secret_reference(name) {
             return Err(TemplateFlaw::Malformed(
@@ -241,6 +258,7 @@ mod tests {
             ("EMPTY", ""),
             ("NESTED", "${NAME}"),
             ("BIG", &"x".repeat(2000)),
+            ("project", "a variable"),
         ];
         let vars = vars
             .iter()
@@ -248,6 +266,7 @@ mod tests {
             .collect();
         let env = Environment {
             vars,
+            working_dir: "/work/here".into(),
             ..Environment::default()
         };
         let limits = Limits {
@@ -275,6 +294,8 @@ mod tests {
         check("${NESTED}", Ok("${NAME}"));
         check("$${NAME}", Ok("${NAME}"));
         check("$NAME $ {NAME}", Ok("$NAME $ {NAME}"));
+        check("${project}/x", Ok("/work/here/x"));
+        check("${env:project}", Ok("a variable"));
         check("${NONE}", Err(TemplateFlaw::VariableMissing("NONE".into())));
         check(
             "${secret:none}",

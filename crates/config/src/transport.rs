@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Reason, Template, Transport};
+use pegboard_model::{Layer, Reason, Template, Transport};
 
 use crate::known::{anchored, has_kept, header_flaw, known_parts, known_start, url_flaw};
 use crate::node::{Entry, Value};
+use crate::own_folder::OwnServer;
 use crate::problem::Severity;
 use crate::sensitive::shown_name;
 use crate::typed::Typed;
@@ -152,6 +153,17 @@ impl<'n> WrittenTransport<'n> {
         let home = &typed.values.env.home;
         let program = anchored(program, typed.folder, home, |text| text.contains('/'));
         let cwd = cwd.map(|cwd| anchored(cwd, typed.folder, home, |_| true));
+        if typed.layer != Layer::Project {
+            let written = OwnServer {
+                program: &program,
+                args: &args,
+                cwd: cwd.as_ref(),
+                command,
+                args_entry: self.args,
+                cwd_entry: self.cwd,
+            };
+            written.check(typed);
+        }
         Some(Transport::Stdio {
             command: program,
             args,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use pegboard_model::{Foreign, Policy, Reason, Template};
+use pegboard_model::{Foreign, Layer, Policy, Reason, Template};
 
 use crate::duration::parse_duration;
 use crate::node::{Entry, Node, Value};
@@ -21,6 +21,8 @@ pub(crate) const ANNOTATIONS: [&str; 2] = ["@destructive", "@read_only"];
 pub(crate) struct Typed<'a> {
     pub(crate) source: &'a SourceText,
     pub(crate) values: &'a Values<'a>,
+    /// The layer of the file: a project's servers run in the project, the user's own ones do not.
+    pub(crate) layer: Layer,
     /// The folder relative paths start from.
     pub(crate) folder: &'a Path,
     /// The server's name as it was written, when it is one.
@@ -276,7 +278,7 @@ impl<'a> Typed<'a> {
             TemplateFlaw::Malformed(why) => (
                 Reason::ConfigInvalid,
                 format!("`{key}` cannot be read: {why}"),
-                "write `${NAME}`, `${NAME:-default}` or `${secret:NAME}`; a plain `${` is written `$${`".to_owned(),
+                "write `${NAME}`, `${NAME:-default}`, `${secret:NAME}` or `${project}`; a plain `${` is written `$${`".to_owned(),
             ),
             TemplateFlaw::TooLarge => (
                 Reason::ConfigTooLarge,

@@ -39,6 +39,7 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
+        work_dirs: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "test".into(),

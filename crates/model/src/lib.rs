@@ -51,7 +51,7 @@ pub use rules::{
     AskDestructive, AskVia, ClientApproval, ClientRequests, GlobalRules, HintEffect, PolicyRule,
     Ruling, ServerRules,
 };
-pub use secret::{NoSecrets, Secret, SecretLookup, Template, TemplatePart};
+pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, secret_arguments, secret_parts, written_secret,
 };

@@ -46,6 +46,9 @@ impl SecretLookup for NoSecrets {
     }
 }
 
+/// The reference that stands for the project's folder, or the current folder where there is no project.
+pub const PROJECT_REFERENCE: &str = "${project}";
+
 /// A configured value: how it was written, and the parts it resolves to.
 ///
 /// Variables are resolved when the config is read; kept secrets only when the value is used, so that
@@ -93,9 +96,23 @@ impl Template {
         &self.written
     }
 
-    /// Whether it names a variable or a kept secret.
+    /// Whether it names a variable or a kept secret. The project's folder is neither: it may be shown.
     pub fn has_references(&self) -> bool {
-        self.written.replace("$${", "").contains("${")
+        let references = self.written.replace("$${", "");
+        references.replace(PROJECT_REFERENCE, "").contains("${")
+    }
+
+    /// Whether its value depends on the folder in which Pegboard was started.
+    pub fn follows_folder(&self) -> bool {
+        let references = self.written.replace("$${", "");
+        let names = [
+            "${project}",
+            "${PWD",
+            "${env:PWD",
+            "${OLDPWD",
+            "${env:OLDPWD",
+        ];
+        names.iter().any(|name| references.contains(name))
     }
 
     /// The value for a person who must know exactly what will run: what it stands for where that is no
@@ -167,6 +184,25 @@ mod tests {
             Template::new("${TOKEN}/x", known("canary/x")).exact(),
             "${TOKEN}/x"
         );
+    }
+
+    #[test]
+    fn r_sec_09_a_value_that_follows_the_current_folder_is_recognised() {
+        for (written, follows) in [
+            ("${project}", true),
+            ("${project}/data", true),
+            ("${PWD}", true),
+            ("${env:PWD:-/x}", true),
+            ("$${project}", false),
+            ("${HOME}/project", false),
+            ("/project", false),
+        ] {
+            let template = Template::new(written, Vec::new());
+            assert_eq!(template.follows_folder(), follows, "{written}");
+        }
+        let known = vec![TemplatePart::Known(Secret::new("/work/site"))];
+        let template = Template::new("${project}", known);
+        assert_eq!(template.exact(), "/work/site", "a folder is not a secret");
     }
 
     #[test]

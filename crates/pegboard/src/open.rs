@@ -290,6 +290,7 @@ fn parts(
         secrets: observed.secrets(configured.secrets()),
         environment: configured.environment.vars.clone(),
         env_allow: configured.loaded.settings.env_allow.clone(),
+        work_dirs: Some(configured.state.path().join("work")),
         logs: Arc::new(Logs(configured.logs())),
         client: ClientInfo {
             name: "pegboard".to_owned(),

@@ -1,6 +1,7 @@
 //! Opens a conversation with any configured server.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ pub struct Setup {
     pub environment: BTreeMap<String, String>,
     /// More names that every server gets.
     pub env_allow: Vec<String>,
+    /// Holds the private working directory of each server whose definition has no `cwd`. Without it such a server
+    /// runs in the working directory of this process, which may hold somebody else's code.
+    pub work_dirs: Option<PathBuf>,
     /// Where stderr lines go.
     pub logs: Arc<dyn LogSink>,
     /// Who we say we are.
@@ -90,8 +94,7 @@ impl Connect for Connector {
                 cwd,
             } => {
                 let parts = (command, args.as_slice(), env, cwd.as_ref());
-                let launch =
-                    resolver.launch(parts, &self.setup.environment, &self.setup.env_allow)?;
+                let launch = resolver.launch(parts, &self.setup)?;
                 let setup = self.talk_setup(spec, resolver);
                 StdioOpening {
                     launch,

@@ -49,6 +49,7 @@ mod link;
 mod marks;
 mod outbox;
 mod parent_death;
+mod safe_path;
 mod spawn;
 mod stderr;
 mod stdio;
@@ -56,6 +57,7 @@ mod stdio_listen;
 mod supervise;
 mod sweep;
 mod watcher;
+mod work_dir;
 
 // Servers on the network.
 mod http;

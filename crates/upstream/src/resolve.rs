@@ -1,16 +1,17 @@
 //! From a configured server to what is really run or sent, with its secrets known to the redactor.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pegboard_model::{
-    Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError, ToolResult,
-    secret_arguments, secret_parts, secret_shapes,
+    Foreign, Layer, Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError,
+    ToolResult, secret_arguments, secret_parts, secret_shapes,
 };
 
-use crate::environment;
+use crate::connector::Setup;
 use crate::redact::Redactor;
 use crate::spawn::Launch;
+use crate::{environment, safe_path, work_dir};
 
 /// Resolves the values of one server.
 pub(crate) struct Resolver<'a> {
@@ -120,9 +121,9 @@ impl<'a> Resolver<'a> {
             &BTreeMap<String, Template>,
             Option<&Template>,
         ),
-        ours: &BTreeMap<String, String>,
-        also_allowed: &[String],
+        setup: &Setup,
     ) -> ToolResult<Launch> {
+        let (ours, also_allowed) = (&setup.environment, &setup.env_allow);
         let program = self.value(command, "command")?;
         for range in secret_shapes(&program) {
             self.redactor.add(program.get(range).unwrap_or_default());
@@ -136,10 +137,14 @@ impl<'a> Resolver<'a> {
             .zip(telling)
             .map(|(arg, is_telling)| self.argument(arg, is_telling))
             .collect::<ToolResult<Vec<_>>>()?;
-        let cwd = cwd
-            .map(|cwd| self.value(cwd, "cwd"))
-            .transpose()?
-            .map(PathBuf::from);
+        let is_own = self.spec.origin.layer != Layer::Project;
+        let is_private = cwd.is_none() && setup.work_dirs.is_some();
+        let takes_no_code = is_own && cwd.is_none_or(Template::follows_folder);
+        let cwd = match (cwd, &setup.work_dirs) {
+            (Some(cwd), _) => Some(PathBuf::from(self.value(cwd, "cwd")?)),
+            (None, Some(base)) => Some(self.private_folder(base)?),
+            (None, None) => None,
+        };
         let mut own = BTreeMap::new();
         for (name, template) in env {
             let field = format!("env.{name}");
@@ -153,6 +158,12 @@ impl<'a> Resolver<'a> {
             }
             own.insert(name.clone(), value);
         }
+        if takes_no_code
+            && !own.contains_key(safe_path::VARIABLE)
+            && safe_path::is_needed(&program, &args, is_private)
+        {
+            own.insert(safe_path::VARIABLE.to_owned(), "1".to_owned());
+        }
         // Variables that were let through by name may be keys as well.
         for value in also_allowed.iter().filter_map(|name| ours.get(name)) {
             self.redactor.add(value);
@@ -162,6 +173,23 @@ impl<'a> Resolver<'a> {
             args,
             env: environment::of_server(ours, also_allowed, own),
             cwd,
+        })
+    }
+
+    fn private_folder(&self, base: &Path) -> ToolResult<PathBuf> {
+        work_dir::private_folder(base, &self.spec.name).map_err(|(folder, why)| {
+            let folder = Foreign::new(&folder.to_string_lossy()).to_string();
+            let what = format!(
+                "server `{}` could not be started: its working directory `{folder}` cannot be used: {}",
+                self.spec.name,
+                Foreign::new(&why)
+            );
+            ToolError::new(Reason::SpawnFailed, what)
+                .at_server(&self.spec.name)
+                .at_field("cwd")
+                .with_remedy(format!(
+                    "Remove `{folder}`, or write `cwd` of the server with a folder of yours."
+                ))
         })
     }
 }

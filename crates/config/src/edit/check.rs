@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pegboard_model::{Limits, Reason};
+use pegboard_model::{Layer, Limits, Reason};
 use serde_json::{Map, Value};
 
 use super::plan::Step;
@@ -107,6 +107,8 @@ pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Pr
     let mut typed = Typed {
         source,
         values: &values,
+        // Which layer the file belongs to is not known here; loading checks the rest.
+        layer: Layer::Project,
         folder,
         server: Some(&entry.key),
         problems: Vec::new(),

@@ -184,7 +184,7 @@ fn a_folder_or_a_file_in_another_encoding_is_told() {
 
 fn many(servers: usize) -> String {
     (0..servers).fold(String::new(), |mut text, at| {
-        writeln!(text, "[servers.server_{at}]\ncommand = \"node\"\nargs = [\"server.js\", \"--port\", \"{at}\"]\nenv = {{ KEY = \"${{HOME}}\" }}\n").unwrap();
+        writeln!(text, "[servers.server_{at}]\ncommand = \"node\"\nargs = [\"/srv/server.js\", \"--port\", \"{at}\"]\nenv = {{ KEY = \"${{HOME}}\" }}\n").unwrap();
         text
     })
 }

@@ -30,6 +30,7 @@ pub(crate) fn connector_with(limits: Limits) -> Connector {
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
+        work_dirs: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "pegboard-test".to_owned(),

@@ -53,6 +53,7 @@ async fn main() -> ExitCode {
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
+        work_dirs: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "pegboard-conformance-client".to_owned(),

@@ -1,0 +1,164 @@
+//! Checks that the current folder cannot change what a user's own server runs.
+//!
+//! Such a server runs in a private folder unless its definition has a `cwd`. What that makes useless (a relative
+//! argument) is a warning; what would hand the choice of program to the current folder is an error.
+
+use pegboard_model::{PROJECT_REFERENCE, Reason, Template, package_runner};
+
+use crate::known::{has_kept, known_parts};
+use crate::node::{Entry, Value};
+use crate::problem::{Severity, shown_text};
+use crate::typed::Typed;
+
+/// Package runners that read nothing from their working directory: `uvx` ignores local configuration, and the
+/// containers of the other two have their own files.
+const INDEPENDENT_RUNNERS: &[&str] = &["docker", "podman", "uvx"];
+
+/// Endings of file names that are arguments of servers. A word without one may be a package or an image.
+const FILE_ENDINGS: &[&str] = &[
+    "cjs", "csv", "db", "env", "jar", "js", "json", "jsonl", "md", "mjs", "mts", "php", "pl", "py",
+    "rb", "sh", "sqlite", "sqlite3", "toml", "ts", "txt", "yaml", "yml",
+];
+
+/// Characters of an argument in a message.
+const SHOWN_ARGUMENT: usize = 60;
+
+/// A server of the user's own file with the places of its keys.
+pub(crate) struct OwnServer<'s, 'n> {
+    pub(crate) program: &'s Template,
+    pub(crate) args: &'s [Template],
+    pub(crate) cwd: Option<&'s Template>,
+    pub(crate) command: &'n Entry,
+    pub(crate) args_entry: Option<&'n Entry>,
+    pub(crate) cwd_entry: Option<&'n Entry>,
+}
+
+impl OwnServer<'_, '_> {
+    pub(crate) fn check(&self, typed: &mut Typed<'_>) {
+        if self.program.follows_folder() {
+            typed.invalid(
+                self.command.node.start,
+                "`command` depends on the current folder, so any folder could bring the program",
+                "write the full path of the program",
+            );
+        }
+        match self.cwd {
+            Some(cwd) if cwd.follows_folder() => self.check_runner(typed),
+            Some(_) => {}
+            None => self.warn_of_relative_arguments(typed),
+        }
+    }
+
+    /// A package runner prefers what it finds in its working directory: programs of `node_modules/.bin`, a
+    /// registry named in `.npmrc`, a release of itself named in `.yarnrc.yml`.
+    fn check_runner(&self, typed: &mut Typed<'_>) {
+        let program: String = known_parts(self.program).collect();
+        let Some(runner) = package_runner(&program) else {
+            return;
+        };
+        let first: String = self
+            .args
+            .first()
+            .map(|arg| known_parts(arg).collect())
+            .unwrap_or_default();
+        if INDEPENDENT_RUNNERS.contains(&runner) || (runner == "uv" && first == "tool") {
+            return;
+        }
+        let at = self.cwd_entry.unwrap_or(self.command).key_start;
+        let message = format!(
+            "`{runner}` may run programs of the folder it is started in, so `cwd` cannot follow the current folder"
+        );
+        let help = format!(
+            "remove `cwd` and pass `{PROJECT_REFERENCE}` as an argument, or install the server and write the full \
+             path of its program as `command`"
+        );
+        typed.invalid(at, message, help);
+    }
+
+    fn warn_of_relative_arguments(&self, typed: &mut Typed<'_>) {
+        for (position, arg) in self.args.iter().enumerate() {
+            let known: String = known_parts(arg).collect();
+            if has_kept(arg) || !is_relative_path(&known) {
+                continue;
+            }
+            let shown = shown_text(arg.written(), SHOWN_ARGUMENT).into_owned();
+            let message = format!(
+                "the argument `{shown}` is a relative path, and the server runs in an empty private folder"
+            );
+            let help = format!(
+                "write the full path, or `cwd` with the folder that it counts from (`{PROJECT_REFERENCE}`: the \
+                 project's)"
+            );
+            let at = self.start_of(position);
+            typed.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
+        }
+    }
+
+    /// Where an argument is written; `command` may hold the first ones.
+    fn start_of(&self, position: usize) -> usize {
+        let list = |entry: &Entry| match &entry.node.value {
+            Value::List(items) => items.iter().map(|item| item.start).collect(),
+            _ => Vec::new(),
+        };
+        let in_command = list(self.command);
+        let in_args = self.args_entry.map(list).unwrap_or_default();
+        let mut places = in_command.into_iter().skip(1).chain(in_args);
+        places.nth(position).unwrap_or(self.command.key_start)
+    }
+}
+
+/// Whether an argument is certainly meant as a path from the working directory.
+fn is_relative_path(argument: &str) -> bool {
+    let value = match argument.split_once('=') {
+        Some((flag, value)) if flag.starts_with('-') => value,
+        _ => argument,
+    };
+    if matches!(value, "." | "..") || value.starts_with("./") || value.starts_with("../") {
+        return true;
+    }
+    let is_word = !value.starts_with(['/', '~', '-', '@', '$'])
+        && !value.contains("://")
+        && !value.contains(char::is_whitespace);
+    let name = value.rsplit('/').next().unwrap_or(value);
+    let ending = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+    is_word && ending.is_some_and(|(_, ending)| FILE_ENDINGS.contains(&ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_relative_path;
+
+    #[test]
+    fn r_sec_09_relative_paths_are_told_from_packages_and_flags() {
+        for path in [
+            ".",
+            "..",
+            "./server",
+            "../x",
+            "server.py",
+            "src/main.js",
+            "--db=./x",
+            "--config=a.toml",
+        ] {
+            assert!(is_relative_path(path), "{path}");
+        }
+        for other in [
+            "-y",
+            "/abs/server.py",
+            "~/server.py",
+            "mcp/git",
+            "@scope/pkg@1.2.3",
+            "pkg@1.2.3",
+            "mcp_server_git",
+            "https://example.com/a.json",
+            "print('x.py')  ",
+            "--flag",
+            "",
+            "a=b",
+            "1.5",
+            "example.com",
+        ] {
+            assert!(!is_relative_path(other), "{other}");
+        }
+    }
+}

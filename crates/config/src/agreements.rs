@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
 use crate::permission::writable_by_others;
 use crate::problem::Problem;
+use crate::regular_file::read_regular_file;
 
 /// Largest file that is read; an agreement takes about 200 bytes.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
@@ -92,11 +93,10 @@ impl Agreements {
 }
 
 fn read(path: &Path) -> Content {
-    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= LARGEST_FILE);
-    if !small || writable_by_others(path).is_some() {
+    if writable_by_others(path).is_some() {
         return Content::default();
     }
-    std::fs::read(path)
+    read_regular_file(path, LARGEST_FILE)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default()

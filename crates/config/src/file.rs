@@ -8,6 +8,7 @@ use pegboard_model::{Layer, Limits, Reason};
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
+use crate::regular_file::{ReadFault, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
 use crate::template::Values;
 use crate::text::SourceText;
@@ -46,7 +47,6 @@ fn read_checked(
     limits: &Limits,
     check: impl Fn(&Metadata) -> Result<(), Problem>,
 ) -> Result<String, Problem> {
-    use std::io::Read;
     let too_large = || {
         let message = format!(
             "`{}` is larger than {} bytes",
@@ -55,25 +55,17 @@ fn read_checked(
         );
         Problem::error(Reason::ConfigTooLarge, message).in_file(path)
     };
-    let file = std::fs::File::open(path).map_err(|error| Problem::io(path, "read", &error))?;
-    let size = file
-        .metadata()
-        .map_err(|error| Problem::io(path, "read", &error))?;
-    if !size.is_file() {
-        let message = format!("`{}` is not a file", shown_path(path));
-        return Err(Problem::error(Reason::ConfigIo, message).in_file(path));
-    }
-    check(&size)?;
-    if size.len() > limits.config_bytes {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(size.len()).unwrap_or(0));
-    file.take(limits.config_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Problem::io(path, "read", &error))?;
-    if bytes.len() as u64 > limits.config_bytes {
-        return Err(too_large());
-    }
+    let bytes = match read_regular_file_if(path, limits.config_bytes, check) {
+        Ok(bytes) => bytes?,
+        Err(ReadFault::TooLarge) => return Err(too_large()),
+        Err(ReadFault::NotRegular) => {
+            let message = format!("`{}` is not a regular file", shown_path(path));
+            let help = "replace it with a file that holds the configuration, or remove it";
+            let problem = Problem::error(Reason::ConfigIo, message).help(help);
+            return Err(problem.in_file(path));
+        }
+        Err(ReadFault::Io(error)) => return Err(Problem::io(path, "read", &error)),
+    };
     String::from_utf8(bytes).map_err(|error| {
         let sound = error
             .as_bytes()

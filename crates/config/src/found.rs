@@ -12,6 +12,9 @@ use crate::server::{Definition, read_server};
 use crate::settings::Settings;
 use crate::template::Values;
 
+/// How many lines of servers with the same name a message lists.
+const SHOWN_LINES: usize = 8;
+
 /// A server that a file defines.
 pub(crate) struct FoundServer<'n> {
     /// Its name as it was written, for display.
@@ -206,10 +209,18 @@ impl ConfigFile {
             .filter_map(|at| found.get(*at))
             .map(|s| s.entry.key_start)
             .collect();
-        let lines: Vec<String> = places
+        let mut lines: Vec<String> = places
             .iter()
+            .take(SHOWN_LINES)
             .map(|at| format!("line {}", self.source.line_of(*at)))
             .collect();
+        if let Some(more) = places
+            .len()
+            .checked_sub(SHOWN_LINES)
+            .filter(|more| *more > 0)
+        {
+            lines.push(format!("{more} more"));
+        }
         let (reason, message, help) = explain(&lines.join(" and "));
         let index = problems.len();
         for at in group {

@@ -16,6 +16,7 @@ use crate::merge::{apply_environment, merge_servers};
 use crate::node::Entry;
 use crate::policies::read_policies;
 use crate::problem::{Problem, Severity};
+use crate::problem_limit::limit_problems;
 use crate::profile::{Profile, read_profiles};
 use crate::review::TrustReview;
 use crate::settings::Settings;
@@ -158,6 +159,7 @@ pub fn load(
     finish(merged, &files, env, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
     read_agent(&files, &values, &mut loaded);
+    limit_problems(&mut loaded, &files, limits);
     loaded
 }
 

@@ -82,6 +82,22 @@ impl Node {
         }
     }
 
+    /// Checks that it holds at most so many values; the error is the place of the first one beyond.
+    pub(crate) fn count_values(&self, limit: usize) -> Result<usize, usize> {
+        let mut left = limit;
+        self.take_from(&mut left)?;
+        Ok(limit - left)
+    }
+
+    fn take_from(&self, left: &mut usize) -> Result<(), usize> {
+        *left = left.checked_sub(1).ok_or(self.start)?;
+        match &self.value {
+            Value::List(items) => items.iter().try_for_each(|item| item.take_from(left)),
+            Value::Map(entries) => entries.iter().try_for_each(|e| e.node.take_from(left)),
+            _ => Ok(()),
+        }
+    }
+
     /// Where the last thing inside it ends.
     pub(crate) fn last_end(&self) -> usize {
         let inner = match &self.value {

@@ -96,9 +96,13 @@ impl Problem {
 
     /// Points at a byte of a file.
     pub(crate) fn at(mut self, source: &SourceText, offset: usize) -> Self {
+        self.file = Some(source.path.to_path_buf());
+        if !source.count_problem(self.severity) {
+            self.line = Some(source.line_of(offset));
+            return self;
+        }
         let (line, column) = source.place(offset);
         let shown = source.shown_line(offset);
-        self.file = Some(source.path.to_path_buf());
         self.line = Some(line);
         self.column = Some(column);
         self.line_text = Some(shown.text);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
 use crate::keychain::Keychain;
 use crate::problem::{Problem, shown_path};
+use crate::regular_file::read_regular_file;
 use crate::template::is_secret_reference;
 
 /// Largest file that is read.
@@ -134,15 +135,11 @@ impl SecretKeeper {
     }
 
     fn read(&self) -> Result<Content, Problem> {
-        let bytes = match std::fs::metadata(&self.path) {
-            Ok(metadata) if metadata.len() <= LARGEST_FILE => std::fs::read(&self.path),
-            Ok(_) => Err(std::io::Error::other("the file is too large")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Content::default());
-            }
-            Err(error) => Err(error),
+        let bytes = match read_regular_file(&self.path, LARGEST_FILE) {
+            Ok(bytes) => bytes,
+            Err(fault) if fault.is_missing() => return Ok(Content::default()),
+            Err(fault) => return Err(Problem::io(&self.path, "read", &fault.into())),
         };
-        let bytes = bytes.map_err(|error| Problem::io(&self.path, "read", &error))?;
         // The parser's own message could repeat a part of a value.
         serde_json::from_slice(&bytes).map_err(|_| {
             let message = format!("`{}` is damaged", shown_path(&self.path));

@@ -121,18 +121,18 @@ impl VisibleSpans {
         }
         // Spans do not overlap, so they are in order by their ends too.
         let first = self.0.partition_point(|(_, end)| *end <= line_start);
-        let spans = self.0.get(first..).unwrap_or_default();
-        let spans: Vec<_> = spans
-            .iter()
-            .take_while(|(start, _)| *start < line_start + line.len())
-            .collect();
+        let mut spans = self.0.get(first..).unwrap_or_default();
         line.char_indices()
             .map(|(at, character)| {
                 let at = at + line_start;
-                let visible = spans
-                    .iter()
-                    .any(|(start, end)| (*start..*end).contains(&at));
-                if visible || is_structural(character) {
+                // They are in order by their starts, so each is passed once.
+                while let Some(((_, end), later)) = spans.split_first()
+                    && *end <= at
+                {
+                    spans = later;
+                }
+                let is_visible = spans.first().is_some_and(|(start, _)| *start <= at);
+                if is_visible || is_structural(character) {
                     character
                 } else {
                     '*'

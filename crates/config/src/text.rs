@@ -1,16 +1,22 @@
 //! The text of a file with its lines, and the reading of it into a tree.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Foreign, Limits};
 
 use crate::node::Node;
+use crate::problem::Severity;
 use crate::sensitive::{VisibleSpans, mask_unparsed};
 use crate::{jsonc, toml, yaml};
 
 /// How many characters of a line a message shows; a whole config may stand on one line.
 const SHOWN_LINE_CHARACTERS: usize = 120;
+/// How many bytes on each side of a place are enough for that: a character has at most four.
+const SHOWN_LINE_BYTES: usize = 4 * SHOWN_LINE_CHARACTERS;
+/// How many bytes are counted at once; a line that is longer is never looked at as a whole.
+const BLOCK: usize = 4096;
 
 /// The formats a config file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +95,15 @@ pub(crate) struct SourceText {
     pub(crate) format: Format,
     pub(crate) text: String,
     line_starts: Vec<usize>,
+    /// How many characters stand before each block of [`BLOCK`] bytes; counted once, so that the column of a
+    /// place in a line of megabytes costs no more than that of any other.
+    characters: OnceLock<Vec<usize>>,
+    /// How many problems are shown in full, of errors and of all others.
+    shown_problems: usize,
+    errors: AtomicUsize,
+    others: AtomicUsize,
+    /// How many more there are that were not even made.
+    unreported: AtomicUsize,
     tree: Option<Node>,
     visible: OnceLock<VisibleSpans>,
 }
@@ -116,6 +131,11 @@ impl SourceText {
             format,
             text,
             line_starts,
+            characters: OnceLock::new(),
+            shown_problems: usize::MAX,
+            errors: AtomicUsize::new(0),
+            others: AtomicUsize::new(0),
+            unreported: AtomicUsize::new(0),
             tree: None,
             visible: OnceLock::new(),
         }
@@ -123,13 +143,41 @@ impl SourceText {
 
     /// Reads the text into a tree that is kept.
     pub(crate) fn parse(&mut self, limits: &Limits) -> Result<(), SyntaxError> {
+        self.shown_problems = limits.config_problems;
         let tree = match self.format {
             Format::Toml => toml::read(&self.text, limits),
             Format::Yaml => yaml::read(&self.text, limits),
             Format::Json => jsonc::read(&self.text, limits),
         }?;
+        if let Err(at) = tree.count_values(limits.config_values) {
+            let message = format!("it holds more than {} values", limits.config_values);
+            return Err(SyntaxError::too_large(at, message));
+        }
         self.tree = Some(tree);
         Ok(())
+    }
+
+    /// Counts a problem that is reported; `false` when there were so many that nobody will read this one.
+    pub(crate) fn count_problem(&self, severity: Severity) -> bool {
+        let counted = match severity {
+            Severity::Error => &self.errors,
+            Severity::Warning | Severity::Advice => &self.others,
+        };
+        counted.fetch_add(1, Ordering::Relaxed) < self.shown_problems
+    }
+
+    /// Whether no more warnings are made; the one at hand is only counted then. An error is always made: it must be
+    /// known to leave its server out.
+    pub(crate) fn leaves_out_warning(&self) -> bool {
+        let is_full = self.others.load(Ordering::Relaxed) >= self.shown_problems;
+        self.unreported
+            .fetch_add(usize::from(is_full), Ordering::Relaxed);
+        is_full
+    }
+
+    /// How many problems were only counted.
+    pub(crate) fn left_out(&self) -> usize {
+        self.unreported.load(Ordering::Relaxed)
     }
 
     pub(crate) fn tree(&self) -> Option<&Node> {
@@ -141,8 +189,46 @@ impl SourceText {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_start(line);
-        let before = self.text.get(start..offset).unwrap_or_default();
-        (line, before.chars().count() + 1)
+        let column = self
+            .characters_before(offset)
+            .saturating_sub(self.characters_before(start));
+        (line, column + 1)
+    }
+
+    fn characters_before(&self, offset: usize) -> usize {
+        let begins = |byte: &&u8| (**byte & 0xC0) != 0x80;
+        let count = |bytes: &[u8]| bytes.iter().filter(begins).count();
+        let bytes = self.text.as_bytes();
+        let blocks = self.characters.get_or_init(|| {
+            let mut before = 0;
+            let mut blocks = vec![0];
+            for block in bytes.chunks(BLOCK) {
+                before += count(block);
+                blocks.push(before);
+            }
+            blocks
+        });
+        let block = offset / BLOCK;
+        let rest = bytes.get(block * BLOCK..offset).unwrap_or_default();
+        blocks.get(block).copied().unwrap_or(0) + count(rest)
+    }
+
+    /// The part of a long line that a message can show around an offset, and where that part starts.
+    fn window(&self, start: usize, end: usize, offset: usize) -> (usize, &str) {
+        let line = self.text.get(start..end).unwrap_or_default();
+        if line.len() <= BLOCK {
+            return (start, line);
+        }
+        let boundary = |mut at: usize| {
+            while !self.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let at = boundary(offset.clamp(start, end));
+        let from = boundary(at - (at - start).min(SHOWN_LINE_BYTES));
+        let to = boundary(at + (end - at).min(SHOWN_LINE_BYTES));
+        (from, self.text.get(from..to).unwrap_or_default())
     }
 
     pub(crate) fn line_of(&self, offset: usize) -> usize {
@@ -161,13 +247,13 @@ impl SourceText {
     /// The line around an offset: escaped, shortened, and without anything that may be a secret.
     pub(crate) fn shown_line(&self, offset: usize) -> ShownLine {
         let (line, column) = self.place(offset);
-        let start = self.line_start(line);
-        let end = self.line_start(line + 1);
-        let raw = self
-            .text
-            .get(start..end)
-            .unwrap_or_default()
-            .trim_end_matches(['\r', '\n']);
+        let line_start = self.line_start(line);
+        let (start, raw) = self.window(line_start, self.line_start(line + 1), offset);
+        let raw = raw.trim_end_matches(['\r', '\n']);
+        let left_out = self
+            .characters_before(start)
+            .saturating_sub(self.characters_before(line_start));
+        let column = column.saturating_sub(left_out).max(1);
         let masked = match &self.tree {
             Some(tree) => {
                 let spans = self.visible.get_or_init(|| VisibleSpans::of(tree));
@@ -184,7 +270,7 @@ impl SourceText {
             .take(column - 1 - skipped.min(column - 1))
             .collect();
         let after: String = masked.chars().skip(skipped.max(column - 1)).collect();
-        let lead = if skipped > 0 { "…" } else { "" };
+        let lead = if skipped + left_out > 0 { "…" } else { "" };
         let before = format!("{lead}{}", Foreign::new(&before));
         let room = SHOWN_LINE_CHARACTERS
             .saturating_sub(before.chars().count())

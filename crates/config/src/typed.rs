@@ -45,6 +45,9 @@ impl<'a> Typed<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
+        if severity != Severity::Error && self.source.leaves_out_warning() {
+            return;
+        }
         let mut problem = Problem::new(severity, reason, message)
             .help(help)
             .at(self.source, at);
@@ -307,6 +310,10 @@ impl<'a> Typed<'a> {
 
     /// Warns of a key that means nothing, with the key that was probably meant.
     pub(crate) fn unknown_key(&mut self, entry: &Entry, place: &str, known: &[&str]) {
+        // Before the search for a key that was meant, which costs more than the rest.
+        if self.source.leaves_out_warning() {
+            return;
+        }
         let key = Foreign::new(&entry.key).shortened(60).to_string();
         let near = nearest(&entry.key, known.iter().copied());
         let help = match near.first() {

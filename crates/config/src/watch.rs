@@ -10,6 +10,7 @@ use notify::{RecursiveMode, Watcher as _};
 use pegboard_model::{Limits, Reason};
 
 use crate::problem::Problem;
+use crate::regular_file::read_regular_file;
 
 /// How long the folder must be quiet before the files are looked at: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(100);
@@ -153,14 +154,7 @@ fn contents(files: &[PathBuf]) -> Contents {
 }
 
 fn content_hash(file: &Path) -> Option<blake3::Hash> {
-    use std::io::Read;
-    let file = std::fs::File::open(file)
-        .ok()
-        .filter(|file| file.metadata().is_ok_and(|m| m.is_file()))?;
-    let mut bytes = Vec::new();
-    file.take(Limits::default().config_bytes + 1)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    let bytes = read_regular_file(file, Limits::default().config_bytes).ok()?;
     Some(blake3::hash(&bytes))
 }
 

@@ -57,6 +57,10 @@ pub struct Limits {
     pub instructions_bytes: usize,
     /// A config file.
     pub config_bytes: u64,
+    /// Values in one config file.
+    pub config_values: usize,
+    /// Problems of one config file that are reported one by one; the others are only counted.
+    pub config_problems: usize,
     /// Servers in all config files together.
     pub servers: usize,
     /// One value after `${…}` was resolved.
@@ -134,6 +138,8 @@ impl Default for Limits {
             error_text_bytes: 2 * KIB,
             instructions_bytes: 32 * KIB,
             config_bytes: 8 * MIB as u64,
+            config_values: 100_000,
+            config_problems: 100,
             servers: 5_000,
             value_bytes: 128 * KIB,
             request_bytes: 4 * MIB,

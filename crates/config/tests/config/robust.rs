@@ -212,3 +212,78 @@ fn five_thousand_problems_are_told_quickly() {
         started.elapsed()
     );
 }
+
+/// A project file with `servers` on one long line.
+fn long_line(entries: impl Iterator<Item = String>) -> World {
+    let world = World::new();
+    let entries: Vec<String> = entries.collect();
+    world.project(
+        ".mcp.json",
+        &format!("{{\"mcpServers\":{{{}}}}}", entries.join(",")),
+    )
+}
+
+#[test]
+fn r_cfg_04_very_many_servers_duplicates_or_keys_of_one_line_end_in_few_problems() {
+    let server = |name: String| format!(r#""{name}":{{"command":"npx","args":["x"]}}"#);
+    let limits = Limits::default();
+    let many = long_line((0..20_000).map(|at| server(format!("s{at}")))).load();
+    let twice = long_line((0..20_000).map(|_| server("same".into()))).load();
+    let keys = (0..50_000).map(|at| format!(r#""k{at}":1"#));
+    let unknown = long_line(std::iter::once(format!(
+        r#""one":{{"command":"x",{}}}"#,
+        keys.collect::<Vec<_>>().join(",")
+    )))
+    .load();
+    for (what, loaded) in [("many", &many), ("twice", &twice), ("unknown", &unknown)] {
+        let problems = &loaded.problems;
+        assert!(
+            problems.len() <= limits.config_problems + 1,
+            "{what}: {}",
+            problems.len()
+        );
+        let longest = problems
+            .iter()
+            .map(|problem| problem.to_string().len())
+            .max();
+        assert!(longest < Some(2_000), "{what}: {longest:?}");
+    }
+    assert_eq!(many.servers.len(), limits.servers);
+    assert!(many.has_errors());
+    assert!(twice.servers.is_empty() && twice.broken_problem("same").is_some());
+    assert_eq!(unknown.servers.len(), 1);
+    let more = &unknown.problems.last().unwrap().message;
+    assert!(more.contains("49900 more problems"), "{more}");
+}
+
+#[test]
+fn r_cfg_04_a_server_whose_problem_is_not_shown_is_still_broken_for_a_reason() {
+    let loaded = long_line((0..1_000).map(|at| format!(r#""s{at}":{{}}"#))).load();
+    assert_eq!(loaded.broken.len(), 1_000);
+    for name in loaded.broken.keys() {
+        let problem = loaded.broken_problem(name).unwrap();
+        assert_eq!(problem.severity, pegboard_config::Severity::Error, "{name}");
+    }
+}
+
+#[test]
+fn r_cfg_04_the_number_of_values_in_a_file_is_limited() {
+    let zeros = vec!["0"; 200_000].join(",");
+    let world = World::new().project(".mcp.json", &format!("{{\"x\":[{zeros}]}}"));
+    assert_eq!(short(&world.load()), ["error CONFIG_TOO_LARGE -:1"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn r_cfg_04_a_pipe_in_place_of_a_file_is_reported_and_never_waited_for() {
+    let world = World::new();
+    let folder = world.env.working_dir.clone();
+    std::fs::create_dir_all(folder.join(".pegboard")).unwrap();
+    let pipe = |path: &std::path::Path| {
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
+    };
+    pipe(&folder.join(".mcp.json"));
+    let loaded = world.load();
+    assert_eq!(short(&loaded), ["error CONFIG_IO -:-"]);
+    assert!(loaded.problems[0].message.contains("not a regular file"));
+}

@@ -1,0 +1,119 @@
+//! Reads a file whole, within a limit, and never waits: a pipe in its place would block every command.
+
+use std::convert::Infallible;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(crate) enum ReadFault {
+    Io(io::Error),
+    /// It is a folder, a pipe, a socket or a device.
+    NotRegular,
+    /// It is larger than the limit.
+    TooLarge,
+}
+
+impl ReadFault {
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl From<ReadFault> for io::Error {
+    fn from(fault: ReadFault) -> Self {
+        match fault {
+            ReadFault::Io(error) => error,
+            ReadFault::NotRegular => Self::other("it is not a regular file"),
+            ReadFault::TooLarge => Self::other("the file is too large"),
+        }
+    }
+}
+
+/// Returns the bytes of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// Fails if the file cannot be opened or read, is not a regular file, or is larger.
+pub(crate) fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFault> {
+    let read = read_regular_file_if(path, limit, |_| Ok::<_, Infallible>(()))?;
+    let Ok(bytes) = read;
+    Ok(bytes)
+}
+
+/// The same for a file that passes a check; the inner error is the check's own.
+///
+/// # Errors
+/// Fails as [`read_regular_file`] does.
+pub(crate) fn read_regular_file_if<E>(
+    path: &Path,
+    limit: u64,
+    check: impl FnOnce(&Metadata) -> Result<(), E>,
+) -> Result<Result<Vec<u8>, E>, ReadFault> {
+    let file = open(path).map_err(ReadFault::Io)?;
+    let about = file.metadata().map_err(ReadFault::Io)?;
+    if !about.is_file() {
+        return Err(ReadFault::NotRegular);
+    }
+    if let Err(error) = check(&about) {
+        return Ok(Err(error));
+    }
+    if about.len() > limit {
+        return Err(ReadFault::TooLarge);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+    // It may grow while it is read.
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(ReadFault::Io)?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadFault::TooLarge);
+    }
+    Ok(Ok(bytes))
+}
+
+/// Opens without waiting for a writer, and without making a terminal our own.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+        options.custom_flags(i32::try_from(flags).unwrap_or(0));
+    }
+    options.open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_cfg_04_only_a_regular_file_within_the_limit_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_regular_file(&path, 5).unwrap(), b"12345");
+        assert!(matches!(
+            read_regular_file(&path, 4),
+            Err(ReadFault::TooLarge)
+        ));
+        assert!(matches!(
+            read_regular_file(folder.path(), 9),
+            Err(ReadFault::NotRegular)
+        ));
+        let missing = read_regular_file(&folder.path().join("none"), 9).unwrap_err();
+        assert!(missing.is_missing());
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(matches!(
+            read_regular_file(&pipe, 9),
+            Err(ReadFault::NotRegular)
+        ));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(read_regular_file(&link, 9).unwrap(), b"12345");
+    }
+}

@@ -94,6 +94,56 @@ fn is_allowed(name: &str) -> bool {
         && !SECRET_ENDINGS.iter().any(|ending| upper.ends_with(ending))
 }
 
+/// Lists of folders in which programs look for other programs and for code.
+const FOLDER_LISTS: &[&str] = &["PATH", "LD_LIBRARY_PATH", "NODE_PATH"];
+
+/// A variable without what a server should not get by chance: the user and password of an address, and folders that
+/// count from the working directory, where others may have put a program.
+fn harmless(name: &str, value: &str) -> String {
+    if FOLDER_LISTS.contains(&name) {
+        let folders = value.split(':').filter(|folder| folder.starts_with('/'));
+        return folders.collect::<Vec<_>>().join(":");
+    }
+    let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY");
+    if is_proxy && !value.contains("://") {
+        // A proxy may be written without its scheme.
+        let authority_end = value.find('/').unwrap_or(value.len());
+        let (authority, rest) = value.split_at(authority_end);
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        return format!("{host}{rest}");
+    }
+    without_logins(value)
+}
+
+/// A text in which no address has a user or password any more. The user of an SSH address stays: it is no secret,
+/// and the address means nothing without it.
+fn without_logins(text: &str) -> String {
+    const SCHEME_END: &str = "://";
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(SCHEME_END) {
+        let (before, after) = rest.split_at(at + SCHEME_END.len());
+        clean.push_str(before);
+        let end = after
+            .find(|c: char| matches!(c, '/' | '?' | '#' | ',' | '"' | '\'') || c.is_whitespace())
+            .unwrap_or(after.len());
+        let (authority, tail) = after.split_at(end);
+        match authority.rsplit_once('@') {
+            Some((login, host)) if before.ends_with("ssh://") => {
+                let user = login.split(':').next().unwrap_or_default();
+                clean.push_str(user);
+                clean.push('@');
+                clean.push_str(host);
+            }
+            Some((_, host)) => clean.push_str(host),
+            None => clean.push_str(authority),
+        }
+        rest = tail;
+    }
+    clean.push_str(rest);
+    clean
+}
+
 /// The variables of a server: the allow-listed ones of ours, then its own.
 pub(crate) fn of_server(
     ours: &BTreeMap<String, String>,
@@ -102,8 +152,15 @@ pub(crate) fn of_server(
 ) -> BTreeMap<String, String> {
     let mut variables: BTreeMap<_, _> = ours
         .iter()
-        .filter(|(name, _)| is_allowed(name) || also_allowed.contains(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
+        .filter_map(|(name, value)| {
+            // What the user names is passed on as it is.
+            let value = match also_allowed.contains(name) {
+                true => value.clone(),
+                false if is_allowed(name) => harmless(name, value),
+                false => return None,
+            };
+            Some((name.clone(), value))
+        })
         .collect();
     variables.extend(own);
     variables
@@ -112,6 +169,57 @@ pub(crate) fn of_server(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r_sec_04_inherited_addresses_lose_their_logins_and_lists_their_relative_folders() {
+        for (name, value, expected) in [
+            (
+                "PIP_INDEX_URL",
+                "https://me:pw@host/simple",
+                "https://host/simple",
+            ),
+            (
+                "PIP_EXTRA_INDEX_URL",
+                "https://token@a/x https://b:c@b/y",
+                "https://a/x https://b/y",
+            ),
+            (
+                "UV_INDEX",
+                "name=https://u:p@host/simple",
+                "name=https://host/simple",
+            ),
+            ("UV_DEFAULT_INDEX", "https://host/p@th", "https://host/p@th"),
+            (
+                "NPM_CONFIG_REGISTRY",
+                "http://u:p@h@host:8/",
+                "http://host:8/",
+            ),
+            ("HTTPS_PROXY", "http://u:p@proxy:3128", "http://proxy:3128"),
+            ("https_proxy", "u:p@proxy:3128", "proxy:3128"),
+            ("ALL_PROXY", "socks5h://u:p@[::1]:9", "socks5h://[::1]:9"),
+            (
+                "NO_PROXY",
+                "localhost,.example.com",
+                "localhost,.example.com",
+            ),
+            ("DOCKER_HOST", "ssh://me:pw@host", "ssh://me@host"),
+            (
+                "PATH",
+                "/bin:node_modules/.bin::./x:/usr/bin",
+                "/bin:/usr/bin",
+            ),
+            ("LD_LIBRARY_PATH", ":/lib:.", "/lib"),
+            ("LANG", "C", "C"),
+        ] {
+            let ours = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            let got = of_server(&ours, &[], BTreeMap::new());
+            assert_eq!(got.get(name).map(String::as_str), Some(expected), "{name}");
+            let named = of_server(&ours, &[name.to_owned()], BTreeMap::new());
+            assert_eq!(named, ours, "what the user names is left as it is");
+            let own = of_server(&BTreeMap::new(), &[], ours.clone());
+            assert_eq!(own, ours, "what the definition says is left as it is");
+        }
+    }
 
     #[test]
     fn r_sec_04_a_server_gets_only_what_is_allowed_and_its_own() {

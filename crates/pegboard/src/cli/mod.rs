@@ -20,6 +20,7 @@ use output::Output;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    hide_memory();
     let mut words = std::env::args_os().skip(1).map(OsString::into_string);
     if let (Some(Ok(first)), Some(Ok(owner))) = (words.next(), words.next())
         && first == WATCH_ARGUMENT
@@ -36,6 +37,17 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
+/// Keeps other processes of the user, servers among them, from reading the environment and memory of this one, which
+/// hold secrets. A server is not affected: what a program starts begins anew. Root can still look.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A system that forbids even this has no better way.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
     let read = frequent::read().map_or_else(Arguments::try_parse, Ok);
     let arguments = match read {
         Ok(arguments) => arguments,

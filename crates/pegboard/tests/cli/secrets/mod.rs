@@ -1,5 +1,6 @@
 //! Planted values that must come back nowhere: not in an answer, an error, a log or the store.
 
+mod environment;
 mod leaks;
 mod planted;
 

@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::adopt;
-use crate::marks::kill_marked;
-use crate::sweep::sweep;
+use crate::adopt::{self, Ended};
+use crate::process::Process;
+use crate::sweep::{end_all, sweep};
 
 /// How long a server may take to end after its input was closed.
 const AFTER_CLOSE: Duration = Duration::from_secs(2);
@@ -36,6 +36,8 @@ pub(crate) enum Patience {
 pub(crate) struct Group {
     pid: Pid,
     mark: String,
+    /// Stands for the first process for good, where its number may be given to another.
+    leader: Option<Process>,
     is_over: AtomicBool,
 }
 
@@ -45,6 +47,7 @@ impl Group {
         Self {
             pid,
             mark,
+            leader: Process::open(pid.as_raw_nonzero().get()),
             is_over: AtomicBool::new(false),
         }
     }
@@ -54,20 +57,32 @@ impl Group {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        if !self.is_over.load(Ordering::Acquire) {
-            // The group may be gone already, which is what is wanted.
+        // While the leader was not reaped, the number of the group belongs to it.
+        let is_ours = self.leader.as_ref().is_none_or(Process::is_there);
+        if is_ours && !self.is_over.load(Ordering::Acquire) {
             let _ = kill_process_group(self.pid, signal);
         }
     }
 
-    /// Kills the group, and by their mark those that left it. Called right after the leader was reaped: its number
-    /// cannot be in use again so soon.
+    fn ended(&self) -> Ended {
+        Ended {
+            group: self.pid.as_raw_nonzero().get(),
+            mark: self.mark.clone(),
+        }
+    }
+
+    /// Kills what is left of the group, and whatever left it. The leader was reaped: in a program that adopts
+    /// orphans, all members of the group are children of ours now and are killed one by one. Elsewhere the group is
+    /// killed by its number, which stays taken as long as it has a member; without one, it would have to be given
+    /// to a new group within this moment, after all other numbers.
     async fn finish(&self) {
-        self.signal(Signal::KILL);
+        if !adopt::is_adopting() && !self.is_over.load(Ordering::Acquire) {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
         self.is_over.store(true, Ordering::Release);
         adopt::forget(self.pid);
         if !adopt::is_nothing_left() {
-            sweep(&self.mark).await;
+            sweep(self.ended()).await;
         }
     }
 }
@@ -78,7 +93,7 @@ impl Drop for Group {
         if !self.is_over.load(Ordering::Acquire) {
             self.signal(Signal::KILL);
             adopt::forget(self.pid);
-            kill_marked(&self.mark);
+            end_all(&[&self.ended()]);
         }
     }
 }

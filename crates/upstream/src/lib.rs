@@ -41,6 +41,7 @@ mod question;
 
 // Servers on pipes.
 mod adopt;
+mod browser;
 mod environment;
 mod era;
 mod frame;
@@ -48,7 +49,9 @@ mod kill;
 mod link;
 mod marks;
 mod outbox;
+mod owner_limit;
 mod parent_death;
+mod process;
 mod safe_path;
 mod spawn;
 mod stderr;
@@ -72,7 +75,7 @@ mod passing;
 #[cfg(test)]
 mod testing;
 
-pub use adopt::adopt_orphans;
+pub use adopt::{adopt_orphans, end_leftovers};
 pub use connector::{Connector, Setup};
 pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,

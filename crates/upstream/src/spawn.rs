@@ -17,6 +17,7 @@ use crate::marks::{MARK, next_mark, sweep_orphans};
 use crate::parent_death::die_with_us;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
 use crate::wording::Wording;
+use crate::{adopt, owner_limit};
 
 /// What is run. It holds secrets, so it has no `Debug`.
 #[derive(Clone)]
@@ -59,6 +60,7 @@ pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spaw
         .ok_or_else(no_thread)?
         .send(Box::new(job))
         .map_err(|_| no_thread())?;
+    adopt::reap_as_they_end();
     match started.await {
         Ok(Ok(spawned)) => Ok(spawned),
         Ok(Err(error)) => Err(explain(&error, launch, wording)),
@@ -86,6 +88,7 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
     if !is_watched() {
         die_with_us(&mut command);
     }
+    let starting = adopt::starting();
     let mut child = command.spawn()?;
     let missing = || std::io::Error::other("the process has no pipes");
     let pid = child
@@ -94,6 +97,7 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         .and_then(Pid::from_raw)
         .ok_or_else(missing)?;
     let group = Arc::new(Group::new(pid, mark));
+    drop(starting);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Spawned {
             child,
@@ -147,7 +151,11 @@ type Job = Box<dyn FnOnce() + Send>;
 fn launchers() -> Option<&'static Sender<Job>> {
     static LAUNCHERS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let start = || {
-        if !has_watcher_program() {
+        if has_watcher_program() {
+            // Whatever the servers of this program start stays findable, whatever it clears or leaves.
+            adopt::adopt_orphans();
+            owner_limit::mark_ourselves();
+        } else {
             sweep_beside();
         }
         let (jobs, queue) = channel::<Job>();

@@ -5,20 +5,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::adopt::{Ended, end_leftovers_of, is_adopting};
 use crate::marks::kill_all_marked;
 
 /// Marks whose processes are to be killed, and who waits for that.
 struct Waiting {
-    marks: HashMap<String, Vec<oneshot::Sender<()>>>,
+    marks: HashMap<Ended, Vec<oneshot::Sender<()>>>,
     /// Whether a thread is at work that will look at what is added here.
     is_served: bool,
 }
 
 static WAITING: Mutex<Option<Waiting>> = Mutex::new(None);
 
-/// Kills every process that carries this mark. A look that is under way may have passed the process
+/// Kills every process that an ended server left. A look that is under way may have passed the process
 /// already, so the next one counts; all marks that wait share it.
-pub(crate) async fn sweep(mark: &str) {
+pub(crate) async fn sweep(server: Ended) {
     let (sender, done) = oneshot::channel();
     let must_serve = {
         let mut waiting = waiting();
@@ -26,11 +27,7 @@ pub(crate) async fn sweep(mark: &str) {
             marks: HashMap::new(),
             is_served: false,
         });
-        waiting
-            .marks
-            .entry(mark.to_owned())
-            .or_default()
-            .push(sender);
+        waiting.marks.entry(server).or_default().push(sender);
         !std::mem::replace(&mut waiting.is_served, true)
     };
     if must_serve {
@@ -45,15 +42,23 @@ pub(crate) async fn sweep(mark: &str) {
 
 fn serve() {
     while let Some(marks) = next() {
-        kill_all_marked(|mark| marks.contains_key(mark));
+        let ended: Vec<&Ended> = marks.keys().collect();
+        end_all(&ended);
         for waiter in marks.into_values().flatten() {
             let _ = waiter.send(());
         }
     }
 }
 
+/// Ends what these servers left: among our children where they are all there, else among all processes.
+pub(crate) fn end_all(ended: &[&Ended]) {
+    if !is_adopting() || !end_leftovers_of(ended) {
+        kill_all_marked(|mark| ended.iter().any(|server| server.mark == mark));
+    }
+}
+
 /// All marks that wait now; `None` when there are none, and then nobody serves any more.
-fn next() -> Option<HashMap<String, Vec<oneshot::Sender<()>>>> {
+fn next() -> Option<HashMap<Ended, Vec<oneshot::Sender<()>>>> {
     let mut waiting = waiting();
     let waiting = waiting.as_mut()?;
     if waiting.marks.is_empty() {

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::adopt;
-use crate::marks::{kill_all_marked, owner_part, sweep_orphans};
+use crate::marks::{kill_all_of, owner_part, sweep_orphans};
 use crate::spawn::start_watcher;
 
 /// An owner that is still there after this has more to do than one call, which a look through all processes
@@ -60,7 +60,7 @@ pub fn watch(owner: &str, mut input: impl Read + AsFd) {
     }
     let mut nothing = [0; 64];
     while matches!(input.read(&mut nothing), Ok(1..)) {}
-    kill_all_marked(|mark| owner_part(mark) == Some(owner));
+    kill_all_of(owner);
 }
 
 /// Sends the watcher away when all servers are gone.
@@ -85,9 +85,10 @@ pub(crate) fn is_watched() -> bool {
     if let Some(ended) = watcher.take() {
         adopt::forget(Pid::from_child(&ended));
     }
+    let _starting = adopt::starting();
     *watcher = start(program);
     if let Some(child) = watcher.as_ref() {
-        adopt::know(Pid::from_child(child));
+        adopt::know_watcher(Pid::from_child(child));
     }
     watcher.is_some()
 }

@@ -51,4 +51,16 @@ async fn r_sec_04_an_orphan_that_a_server_left_is_taken_in_and_ended() {
     assert!(is_running(orphan));
     server.close().await;
     assert!(!is_running(orphan), "closing leaves nothing behind");
+
+    // What ends by itself is reaped while its server runs on.
+    let file = folder.path().join("short");
+    let script = format!(
+        "(setsid env -i sh -c 'echo $$ > {}' </dev/null >/dev/null 2>&1 &) ; {LEGACY}",
+        file.to_str().unwrap()
+    );
+    let server = connect(&sh(&script)).await.unwrap();
+    let short = pid_in(&file).await;
+    eventually("the orphan is reaped", || !children().contains(&short)).await;
+    assert!(server.is_alive());
+    server.close().await;
 }

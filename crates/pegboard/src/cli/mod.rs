@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pegboard_upstream::{WATCH_ARGUMENT, dismiss_watcher, watch, watched_by};
+use pegboard_upstream::{WATCH_ARGUMENT, dismiss_watcher, end_leftovers, watch, watched_by};
 
 use args::Arguments;
 use output::Output;
@@ -32,11 +32,11 @@ pub fn main() -> ExitCode {
         watched_by(program);
     }
     let code = run();
+    end_leftovers();
     dismiss_watcher();
     code
 }
 
-fn run() -> ExitCode {
 /// Keeps other processes of the user, servers among them, from reading the environment and memory of this one, which
 /// hold secrets. A server is not affected: what a program starts begins anew. Root can still look.
 fn hide_memory() {
@@ -48,6 +48,7 @@ fn hide_memory() {
     }
 }
 
+fn run() -> ExitCode {
     let read = frequent::read().map_or_else(Arguments::try_parse, Ok);
     let arguments = match read {
         Ok(arguments) => arguments,

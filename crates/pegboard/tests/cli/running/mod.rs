@@ -1,5 +1,6 @@
 //! The program while it runs: hot reload, signals, servers that misbehave or die.
 
+mod escapes;
 mod every_path;
 mod hot_reload;
 mod misbehaving;

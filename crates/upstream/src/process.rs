@@ -1,0 +1,196 @@
+//! One process of the machine: what it carries, what is below it, and how it is killed.
+
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::browser::is_opened_browser;
+use crate::marks::Environ;
+use crate::owner_limit::Owner;
+
+/// How long the system may take to end a killed process.
+const KILLED_IS_GONE_SECONDS: i64 = 1;
+/// How many processes below one are looked at; a server that starts more is killed in rounds.
+const DESCENDANTS: usize = 10_000;
+
+/// A process, by its number and by a handle. The handle does not reserve the number: once the process was reaped the
+/// number may be given to another one. But it stands for this one process for good, and a signal that is sent through
+/// it never reaches another.
+pub(crate) struct Process {
+    pid: i32,
+    handle: Option<OwnedFd>,
+}
+
+impl Process {
+    /// The process that has this number now. The caller checks afterwards that it is the one that was meant.
+    pub(crate) fn open(pid: i32) -> Option<Self> {
+        let raw = Pid::from_raw(pid)?;
+        #[cfg(target_os = "linux")]
+        let handle = {
+            use rustix::process::{PidfdFlags, pidfd_open};
+            match pidfd_open(raw, PidfdFlags::empty()) {
+                Ok(handle) => Some(handle),
+                // It is gone.
+                Err(rustix::io::Errno::SRCH) => return None,
+                // No handle left, or a system without them.
+                Err(_) => None,
+            }
+        };
+        #[cfg(not(target_os = "linux"))]
+        let handle = Some(raw).and(None);
+        Some(Self { pid, handle })
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Kills it; whether there was something to kill.
+    pub(crate) fn kill(&self) -> bool {
+        let number = || {
+            let pid = Pid::from_raw(self.pid)?;
+            kill_process(pid, Signal::KILL).ok()
+        };
+        #[cfg(target_os = "linux")]
+        if let Some(handle) = &self.handle {
+            return rustix::process::pidfd_send_signal(handle, Signal::KILL).is_ok();
+        }
+        number().is_some()
+    }
+
+    /// Whether it was not reaped yet.
+    pub(crate) fn is_there(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(handle) = &self.handle {
+            use rustix::process::{WaitId, WaitIdOptions, waitid};
+            use std::os::fd::AsFd;
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+            return waitid(WaitId::PidFd(handle.as_fd()), options).is_ok();
+        }
+        true
+    }
+
+    /// Waits until a killed process has ended; one that hangs in the kernel is left to it.
+    pub(crate) fn wait(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(handle) = &self.handle {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let limit = Timespec {
+                tv_sec: KILLED_IS_GONE_SECONDS,
+                tv_nsec: 0,
+            };
+            let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&limit));
+        }
+    }
+
+    /// Collects the end of a child of ours; of a process that runs, or is no child of ours, nothing happens.
+    pub(crate) fn reap(&self) {
+        use rustix::process::{WaitOptions, waitpid};
+        if self.has_ended() {
+            let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        stat_word(self.pid, STATE_FIELD).is_none_or(|state| matches!(state.as_str(), "Z" | "X"))
+    }
+
+    /// Its process group.
+    pub(crate) fn group(&self) -> Option<i32> {
+        stat_word(self.pid, GROUP_FIELD)?.parse().ok()
+    }
+
+    /// The mark in its environment.
+    pub(crate) fn mark(&self) -> Option<String> {
+        Environ::default()
+            .mark_of(&folder(self.pid))
+            .map(str::to_owned)
+    }
+
+    /// Whether its limits say that this process, or one below it, started it.
+    pub(crate) fn is_owned_by_us(&self) -> bool {
+        let owner = Owner::of_process(&folder(self.pid));
+        owner.is_some() && owner == Owner::of_process("/proc/self".as_ref())
+    }
+
+    /// Whether it is left alone: a browser that a server opened for a login.
+    pub(crate) fn is_spared(&self) -> bool {
+        is_opened_browser(&folder(self.pid))
+    }
+
+    /// Everything below it, except what is spared and what is below that.
+    pub(crate) fn descendants(&self) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let mut parents = vec![self.pid];
+        while let Some(parent) = parents.pop() {
+            for pid in children_of(parent).unwrap_or_default() {
+                let Some(process) = Self::open(pid) else {
+                    continue;
+                };
+                // Read again with the handle open, so that it is about this process.
+                let is_child = parent_of(pid) == Some(parent);
+                if !is_child || process.is_spared() || found.len() >= DESCENDANTS {
+                    continue;
+                }
+                parents.push(pid);
+                found.push(process);
+            }
+        }
+        found
+    }
+}
+
+/// The numbers of our own children.
+pub(crate) fn children_of_ours() -> Option<Vec<i32>> {
+    children_in("/proc/self/task".into())
+}
+
+fn children_of(pid: i32) -> Option<Vec<i32>> {
+    children_in(folder(pid).join("task"))
+}
+
+fn children_in(threads: std::path::PathBuf) -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    let mut is_listed = false;
+    for thread in std::fs::read_dir(threads).ok()?.flatten() {
+        // A thread that has ended gave its children to another one.
+        let Ok(children) = std::fs::read_to_string(thread.path().join("children")) else {
+            continue;
+        };
+        is_listed = true;
+        found.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    is_listed.then_some(found)
+}
+
+pub(crate) fn folder(pid: i32) -> std::path::PathBuf {
+    format!("/proc/{pid}").into()
+}
+
+/// Fields of `/proc/PID/stat`, counted after the command name.
+const STATE_FIELD: usize = 0;
+const PARENT_FIELD: usize = 1;
+const GROUP_FIELD: usize = 2;
+const START_TIME_FIELD: usize = 19;
+
+pub(crate) fn parent_of(pid: i32) -> Option<i32> {
+    stat_word(pid, PARENT_FIELD)?.parse().ok()
+}
+
+/// When a process started, in ticks after boot: with the number it names a process for good.
+pub(crate) fn start_time(pid: i32) -> Option<u64> {
+    stat_word(pid, START_TIME_FIELD)?.parse().ok()
+}
+
+fn stat_word(pid: i32, field: usize) -> Option<String> {
+    // Bytes, because a process may give itself any name.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The command name may hold spaces and brackets; it ends at the last bracket.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(field).map(str::to_owned)
+}

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Makes a folder (and the missing ones above it) that only the owner may enter, and shuts others out
-/// of one that is already there.
+/// of one that is already there. One that is a symbolic link or belongs to another user is refused.
 pub(crate) fn ensure_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -13,6 +13,74 @@ pub(crate) fn ensure_folder(path: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER_MODE);
     builder.create(path)?;
     restrict(path, FOLDER_MODE)
+}
+
+/// Returns the bytes of a file that belongs to us, and takes everybody else's rights on it away; `None` if it is not
+/// there. At most `limit` bytes are read.
+///
+/// # Errors
+/// Fails if it is a symbolic link, not a regular file, or owned by another user: none of its target's rights are
+/// changed then.
+pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    use std::io::Read;
+    let file = match open_in_place(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // The open of a link fails in ways that differ by system.
+        Err(error) => {
+            let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+            return Err(if is_link { refused(LINK) } else { error });
+        }
+    };
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    check_owner(&about)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if about.permissions().mode() & 0o777 != FILE_MODE {
+            file.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
+        }
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Opens a file for reading that is no link, without waiting for a writer if it is a pipe.
+fn open_in_place(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+        options.custom_flags(i32::try_from(flags).unwrap_or(0));
+    }
+    options.open(path)
+}
+
+const LINK: &str = "it is a symbolic link, which could lead to a file of somebody else";
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
+}
+
+#[cfg(unix)]
+fn check_owner(about: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    if about.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(refused("it belongs to another user"))
+}
+
+#[cfg(not(unix))]
+fn check_owner(_about: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 /// Takes everybody else's rights on a file away. A file that is not there is no fault: another process
@@ -57,7 +125,13 @@ const FILE_MODE: u32 = 0o600;
 #[cfg(unix)]
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
+    // Not of what a link leads to: its rights are none of our business.
+    let about = fs::symlink_metadata(path)?;
+    if about.is_symlink() {
+        return Err(refused(LINK));
+    }
+    check_owner(&about)?;
+    if about.permissions().mode() & 0o777 == mode {
         return Ok(());
     }
     fs::set_permissions(path, fs::Permissions::from_mode(mode))

@@ -1,6 +1,5 @@
 //! The folder of all that lasts, and the one key in it.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use pegboard_model::{HashKey, Reason, ToolError};
 use crate::{StoreResult, failure, private};
 
 const KEY_FILE: &str = "hash.key";
+const KEY_BYTES: u64 = 32;
 const LOCK_FOLDER: &str = "locks";
 const LOG_FOLDER: &str = "logs";
 
@@ -26,8 +26,7 @@ impl StateDir {
             path.join(LOCK_FOLDER),
             path.join(LOG_FOLDER),
         ] {
-            private::ensure_folder(&folder)
-                .map_err(|e| failure::io("prepare the folder", &folder, &e))?;
+            private::ensure_folder(&folder).map_err(|error| not_usable(&folder, &error))?;
         }
         Ok(Self {
             path: path.to_owned(),
@@ -71,12 +70,10 @@ enum Found {
 }
 
 fn read_key(path: &Path) -> io::Result<Found> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
-        Err(error) => return Err(error),
+    // One byte more than it has, so that a longer file is seen to be damaged.
+    let Some(bytes) = private::read_own_file(path, KEY_BYTES + 1)? else {
+        return Ok(Found::Missing);
     };
-    private::restrict_file(path)?;
     Ok(<[u8; 32]>::try_from(bytes).map_or(Found::Damaged, |key| Found::Key(HashKey(key))))
 }
 
@@ -99,6 +96,16 @@ fn mint_key(folder: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
+/// The folder cannot be made, or was made by somebody else.
+fn not_usable(folder: &Path, error: &io::Error) -> ToolError {
+    let fault = failure::io("prepare the folder", folder, error);
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return fault;
+    }
+    let remedy = "Make it a folder of your own, or name another one with `PEGBOARD_STATE_DIR`.";
+    fault.with_remedy(remedy)
+}
+
 /// Replacing the key silently would void every agreement to run a server; a person decides that.
 fn damaged_key(path: &Path) -> ToolError {
     let path = failure::shown(path);
@@ -113,6 +120,8 @@ fn damaged_key(path: &Path) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -162,6 +171,59 @@ mod tests {
         assert_eq!(mode(&root.join(KEY_FILE)), 0o600);
         for path in [root.clone(), state.locks(), state.logs()] {
             assert_eq!(mode(&path), 0o700, "{}", path.display());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_store_k07_a_link_in_place_of_the_key_is_refused_and_its_target_left_alone() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&folder.path().join("state")).unwrap();
+        let target = folder.path().join("target");
+        fs::write(&target, [7; 32]).unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+        symlink(&target, state.path().join(KEY_FILE)).unwrap();
+        let error = state.hash_key().unwrap_err();
+        assert!(error.message.contains("symbolic link"), "{}", error.message);
+        let mode = fs::metadata(&target).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
+
+        fs::remove_file(state.path().join(KEY_FILE)).unwrap();
+        fs::create_dir(state.path().join(KEY_FILE)).unwrap();
+        let error = state.hash_key().unwrap_err();
+        assert!(error.message.contains("regular file"), "{}", error.message);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_store_k07_a_link_or_a_foreign_folder_is_no_state_folder() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("target");
+        fs::create_dir(&target).unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o755)).unwrap();
+        let link = folder.path().join("state");
+        symlink(&target, &link).unwrap();
+        let error = StateDir::open(&link).unwrap_err();
+        assert!(error.message.contains("symbolic link"), "{}", error.message);
+        assert!(
+            error.remedy.contains("PEGBOARD_STATE_DIR"),
+            "{}",
+            error.remedy
+        );
+        let mode = fs::metadata(&target).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+
+        if rustix::process::geteuid().is_root() {
+            let nobody = Some(65534);
+            std::os::unix::fs::chown(&target, nobody, nobody).unwrap();
+            let error = StateDir::open(&target).unwrap_err();
+            assert!(error.message.contains("another user"), "{}", error.message);
+        } else {
+            let error = StateDir::open(Path::new("/")).unwrap_err();
+            assert_eq!(error.reason, Reason::StoreIo);
         }
     }
 

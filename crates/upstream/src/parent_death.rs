@@ -1,4 +1,5 @@
-//! Lets a child die with us, even when we are killed. The one unsafe block of the project.
+//! Lets a child die with us, even when we are killed. One of the project's three unsafe blocks; the others are in the
+//! encoder.
 
 use tokio::process::Command;
 

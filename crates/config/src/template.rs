@@ -145,7 +145,7 @@ pub(crate) fn references(text: &str) -> Vec<Reference<'_>> {
     }
     let pieces = pieces(text).unwrap_or_default().into_iter();
     let references = pieces.filter_map(|piece| match piece {
-        Piece::Literal(_) => None,
+        Piece::Literal(_) | Piece::Project => None,
         Piece::Variable { name, .. } => Some(Reference::Variable(name)),
         Piece::Secret(name) => Some(Reference::Secret(name)),
     });

@@ -87,7 +87,8 @@ fn exactly(revision: &str) -> Vec<(String, Value)> {
         add("progress after a question", after);
         add("cancel", json!("8"));
         let twice = |question: &str, answer: &str| json!({"asked": [question, question], "by_name": answer, "call_tool": answer});
-        add("greet", twice("What is your name?", "Hello Ada"));
+        let asks = format!("Server `{server}` asks: What is your name?");
+        add("greet", twice(&asks, "Hello Ada"));
         add(
             "think",
             twice("What is the capital of France?", "The model says Paris"),

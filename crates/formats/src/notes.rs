@@ -39,6 +39,11 @@ impl Notes {
         self.path.len()
     }
 
+    /// Whether the place is below `not` or `if`, where a keyword that is left out makes the whole schema narrower.
+    pub(crate) fn is_reversed(&self) -> bool {
+        self.path.iter().any(|step| step == "not" || step == "if")
+    }
+
     pub(crate) fn lose(&mut self, kind: LossKind, detail: impl Into<String>) {
         if self.losses.len() >= LOSSES_MAX {
             self.more += 1;

@@ -26,6 +26,11 @@ pub(crate) fn clean(schema: Value, notes: &mut Notes) -> Node {
             return Node::new();
         }
     };
+    // An empty choice takes nothing. Elsewhere it is a server's mistake and left out.
+    let is_empty = |choice: &Value| choice.as_array().is_some_and(Vec::is_empty);
+    if notes.is_reversed() && source.get("enum").is_some_and(is_empty) {
+        return never();
+    }
     let mut node = Node::new();
     for (keyword, value) in source {
         if BOOKKEEPING.contains(&keyword.as_str()) {

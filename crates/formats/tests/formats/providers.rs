@@ -244,3 +244,17 @@ fn r_sec_01_models_read_no_hidden_characters() {
         );
     }
 }
+
+#[test]
+fn r_reg_07_an_empty_choice_below_not_takes_nothing() {
+    let schema = json!({"type": "object", "not": {"enum": []}}).to_string();
+    let source = Source {
+        name: "t",
+        input_schema: &schema,
+        ..Source::default()
+    };
+    let converted = convert(&source, Format::Anthropic);
+    let schema = &converted.definition["input_schema"];
+    let validator = jsonschema::draft202012::new(schema).unwrap();
+    assert!(validator.is_valid(&json!({})), "{schema}");
+}

@@ -1,7 +1,9 @@
 // Buttons that do something: each says in its attributes which request it makes and what to tell afterwards.
 
 import { call, isAdmin } from "./api.js";
+import { decided } from "./approvals.js";
 import { look } from "./live.js";
+import { settle } from "./settling.js";
 import { appendMarked, tellFailure, toast } from "./toasts.js";
 
 /** Asks before what cannot be undone. */
@@ -16,6 +18,7 @@ function confirmed(button) {
   document.getElementById("confirm-yes").textContent = confirmYes;
   dialog.returnValue = "no";
   dialog.showModal();
+  settle(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });
@@ -53,6 +56,7 @@ async function press(button) {
   const [method, path] = button.dataset.call.split(" ");
   await during(button, async () => {
     const answer = await call(method, path, button.dataset.body ?? (method === "POST" ? {} : undefined));
+    decided(button);
     if ("refresh" in button.dataset) tellRefresh(answer);
     else toast(button.dataset.done ?? "Done");
     if (button.dataset.next) location.assign(button.dataset.next);

@@ -2,6 +2,8 @@
 // events that come together.
 
 import { fragment } from "./api.js";
+import { mergeApprovals } from "./approvals.js";
+import { changing } from "./settling.js";
 import { tellTimes } from "./times.js";
 
 /** How long events are gathered before the page looks again. */
@@ -78,6 +80,12 @@ async function refetch() {
 /** Puts new content in place of old; what has the focus, what is open and what is being edited stays. */
 export function replace(region, next) {
   if (region.innerHTML === next.innerHTML) return;
+  if ("approvals" in region.dataset) {
+    mergeApprovals(region, next);
+    tellTimes(region);
+    region.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
+    return;
+  }
   const active = document.activeElement;
   const isInside = region.contains(active) && active !== region;
   if (isInside && active.matches("input, textarea, select")) return;
@@ -85,7 +93,9 @@ export function replace(region, next) {
   const open = [...region.querySelectorAll("details")].map((details) => details.open);
   const busy = [...region.querySelectorAll("[aria-busy=true]")];
   if (busy.length > 0) return;
-  region.replaceChildren(...next.cloneNode(true).childNodes);
+  const renew = () => region.replaceChildren(...next.cloneNode(true).childNodes);
+  if ("settles" in region.dataset) changing(region, renew);
+  else renew();
   const details = [...region.querySelectorAll("details")];
   if (details.length === open.length) details.forEach((one, at) => (one.open = open[at]));
   tellTimes(region);

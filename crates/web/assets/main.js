@@ -2,10 +2,12 @@
 
 import { call } from "./api.js";
 import { startActions } from "./actions.js";
+import { startApprovals } from "./approvals.js";
 import { startAddServer } from "./add_server.js";
 import { startConnect } from "./connect.js";
 import { startLists } from "./lists.js";
 import { follow, onEvent } from "./live.js";
+import { startSettling } from "./settling.js";
 import { keepTimes } from "./times.js";
 import { toast } from "./toasts.js";
 import { startTryTool } from "./try_tool.js";
@@ -48,7 +50,9 @@ async function leave() {
 foldMenu();
 document.getElementById("theme")?.addEventListener("click", chooseTheme);
 document.getElementById("leave")?.addEventListener("click", leave);
+startSettling();
 startActions();
+startApprovals();
 startLists();
 startAddServer();
 startTryTool();

@@ -75,6 +75,22 @@ fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
 }
 
 #[test]
+fn r_ui_01_a_double_click_approves_one_call() {
+    let home = Home::new();
+    home.add(
+        "asking",
+        PEGBOARD,
+        &["example-server"],
+        "policy = \"ask\"\n",
+    );
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = Desk::here(home) else {
+        return;
+    };
+    desk.drive("double_click.mjs", &json!({}));
+}
+
+#[test]
 fn r_api_07_the_keyboard_is_enough() {
     let Some(desk) = Desk::here(Home::with_example()) else {
         return;

@@ -25,11 +25,11 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     let body = html! {
         div.stack {
             @if visit.viewer.is_admin() {
-                div.stack id="waiting" data-live="approvals" { (inbox(&waiting, now)) }
+                div.stack id="waiting" data-live="approvals" data-approvals data-settles { (inbox(&waiting, now)) }
             } @else {
                 div.callout.warn { strong { "Calls that wait are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
             }
-            div id="grants" data-live="approvals" { (consents(&grants, now)) }
+            div id="grants" data-live="approvals" data-settles { (consents(&grants, now)) }
         }
     };
     Page::new(Section::Approvals, "Approvals", head, body)
@@ -57,7 +57,7 @@ fn inbox(waiting: &ToolResult<Vec<ApprovalRequest>>, now: Timestamp) -> Markup {
 fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
     let id = &request.id;
     html! {
-        article.card aria-labelledby=(format!("ask-{id}")) {
+        article.card data-row=(id) aria-labelledby=(format!("ask-{id}")) {
             header {
                 h2.mono.wrap id=(format!("ask-{id}")) { a.name-link href=(format!("/tools/{}", escaped(&request.tool))) { (line(&request.tool)) } }
                 p { span data-until=(request.expires_at.0) { (duration(request.expires_at.since(now))) " left" } }
@@ -78,7 +78,7 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
                     dt { "Because of" } dd { code { (line(&request.rule)) } }
                 }
                 details { summary { "The tool's definition" } (code(&pretty(&request.definition))) }
-                div.row role="group" aria-label="Decide" {
+                div.row role="group" aria-label="Decide" data-choices {
                     (button(id, "once", "Allow once", "primary"))
                     (button(id, "session", "Allow for this session", ""))
                     (button(id, "always", "Always allow", ""))
@@ -116,7 +116,7 @@ fn consents(grants: &ToolResult<Vec<Grant>>, now: Timestamp) -> Markup {
                     caption.visually-hidden { "Lasting consents" }
                     thead { tr { th scope="col" { "Tool" } th.tight.medium scope="col" { "Given" } th.tight.medium scope="col" { "By" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
                     tbody { @for grant in grants.iter().take(ROWS) {
-                        tr {
+                        tr data-row=(grant.exposed) {
                             th scope="row" { a.name-link.mono href=(format!("/tools/{}", escaped(&grant.exposed))) { (line(&grant.exposed)) } }
                             td.tight.medium { (Ago { now, then: Some(grant.at) }) }
                             td.tight.medium { (line(&grant.by)) }

@@ -53,6 +53,8 @@ const ASSETS: &[Asset] = &[
     script("live.js", include_str!("../../assets/live.js")),
     script("lists.js", include_str!("../../assets/lists.js")),
     script("actions.js", include_str!("../../assets/actions.js")),
+    script("approvals.js", include_str!("../../assets/approvals.js")),
+    script("settling.js", include_str!("../../assets/settling.js")),
     script("toasts.js", include_str!("../../assets/toasts.js")),
     script("times.js", include_str!("../../assets/times.js")),
     script("add_server.js", include_str!("../../assets/add_server.js")),

@@ -58,7 +58,7 @@ pub(super) async fn show(
                 }
                 div.stack {
                     div id="delta" data-live="catalog" { (last_discovery(entry, pages.hub().last_delta(name), now)) }
-                    div id="policies" data-live="catalog" { (policies(entry, &visit)) }
+                    div id="policies" data-live="catalog" data-settles { (policies(entry, &visit)) }
                     div id="config" data-live="catalog" { (configuration(entry, &written)) }
                     div id="words" data-live="catalog" { (words(entry)) }
                 }

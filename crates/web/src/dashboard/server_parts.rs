@@ -149,7 +149,7 @@ pub(super) fn policies(entry: &ServerEntry, visit: &Visit) -> Markup {
                         caption.visually-hidden { "Rules of this server" }
                         thead { tr { th scope="col" { "Tool or pattern" } th.tight scope="col" { "Policy" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
                         tbody { @for (pattern, policy) in &entry.spec.policies {
-                            tr {
+                            tr data-row=(pattern) {
                                 td { code { (line(pattern)) } }
                                 td.tight { (policy_chip(*policy, false)) }
                                 td.tight { button.slim.quiet type="button" data-drop-rule=(pattern) data-server=(name) data-admin aria-label=(format!("Take out the rule for {}", line(pattern))) { "Take out" } }

@@ -1,9 +1,12 @@
-// Talking to the API: JSON both ways, with the proof that the request comes from one of our own pages.
+// Talking to the API: JSON both ways, with the key of this browser's login.
+
+import { goToLogin, pageKey } from "./page_key.js";
 
 const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
 
-/** What this page must send back with every change. */
-const csrf = meta("pegboard-csrf");
+/** What shows that a request comes from one of our own pages. */
+export const proof = () => (pageKey() ? { "x-pegboard-page-key": pageKey() } : {});
+
 export const isAdmin = meta("pegboard-role") === "admin";
 
 /** A refusal or failure, with what the API says about it. */
@@ -20,8 +23,7 @@ export class ApiError extends Error {
 
 /** Sends a request and gives the answer as JSON. */
 export async function call(method, path, body, signal) {
-  const headers = { accept: "application/json" };
-  if (method !== "GET") headers["x-pegboard-csrf"] = csrf;
+  const headers = { accept: "application/json", ...proof() };
   if (body !== undefined) headers["content-type"] = "application/json";
   let response;
   try {
@@ -43,9 +45,7 @@ export async function call(method, path, body, signal) {
   } catch {
     value = null;
   }
-  if (response.status === 401) {
-    location.assign("/login");
-  }
+  if (response.status === 401) goToLogin();
   if (!response.ok) throw new ApiError(response.status, value?.error ?? {});
   return value;
 }
@@ -55,9 +55,12 @@ export async function fragment(address, signal) {
   const url = new URL(address, location.href);
   url.hash = "";
   url.searchParams.set("fragment", "1");
-  const response = await fetch(url, { signal, headers: { accept: "text/html" }, credentials: "same-origin" });
-  if (response.redirected && new URL(response.url).pathname === "/login") {
-    location.assign("/login");
+  const response = await fetch(url, { signal, headers: { accept: "text/html", ...proof() }, credentials: "same-origin" });
+  const isSentAway = response.redirected && new URL(response.url).pathname === "/login";
+  if (isSentAway || response.status === 401) {
+    goToLogin();
+    // The page is about to leave.
+    return new Promise(() => {});
   }
   if (!response.ok) throw new ApiError(response.status, {});
   const template = document.createElement("template");

@@ -1,8 +1,9 @@
-// Pages that stay true: one stream of events for each page; what an event touches is fetched again, once for many
-// events that come together.
+// Pages that stay true: what an event touches is fetched again, once for many events that come together.
 
 import { fragment } from "./api.js";
 import { mergeApprovals } from "./approvals.js";
+import { listen } from "./events.js";
+import { goToLogin } from "./page_key.js";
 import { changing } from "./settling.js";
 import { tellTimes } from "./times.js";
 
@@ -118,41 +119,40 @@ function tell(state, words) {
   place.textContent = words;
 }
 
-/** Opens the stream. The browser opens it again by itself when it breaks. */
-export function follow() {
-  let wasLost = false;
-  const source = new EventSource("/api/v1/events");
-  source.addEventListener("open", () => {
-    tell("on", "live");
-    if (wasLost) look();
-    wasLost = false;
-  });
-  source.addEventListener("error", () => {
-    wasLost = true;
-    tell("off", "reconnecting");
-  });
-  const hear = (kind, event) => {
-    const topics = TOUCHES[kind];
-    if (topics) look(topics);
-    if (topics?.includes("activity")) {
-      clearTimeout(later);
-      later = setTimeout(() => look(["activity"]), LOG_MS);
-    }
-    let data = {};
-    try {
-      data = JSON.parse(event.data);
-    } catch {
-      data = {};
-    }
-    listeners.forEach((listener) => listener(kind, data));
-  };
-  for (const kind of Object.keys(TOUCHES)) source.addEventListener(kind, (event) => hear(kind, event));
+function hear(kind, text) {
+  const topics = TOUCHES[kind];
+  if (topics) look(topics);
+  if (topics?.includes("activity")) {
+    clearTimeout(later);
+    later = setTimeout(() => look(["activity"]), LOG_MS);
+  }
   // Some events were lost: everything may be different.
-  source.addEventListener("lagged", () => look());
+  if (kind === "lagged") look();
+  let data = {};
+  try {
+    data = JSON.parse(text);
+  } catch {
+    data = {};
+  }
+  if (topics) listeners.forEach((listener) => listener(kind, data));
+}
+
+/** Follows the stream of events. */
+export function follow() {
+  let isFirst = true;
+  listen((message) => {
+    if (message.type === "expired") goToLogin();
+    if (message.type === "event") hear(message.kind, message.data);
+    if (message.type !== "state") return;
+    if (message.state === "on") tell("on", "live");
+    else tell("off", "reconnecting");
+    // Whatever happened while no stream was open was missed.
+    if (message.isOpened && !isFirst) look();
+    isFirst = false;
+  });
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && touched.size > 0) look([]);
   });
-  addEventListener("pagehide", () => source.close());
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload();
   });

@@ -1,6 +1,7 @@
 // What every page does.
 
 import { call } from "./api.js";
+import { fillFrame } from "./content.js";
 import { startActions } from "./actions.js";
 import { startApprovals } from "./approvals.js";
 import { startAddServer } from "./add_server.js";
@@ -8,6 +9,7 @@ import { startConnect } from "./connect.js";
 import { startLists } from "./lists.js";
 import { follow, onEvent } from "./live.js";
 import { startSettling } from "./settling.js";
+import { dropPageKey, followLogout } from "./page_key.js";
 import { keepTimes } from "./times.js";
 import { toast } from "./toasts.js";
 import { startTryTool } from "./try_tool.js";
@@ -43,6 +45,7 @@ async function leave() {
   try {
     await call("POST", "/logout");
   } finally {
+    dropPageKey();
     location.assign("/login");
   }
 }
@@ -50,16 +53,19 @@ async function leave() {
 foldMenu();
 document.getElementById("theme")?.addEventListener("click", chooseTheme);
 document.getElementById("leave")?.addEventListener("click", leave);
-startSettling();
-startActions();
-startApprovals();
-startLists();
-startAddServer();
-startTryTool();
-startConnect();
-keepTimes();
-follow();
-onEvent((kind, data) => {
-  if (kind !== "approval.asked" || location.pathname === "/approvals") return;
-  toast(`A call of \`${data.tool}\` waits for you`, { tone: "plain", link: { href: "/approvals", words: "Look at it" } });
-});
+followLogout();
+if (await fillFrame()) {
+  startSettling();
+  startActions();
+  startApprovals();
+  startLists();
+  startAddServer();
+  startTryTool();
+  startConnect();
+  keepTimes();
+  follow();
+  onEvent((kind, data) => {
+    if (kind !== "approval.asked" || location.pathname === "/approvals") return;
+    toast(`A call of \`${data.tool}\` waits for you`, { tone: "plain", link: { href: "/approvals", words: "Look at it" } });
+  });
+}

@@ -35,7 +35,7 @@ pub use household::{
 };
 pub use role::{Admin, Anybody};
 pub use state::{WebParts, WebState};
-pub use visitors::{Logins, ONE_TIME_LOGIN};
+pub use visitors::{LoginStore, Logins, ONE_TIME_LOGIN, StoredLogin};
 
 use axum::Router;
 

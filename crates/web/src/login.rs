@@ -1,6 +1,7 @@
 //! Logging in and out.
 //!
-//! Opening the address only shows a button, so that whoever looks at links beforehand does not use the code up.
+//! Opening the address only shows a button, so that a program that looks at links beforehand does not use the code up.
+//! The page's script sends the code and stores the page key that it gets back.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -11,6 +12,7 @@ use axum::routing::{get, post};
 use pegboard_gateway::http::read_body;
 use pegboard_model::{Limits, Reason};
 use percent_encoding::percent_decode_str;
+use serde::Serialize;
 
 use crate::dashboard;
 use crate::fault::Fault;
@@ -27,9 +29,16 @@ pub(crate) fn routes(state: WebState) -> Router {
         .with_state(state)
 }
 
-async fn show(request: Request) -> Response {
-    let code = request.uri().query().and_then(|query| field(query, "code"));
-    page(StatusCode::OK, code.as_deref(), None)
+async fn show() -> Response {
+    page()
+}
+
+/// What a browser gets that was logged in. Its page puts the key into the storage of its origin, which includes the
+/// port: pages of other programs on this host get the cookie, and never this.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LoggedIn<'a> {
+    page_key: &'a str,
 }
 
 async fn log_in(State(state): State<WebState>, request: Request) -> Response {
@@ -42,20 +51,21 @@ async fn log_in(State(state): State<WebState>, request: Request) -> Response {
         ..state.limits().clone()
     };
     let Ok(body) = read_body(&parts.headers, body, &limits).await else {
-        return page(
-            StatusCode::BAD_REQUEST,
-            None,
-            Some(Reason::RequestInvalid.title()),
-        );
+        return Fault::of(Reason::RequestInvalid).into_response();
     };
     let code = field(&String::from_utf8_lossy(&body), "code");
-    let cookie = code.and_then(|code| state.logins().redeem(code.trim()));
-    let cookie = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok());
-    let Some(cookie) = cookie else {
-        let why = Reason::LoginExpired.title();
-        return page(StatusCode::UNAUTHORIZED, None, Some(why));
+    let login = code.and_then(|code| state.logins().redeem(code.trim()));
+    let cookie = login.as_ref().map(|login| &*login.cookie);
+    let cookie = cookie.and_then(|cookie| HeaderValue::from_str(cookie).ok());
+    let (Some(login), Some(cookie)) = (login, cookie) else {
+        return Fault::of(Reason::LoginExpired).into_response();
     };
-    elsewhere("/", cookie)
+    let page_key = login.page_key.reveal();
+    let mut response = crate::answer::json(StatusCode::OK, &LoggedIn { page_key });
+    let headers = response.headers_mut();
+    headers.insert(SET_COOKIE, cookie);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 async fn log_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
@@ -80,21 +90,20 @@ fn elsewhere(path: &'static str, cookie: HeaderValue) -> Response {
     response
 }
 
-fn page(status: StatusCode, code: Option<&str>, problem: Option<&str>) -> Response {
-    let mut response = dashboard::login_page(code, problem).into_response();
-    *response.status_mut() = status;
+fn page() -> Response {
+    let mut response = dashboard::login_page().into_response();
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     headers.insert(CONTENT_TYPE, kind);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
-                  form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    let policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+                  form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
     let policy = HeaderValue::from_static(policy);
     headers.insert("content-security-policy", policy);
     response
 }
 
-/// A field of a form or a query.
+/// A field of a form.
 fn field(text: &str, name: &str) -> Option<String> {
     let mut fields = text.split('&').filter_map(|pair| pair.split_once('='));
     let value = fields.find(|(key, _)| *key == name)?.1.replace('+', " ");

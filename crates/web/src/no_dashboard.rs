@@ -1,6 +1,7 @@
 //! What stands in for the dashboard in a program that is built without it.
 
 use axum::Router;
+use axum::http::Uri;
 
 use crate::state::WebState;
 
@@ -12,17 +13,17 @@ pub(crate) fn assets() -> Router {
     Router::new()
 }
 
-/// The page on which a person logs in: a form that sends `code`, filled in when the address held one.
-pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> String {
+/// Whether a dashboard page is at this address: there is none.
+pub(crate) fn is_page(_: &Uri) -> bool {
+    false
+}
+
+/// What is shown in place of the login page.
+pub(crate) fn login_page() -> String {
     let page = maud::html! {
         (maud::DOCTYPE)
         title { "Pegboard" }
-        @if let Some(problem) = problem { p { (problem) } }
-        form method="post" action="/login" {
-            input name="code" value=[code];
-            button { "Log in" }
-        }
-        p { "`pegboard dashboard` prints an address that logs you in." }
+        p { "This Pegboard was built without the dashboard. The HTTP API is at /api/v1." }
     };
     page.into_string()
 }

@@ -16,19 +16,16 @@ pub struct Anybody(pub Visitor);
 pub struct Admin(pub Visitor);
 
 impl Anybody {
-    /// What the page of a logged-in browser must send back with every change, for its own scripts.
-    pub fn csrf(&self) -> Option<&str> {
-        self.0.login.as_ref().map(|login| &*login.csrf)
-    }
-
     /// Whether things may be changed.
     pub fn is_admin(&self) -> bool {
         self.0.role == Role::Admin
     }
 
     pub(crate) fn of(parts: &Parts) -> Result<Self, Fault> {
-        let visitor = parts.extensions.get::<Visitor>().cloned();
+        let visitor = parts.extensions.get::<Visitor>();
+        let visitor = visitor.filter(|visitor| visitor.role > Role::Frame);
         visitor
+            .cloned()
             .map(Self)
             .ok_or_else(|| Fault::of(Reason::TokenWrong))
     }

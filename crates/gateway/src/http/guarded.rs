@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
 
 use super::access::{Access, Refused};
-use super::visitor::{CSRF_HEADER, Login, Role, Visitor};
+use super::visitor::{Role, Visitor, Visitors};
 use super::{HEALTH_PATH, PROTOCOL_PATH};
 
 /// How long a browser may remember what it was allowed.
@@ -36,15 +36,9 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Re
     if let Some(visitors) = visitors.filter(|_| !is_protocol)
         && !headers.contains_key(AUTHORIZATION)
         && is_of_own_page(headers)
-        && let Some(login) = visitors.recognise(headers)
+        && let Some(visitor) = logged_in(visitors, head)?
     {
-        if !head.method.is_safe() {
-            check_intent(headers, &login)?;
-        }
-        return Ok(Some(Visitor {
-            role: Role::Admin,
-            login: Some(login),
-        }));
+        return Ok(Some(visitor));
     }
     match (access.check_token(headers), visitors) {
         (Ok(role), _) => Ok(Some(Visitor { role, login: None })),
@@ -53,6 +47,28 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Re
         }
         (Err(refused), _) => Err(refused),
     }
+}
+
+/// The browser that sent the request, if it is logged in. Every program that listens on another port of this host may
+/// hold its cookie, so the cookie alone gets frames of pages and nothing else; everything that a person reads or
+/// changes takes the page key, which only pages of our own origin can read.
+fn logged_in(visitors: &dyn Visitors, head: &Parts) -> Result<Option<Visitor>, Refused> {
+    let Some(login) = visitors.recognise(&head.headers) else {
+        return Ok(None);
+    };
+    let is_proven = login.is_proven_by(&head.headers);
+    let role = match (is_proven, head.method.is_safe()) {
+        (true, true) => Role::Admin,
+        (true, false) if comes_from_own_page(&head.headers) => Role::Admin,
+        (_, false) => return Err(Refused::Forged),
+        (false, true) if visitors.is_page(head) => Role::Frame,
+        // It may still show a token, or need none.
+        (false, true) => return Ok(None),
+    };
+    Ok(Some(Visitor {
+        role,
+        login: Some(login),
+    }))
 }
 
 /// Whether a browser sends it for a page of ours, or because a person typed the address. Cookies are sent for pages
@@ -77,19 +93,10 @@ fn has_own_origin(headers: &HeaderMap) -> bool {
     rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
 }
 
-/// Whether one of our own pages meant to change something: the browser says where the request comes from, and the
-/// page shows what only it could read.
-fn check_intent(headers: &HeaderMap, login: &Login) -> Result<(), Refused> {
-    let is_own_site = headers
-        .get("sec-fetch-site")
-        .is_some_and(|site| site == "same-origin");
-    let shown = headers.get(CSRF_HEADER).map(|shown| shown.as_bytes());
-    let shown = shown.map(blake3::hash);
-    let is_shown = shown == Some(blake3::hash(login.csrf.as_bytes()));
-    match (has_own_origin(headers) || is_own_site) && is_shown {
-        true => Ok(()),
-        false => Err(Refused::Forged),
-    }
+/// Whether the browser says that one of our own pages sends the request.
+fn comes_from_own_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    has_own_origin(headers) || site.is_some_and(|site| site == "same-origin")
 }
 
 /// Whether a person opens a page.

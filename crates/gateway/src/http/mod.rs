@@ -48,7 +48,7 @@ pub use site::Site;
 pub use token::{
     ADMIN_TOKEN_FILE, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token, token,
 };
-pub use visitor::{CSRF_HEADER, Login, Role, Visitor, Visitors};
+pub use visitor::{Login, PAGE_KEY_HEADER, Role, Visitor, Visitors};
 
 /// Where a client that shows no token still gets an answer, because it holds nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use blake3::Hash;
 
 /// What whoever sent a request may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// Get the frame of a page, which holds no content. A browser has this role when it sends the cookie of a login
+    /// without the page key.
+    Frame,
     /// Read, and call tools under the policies.
     Caller,
     /// Change the configuration, the policies, and what gets started.
@@ -24,29 +28,52 @@ pub struct Visitor {
     pub login: Option<Login>,
 }
 
-/// A browser in which a person has logged in.
+/// A browser in which a person has logged in. Its cookie reaches every port of the host, so the cookie alone opens
+/// nothing; the page key is in the storage of our own origin, which pages of other ports cannot read.
 #[derive(Clone)]
 pub struct Login {
-    /// What a page must send back with everything that changes something, to prove that it is one of ours.
-    pub csrf: Arc<str>,
+    /// Tells logins apart in the log of activity. It is not secret.
+    pub id: Arc<str>,
+    page_key: Hash,
 }
 
-/// The secret stays out of logs.
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Login")
+impl Login {
+    /// A login with the hash of its page key.
+    pub fn new(id: impl Into<Arc<str>>, page_key: Hash) -> Self {
+        Self {
+            id: id.into(),
+            page_key,
+        }
+    }
+
+    /// Whether a request presents the page key of this login. Hashes are compared in constant time.
+    pub fn is_proven_by(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(PAGE_KEY_HEADER);
+        shown.is_some_and(|shown| blake3::hash(shown.as_bytes()) == self.page_key)
     }
 }
 
-/// The header in which a page of ours sends [`Login::csrf`] back.
-pub const CSRF_HEADER: &str = "x-pegboard-csrf";
+/// The key stays out of logs.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The header in which a page of ours presents the page key of its login.
+pub const PAGE_KEY_HEADER: &str = "x-pegboard-page-key";
 
 /// Whoever keeps the logins of browsers.
 pub trait Visitors: Send + Sync {
     /// Whether the request is for something that holds no secret and is needed to log in.
     fn is_open(&self, head: &Parts) -> bool;
 
-    /// The login that the cookies of a request prove.
+    /// Whether the request is for a page that has a frame without content.
+    fn is_page(&self, head: &Parts) -> bool;
+
+    /// The login that the cookies of a request name.
     fn recognise(&self, headers: &HeaderMap) -> Option<Login>;
 
     /// The path of the page that a person is sent to who has not logged in.

@@ -1,6 +1,7 @@
 //! What the HTTP API and the dashboard need of the files: configuration, projects, logs, and where we can be reached.
 
 mod household;
+mod logins;
 mod opening;
 mod projects;
 mod reload;

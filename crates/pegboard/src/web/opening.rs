@@ -9,6 +9,7 @@ use pegboard_model::Secret;
 use pegboard_web::{Logins, WebParts, WebState};
 
 use super::household::House;
+use super::logins::LoginFile;
 use super::projects::Projects;
 use super::reload::Reload;
 use crate::Pegboard;
@@ -41,10 +42,13 @@ pub(crate) fn open(
     let projects = Arc::new(Projects::new(reload.clone()));
     let logs = pegboard.configured().logs();
     let house = House::new(reload.clone(), projects.clone(), logs, place.needs_token);
+    let port = place.address.port();
+    let folder = pegboard.configured().state.path().to_owned();
+    let stored = Arc::new(LoginFile::new(folder, port));
     let state = WebState::new(WebParts {
         gateway: gateway.clone(),
         household: Arc::new(house),
-        logins: Arc::new(Logins::new(place.address.port())),
+        logins: Arc::new(Logins::stored(port, Arc::new(SystemClock), stored)),
         clock: Arc::new(SystemClock),
         limits: pegboard.configured().limits.clone(),
         url: place.url,

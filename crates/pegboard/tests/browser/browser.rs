@@ -59,6 +59,8 @@ impl Desk {
             "address": address,
             "token": token,
             "program": PEGBOARD,
+            "environment": self.home.environment(),
+            "admin": self.home.run(&["token", "--admin"]).ok().stdout.trim(),
             "chromium": CHROMIUM,
             "modules": self.installed,
             "pictures": pictures(),

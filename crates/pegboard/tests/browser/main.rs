@@ -91,6 +91,22 @@ fn r_ui_01_a_double_click_approves_one_call() {
 }
 
 #[test]
+fn r_ui_02_many_tabs_share_one_stream_of_events() {
+    let Some(desk) = Desk::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("tabs.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_02_a_page_survives_a_restart_and_an_expired_login_leads_to_the_login_page() {
+    let Some(desk) = Desk::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("restart.mjs", &json!({}));
+}
+
+#[test]
 fn r_api_07_the_keyboard_is_enough() {
     let Some(desk) = Desk::here(Home::with_example()) else {
         return;

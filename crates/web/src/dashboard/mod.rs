@@ -47,7 +47,7 @@ use pegboard_model::Timestamp;
 use crate::state::WebState;
 
 pub(crate) use assets::assets;
-pub(crate) use page::login_page;
+pub(crate) use page::{is_page, login_page};
 
 /// What every screen reads.
 #[derive(Clone)]

@@ -1,10 +1,10 @@
 //! The frame of every screen: head, navigation, heading, and the headers that keep it shut.
 
-use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -83,8 +83,19 @@ impl Page {
             .map_or(0, |waiting| waiting.len());
         let content = html! { (self.head) (self.body) };
         let markup = match visit.is_fragment() {
-            true => html! { (badges(waiting)) (content) },
-            false => self.framed(pages, visit, waiting, &content),
+            true => {
+                html! { span id="page-title" hidden data-title=(self.title) {} (badges(waiting)) (content) }
+            }
+            false => {
+                let frame = Frame {
+                    section: Some(self.section),
+                    title: &self.title,
+                    theme: visit.theme,
+                    is_admin: visit.viewer.is_admin(),
+                    waiting,
+                };
+                frame.around(pages, Some(&content))
+            }
         };
         // A fragment tells a page that is open already what there is now, be it nothing.
         let status = match visit.is_fragment() {
@@ -93,22 +104,40 @@ impl Page {
         };
         (status, shut(markup)).into_response()
     }
+}
 
-    fn framed(&self, pages: &Pages, visit: &Visit, waiting: usize, content: &Markup) -> Markup {
+/// What is around the content of every screen.
+struct Frame<'a> {
+    section: Option<Section>,
+    title: &'a str,
+    theme: Option<&'static str>,
+    is_admin: bool,
+    waiting: usize,
+}
+
+impl Frame<'_> {
+    /// A whole page. Without content its script fetches that.
+    fn around(&self, pages: &Pages, content: Option<&Markup>) -> Markup {
         html! {
             (DOCTYPE)
-            html lang="en" data-theme=[visit.theme] {
+            html lang="en" data-theme=[self.theme] {
                 head {
-                    (head(&self.title))
-                    meta name="pegboard-csrf" content=(visit.viewer.csrf().unwrap_or_default());
-                    meta name="pegboard-role" content=(if visit.viewer.is_admin() { "admin" } else { "call" });
+                    (head(self.title))
+                    meta name="pegboard-role" content=(if self.is_admin { "admin" } else { "call" });
                     script type="module" src=(address("main.js")) {}
                 }
                 body {
                     a.skip href="#main" { "Skip to the content" }
                     div.shell {
-                        (self.navigation(pages, waiting))
-                        main.main id="main" tabindex="-1" { div.inner { (content) } }
+                        (self.navigation(pages))
+                        main.main id="main" tabindex="-1" {
+                            @match content {
+                                Some(content) => div.inner { (content) },
+                                None => div.inner data-empty {
+                                    noscript { div.callout.warn { strong { "The dashboard needs JavaScript" } } }
+                                },
+                            }
+                        }
                     }
                     div.toasts id="toasts" role="status" aria-live="polite" aria-atomic="false" {}
                     (confirmation())
@@ -117,22 +146,22 @@ impl Page {
         }
     }
 
-    fn navigation(&self, pages: &Pages, waiting: usize) -> Markup {
+    fn navigation(&self, pages: &Pages) -> Markup {
         html! {
             header.side id="side" {
                 div.side-head {
                     a.brand href="/" { (mark()) "Pegboard" }
-                    (badge("badge-top", waiting))
+                    (badge("badge-top", self.waiting))
                     button.menu-button.icon.quiet type="button" id="menu" aria-expanded="false" aria-controls="fold"
                         aria-label="Menu" { (icon(Icon::Menu)) }
                 }
                 div.fold id="fold" {
                     nav.nav aria-label="Main" {
                         @for (section, name, path, picture) in SECTIONS {
-                            a href=(path) aria-current=[(*section == self.section).then_some("page")] {
+                            a href=(path) aria-current=[(Some(*section) == self.section).then_some("page")] {
                                 (icon(*picture)) (name)
                                 @if *section == Section::Approvals {
-                                    span.count { (badge("badge-side", waiting)) }
+                                    span.count { (badge("badge-side", self.waiting)) }
                                 }
                             }
                         }
@@ -196,16 +225,44 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The page on which people log in. With a code only a button is left to press; `problem` says why the last try did
-/// not work.
-pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> Response {
+/// Whether one of the screens is at this address, as a whole page.
+pub(crate) fn is_page(address: &Uri) -> bool {
+    let is_fragment = address.query().unwrap_or_default().contains("fragment");
+    !is_fragment && section_at(address.path()).is_some()
+}
+
+/// The section that a path belongs to.
+fn section_at(path: &str) -> Option<Section> {
+    if path == "/add-server" {
+        return Some(Section::Servers);
+    }
+    let first = path.get(1..)?.split('/').next()?;
+    let mut sections = SECTIONS.iter();
+    let section = sections.find(|(_, _, start, _)| start.get(1..) == Some(first));
+    section.map(|(section, ..)| *section)
+}
+
+/// A screen without anything that is known: for a browser that has not shown the key of its login yet. The page's
+/// script shows it, and fetches the content.
+pub(crate) fn empty_frame(pages: &Pages, path: &str, theme: Option<&'static str>) -> Response {
+    let frame = Frame {
+        section: section_at(path),
+        title: "Dashboard",
+        theme,
+        is_admin: true,
+        waiting: 0,
+    };
+    shut(frame.around(pages, None))
+}
+
+/// The page on which people log in. Its script reads the one-time code from the address, where only it can see it.
+pub(crate) fn login_page() -> Response {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             head {
-                // Without any referrer a browser also hides where the form comes from, which the guard asks for.
-                meta name="referrer" content="same-origin";
                 (head("Log in"))
+                script type="module" src=(address("login.js")) {}
             }
             body {
                 main.login id="main" {
@@ -213,27 +270,19 @@ pub(crate) fn login_page(code: Option<&str>, problem: Option<&str>) -> Response 
                         div.brand { (mark()) "Pegboard" }
                         div.stack-tight {
                             h1 { "Log in" }
-                            @if code.is_some() {
-                                p.muted { "This link logs one browser in, once." }
-                            } @else {
-                                p.muted { "Open the link that " code { "pegboard up" } " printed, or get a new one with " code { "pegboard dashboard" } "." }
+                            p.muted data-without-code { "Open the link that " code { "pegboard up" } " printed, or get a new one with " code { "pegboard dashboard" } "." }
+                            p.muted data-with-code hidden { "This link logs one browser in, once." }
+                        }
+                        div.callout.bad id="problem" role="alert" hidden { strong { "That did not work" } span {} }
+                        form.stack id="login" {
+                            div.field data-without-code {
+                                label for="code" { "One-time code" }
+                                input.mono id="code" name="code" type="password" autocomplete="off" required autofocus;
                             }
+                            button.primary type="submit" data-without-code { "Log in" }
+                            button.primary type="submit" data-with-code hidden { "Log in to this Pegboard" }
                         }
-                        @if let Some(problem) = problem {
-                            div.callout.bad role="alert" { strong { "That did not work" } (problem) }
-                        }
-                        form.stack method="post" action="/login" {
-                            @if let Some(code) = code {
-                                input type="hidden" name="code" value=(code);
-                                button.primary type="submit" autofocus { "Log in to this Pegboard" }
-                            } @else {
-                                div.field {
-                                    label for="code" { "One-time code" }
-                                    input.mono id="code" name="code" type="password" autocomplete="off" required autofocus;
-                                }
-                                button.primary type="submit" { "Log in" }
-                            }
-                        }
+                        noscript { div.callout.warn { strong { "The dashboard needs JavaScript" } } }
                     } }
                 }
             }

@@ -4,8 +4,11 @@ use axum::extract::FromRequestParts;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use pegboard_gateway::http::{Role, Visitor};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::Pages;
+use super::page::empty_frame;
 use crate::role::Anybody;
 
 /// The cookie in which the page's script keeps the theme that a person chose.
@@ -44,11 +47,11 @@ impl Visit {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Visit {
+impl FromRequestParts<Pages> for Visit {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Response> {
-        let viewer = Anybody::of(parts).map_err(IntoResponse::into_response)?;
+    /// A browser without the page key gets the frame of the page, whose script has it and fetches the content.
+    async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, Response> {
         let cookies = parts.headers.get_all(COOKIE).into_iter();
         let cookies = cookies.filter_map(|value| value.to_str().ok());
         let theme = cookies
@@ -56,6 +59,11 @@ impl<S: Sync> FromRequestParts<S> for Visit {
             .filter_map(|pair| pair.trim().split_once('='))
             .find(|(name, _)| *name == THEME_COOKIE)
             .and_then(|(_, value)| ["light", "dark"].into_iter().find(|theme| *theme == value));
+        let visitor = parts.extensions.get::<Visitor>();
+        if visitor.is_some_and(|visitor| visitor.role == Role::Frame) {
+            return Err(empty_frame(pages, parts.uri.path(), theme));
+        }
+        let viewer = Anybody::of(parts).map_err(IntoResponse::into_response)?;
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self {
             viewer,

@@ -1,4 +1,4 @@
-//! Browsers that are logged in, each known by a name in its cookie.
+//! Browsers that are logged in, each known by a name in its cookie and by the key that its pages present.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use pegboard_gateway::http::Login;
-use pegboard_model::Secret;
-use tokio::time::Instant;
+use pegboard_model::{Clock, Secret, Timestamp};
 
 use super::unguessable;
 
@@ -17,66 +16,160 @@ const IDLE: Duration = Duration::from_secs(12 * 3600);
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Browsers that are logged in at once; a new one takes the place of the one that was idle for longest.
 const MOST_BROWSERS: usize = 64;
+/// How old the stored time of the last request may get. A restart makes a login look idle for at most this much longer.
+const SEEN_STORED_EVERY: Duration = Duration::from_secs(600);
+/// Hex digits of a login's id.
+const ID_LENGTH: usize = 8;
 
-/// The browsers, by the hash of their names.
-#[derive(Default)]
-pub(super) struct Browsers {
-    known: Mutex<HashMap<Hash, Browser>>,
+/// A login as it is stored: hashes, from which neither the cookie nor the page key can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLogin {
+    /// The hash of the cookie's value.
+    pub name: Hash,
+    /// The hash of the page key.
+    pub page_key: Hash,
+    /// When the person logged in.
+    pub since: Timestamp,
+    /// When the browser last sent a request, a few minutes more or less.
+    pub seen: Timestamp,
 }
 
-struct Browser {
-    csrf: Arc<str>,
-    since: Instant,
-    seen: Instant,
-}
-
-impl Browser {
-    fn is_over(&self) -> bool {
-        self.seen.elapsed() >= IDLE || self.since.elapsed() >= LONGEST
+impl StoredLogin {
+    /// Whether the login counts no longer.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now.since(self.seen) >= IDLE || now.since(self.since) >= LONGEST
     }
 }
 
+/// Where logins are stored, so that they survive a restart.
+pub trait LoginStore: Send + Sync {
+    /// The logins that were stored last.
+    fn load(&self) -> Vec<StoredLogin>;
+
+    /// Stores these logins in place of the former ones.
+    fn save(&self, logins: &[StoredLogin]);
+}
+
+/// Stores nothing: people log in again after a restart.
+pub(super) struct NotStored;
+
+impl LoginStore for NotStored {
+    fn load(&self) -> Vec<StoredLogin> {
+        Vec::new()
+    }
+
+    fn save(&self, _: &[StoredLogin]) {}
+}
+
+/// The browsers, by the hash of their names.
+pub(super) struct Browsers {
+    known: Mutex<HashMap<Hash, Browser>>,
+    clock: Arc<dyn Clock>,
+    store: Arc<dyn LoginStore>,
+    /// Held while logins are stored, so that what is older never replaces what is newer.
+    storing: Mutex<()>,
+}
+
+struct Browser {
+    login: StoredLogin,
+    seen_stored: Timestamp,
+}
+
+/// What a browser gets when it is let in.
+pub(super) struct Admitted {
+    /// The value of its cookie.
+    pub(super) name: Secret,
+    /// What its pages present.
+    pub(super) page_key: Secret,
+}
+
 impl Browsers {
-    /// Lets a browser in, and gives its name.
-    pub(super) fn admit(&self) -> Secret {
-        let (Some(name), Some(csrf)) = (unguessable(), unguessable()) else {
-            return Secret::new("");
-        };
-        let now = Instant::now();
-        let browser = Browser {
-            csrf: csrf.into(),
+    pub(super) fn new(clock: Arc<dyn Clock>, store: Arc<dyn LoginStore>) -> Self {
+        let now = clock.now();
+        let stored = store.load().into_iter();
+        let stored = stored.filter(|login| !login.is_over(now));
+        let known = stored.take(MOST_BROWSERS).map(|login| {
+            let seen_stored = login.seen;
+            (login.name, Browser { login, seen_stored })
+        });
+        Self {
+            known: Mutex::new(known.collect()),
+            clock,
+            store,
+            storing: Mutex::default(),
+        }
+    }
+
+    /// Lets a browser in. `None` without randomness.
+    pub(super) fn admit(&self) -> Option<Admitted> {
+        let (name, page_key) = (unguessable()?, unguessable()?);
+        let now = self.clock.now();
+        let login = StoredLogin {
+            name: blake3::hash(name.as_bytes()),
+            page_key: blake3::hash(page_key.as_bytes()),
             since: now,
             seen: now,
         };
         let mut known = self.known();
-        known.retain(|_, browser| !browser.is_over());
+        known.retain(|_, browser| !browser.login.is_over(now));
         if known.len() >= MOST_BROWSERS {
-            let idlest = known.iter().min_by_key(|(_, browser)| browser.seen);
+            let idlest = known.iter().min_by_key(|(_, browser)| browser.login.seen);
             if let Some(hash) = idlest.map(|(hash, _)| *hash) {
                 known.remove(&hash);
             }
         }
-        known.insert(blake3::hash(name.as_bytes()), browser);
-        Secret::new(name)
+        let seen_stored = now;
+        known.insert(login.name, Browser { login, seen_stored });
+        drop(known);
+        self.store();
+        Some(Admitted {
+            name: Secret::new(name),
+            page_key: Secret::new(page_key),
+        })
     }
 
     /// The browser of a name.
-    pub(super) fn recognise(&self, name: &str) -> Option<Login> {
+    pub(super) fn recognise(self: &Arc<Self>, name: &str) -> Option<Login> {
         let hash = blake3::hash(name.as_bytes());
+        let now = self.clock.now();
         let mut known = self.known();
-        if known.get(&hash)?.is_over() {
+        if known.get(&hash)?.login.is_over(now) {
             known.remove(&hash);
             return None;
         }
         let browser = known.get_mut(&hash)?;
-        browser.seen = Instant::now();
-        Some(Login {
-            csrf: browser.csrf.clone(),
-        })
+        browser.login.seen = now;
+        let login = Login::new(id_of(&browser.login), browser.login.page_key);
+        let is_due = now.since(browser.seen_stored) >= SEEN_STORED_EVERY;
+        if is_due {
+            browser.seen_stored = now;
+        }
+        drop(known);
+        if is_due {
+            self.store_later();
+        }
+        Some(login)
     }
 
     pub(super) fn dismiss(&self, name: &str) {
         self.known().remove(&blake3::hash(name.as_bytes()));
+        self.store();
+    }
+
+    fn store(&self) {
+        let _storing = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
+        let logins: Vec<StoredLogin> = known.values().map(|one| one.login.clone()).collect();
+        drop(known);
+        self.store.save(&logins);
+    }
+
+    /// Stores without making a request wait for the disk.
+    fn store_later(self: &Arc<Self>) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let browsers = self.clone();
+            runtime.spawn_blocking(move || browsers.store());
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Hash, Browser>> {
@@ -84,31 +177,79 @@ impl Browsers {
     }
 }
 
+/// A few digits of the hash of the cookie's hash: they tell logins apart and lead to neither.
+fn id_of(login: &StoredLogin) -> String {
+    let hash = blake3::hash(login.name.as_bytes()).to_hex();
+    hash.as_str().chars().take(ID_LENGTH).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use pegboard_testkit::FakeClock;
+
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<StoredLogin>>);
+
+    impl LoginStore for Kept {
+        fn load(&self) -> Vec<StoredLogin> {
+            self.0.lock().unwrap().clone()
+        }
+
+        fn save(&self, logins: &[StoredLogin]) {
+            *self.0.lock().unwrap() = logins.to_vec();
+        }
+    }
+
+    fn browsers(clock: &Arc<FakeClock>, store: &Arc<Kept>) -> Arc<Browsers> {
+        Arc::new(Browsers::new(clock.clone(), store.clone()))
+    }
+
+    #[tokio::test]
     async fn r_sec_03_a_login_ends_when_it_is_idle_when_it_is_old_and_when_there_are_too_many() {
-        let browsers = Browsers::default();
-        let idle = browsers.admit();
-        let busy = browsers.admit();
+        let clock = Arc::new(FakeClock::at(1_000_000));
+        let browsers = browsers(&clock, &Arc::default());
+        let idle = browsers.admit().unwrap().name;
+        let busy = browsers.admit().unwrap().name;
         for _ in 0..14 {
-            tokio::time::advance(IDLE - Duration::from_secs(1)).await;
+            clock.advance(IDLE - Duration::from_secs(1));
             assert!(browsers.recognise(busy.reveal()).is_some());
         }
         assert!(browsers.recognise(idle.reveal()).is_none());
-        tokio::time::advance(Duration::from_secs(14)).await;
+        clock.advance(Duration::from_secs(14));
         assert!(
             browsers.recognise(busy.reveal()).is_none(),
             "a week is over"
         );
-        let first = browsers.admit();
+        let first = browsers.admit().unwrap().name;
         for _ in 0..MOST_BROWSERS {
-            tokio::time::advance(Duration::from_secs(1)).await;
-            browsers.admit();
+            clock.advance(Duration::from_secs(1));
+            browsers.admit().unwrap();
         }
         assert!(browsers.recognise(first.reveal()).is_none(), "it gave way");
         assert_eq!(browsers.known().len(), MOST_BROWSERS);
+    }
+
+    #[tokio::test]
+    async fn r_ui_02_a_login_survives_a_restart_until_it_is_over_or_left() {
+        let clock = Arc::new(FakeClock::at(1_000_000));
+        let store = Arc::new(Kept::default());
+        let first = browsers(&clock, &store);
+        let (stays, leaves) = (first.admit().unwrap(), first.admit().unwrap());
+        let id = first.recognise(stays.name.reveal()).unwrap().id;
+        first.dismiss(leaves.name.reveal());
+        drop(first);
+        let second = browsers(&clock, &store);
+        assert_eq!(second.recognise(stays.name.reveal()).unwrap().id, id);
+        assert!(second.recognise(leaves.name.reveal()).is_none());
+        let text = format!("{:?}", store.load());
+        for secret in [&stays.name, &stays.page_key] {
+            assert!(!text.contains(secret.reveal()), "only hashes are stored");
+        }
+        drop(second);
+        clock.advance(IDLE);
+        let third = browsers(&clock, &store);
+        assert!(third.recognise(stays.name.reveal()).is_none(), "it is over");
     }
 }

@@ -3,6 +3,7 @@
 mod browsers;
 mod codes;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -11,10 +12,13 @@ use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_gateway::http::{Login, Visitors};
-use pegboard_model::Secret;
+use pegboard_hub::SystemClock;
+use pegboard_model::{Clock, Secret};
 
-use browsers::Browsers;
+use browsers::{Browsers, NotStored};
 use codes::Codes;
+
+pub use browsers::{LoginStore, StoredLogin};
 
 /// How long a one-time code counts.
 pub const ONE_TIME_LOGIN: Duration = Duration::from_secs(600);
@@ -23,21 +27,34 @@ pub(crate) const LOGIN_PATH: &str = "/login";
 /// The folder of what the login page needs.
 pub(crate) const ASSETS_PATH: &str = "/assets/";
 
-/// The one-time codes and the browsers that are logged in. It is all in memory: after a restart people log in again.
+/// The one-time codes and the browsers that are logged in. Codes are in memory only; logins are stored.
 pub struct Logins {
     /// Cookies know no ports, so that each Pegboard of a machine has a name of its own.
     cookie: String,
     codes: Codes,
-    browsers: Browsers,
+    browsers: Arc<Browsers>,
+}
+
+/// A browser that has just been logged in.
+pub(crate) struct NewLogin {
+    /// The cookie that it is known by.
+    pub(crate) cookie: String,
+    /// What its pages present with every request, from the storage of their origin.
+    pub(crate) page_key: Secret,
 }
 
 impl Logins {
-    /// The logins of the Pegboard that listens on this port.
+    /// The logins of the Pegboard that listens on this port. They end with it.
     pub fn new(port: u16) -> Self {
+        Self::stored(port, Arc::new(SystemClock), Arc::new(NotStored))
+    }
+
+    /// The same with logins that survive a restart.
+    pub fn stored(port: u16, clock: Arc<dyn Clock>, store: Arc<dyn LoginStore>) -> Self {
         Self {
             cookie: format!("pegboard-{port}"),
             codes: Codes::default(),
-            browsers: Browsers::default(),
+            browsers: Arc::new(Browsers::new(clock, store)),
         }
     }
 
@@ -46,17 +63,21 @@ impl Logins {
         self.codes.mint()
     }
 
-    /// The path, below the address of this Pegboard, at which a new code logs a browser in.
+    /// The path, below the address of this Pegboard, at which a new code logs a browser in. The code is in the
+    /// fragment, which browsers send to nobody; the page's script reads it.
     pub fn login_path(&self) -> Secret {
-        Secret::new(format!("{LOGIN_PATH}?code={}", self.mint().reveal()))
+        Secret::new(format!("{LOGIN_PATH}#code={}", self.mint().reveal()))
     }
 
-    /// Uses a code up, and gives the cookie that a browser is known by from then on.
-    pub(crate) fn redeem(&self, code: &str) -> Option<String> {
-        let is_good = self.codes.redeem(code);
-        is_good.then(|| {
-            let name = self.browsers.admit();
-            self.cookie_with(name.reveal(), None)
+    /// Uses a code up, and logs a browser in.
+    pub(crate) fn redeem(&self, code: &str) -> Option<NewLogin> {
+        if !self.codes.redeem(code) {
+            return None;
+        }
+        let admitted = self.browsers.admit()?;
+        Some(NewLogin {
+            cookie: self.cookie_with(admitted.name.reveal(), None),
+            page_key: admitted.page_key,
         })
     }
 
@@ -93,6 +114,10 @@ impl Visitors for Logins {
         path == LOGIN_PATH || (path.starts_with(ASSETS_PATH) && head.method.is_safe())
     }
 
+    fn is_page(&self, head: &Parts) -> bool {
+        head.method.is_safe() && crate::dashboard::is_page(&head.uri)
+    }
+
     fn recognise(&self, headers: &HeaderMap) -> Option<Login> {
         self.browsers.recognise(self.cookie_of(headers)?)
     }
@@ -113,6 +138,7 @@ fn unguessable() -> Option<String> {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+    use pegboard_gateway::http::PAGE_KEY_HEADER;
 
     fn with_cookie(cookie: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -125,16 +151,19 @@ mod tests {
         let logins = Logins::new(7340);
         let code = logins.mint();
         assert!(logins.redeem("wrong").is_none());
-        let cookie = logins.redeem(code.reveal()).unwrap();
+        let login = logins.redeem(code.reveal()).unwrap();
+        let (cookie, key) = (login.cookie, login.page_key);
         assert!(logins.redeem(code.reveal()).is_none(), "it is used up");
         for part in ["pegboard-7340=", "HttpOnly", "SameSite=Strict", "Path=/"] {
             assert!(cookie.contains(part), "{cookie}");
         }
         let value = cookie.split(';').next().unwrap();
-        let headers = with_cookie(&format!("a=b; {value}; c=d"));
+        let mut headers = with_cookie(&format!("a=b; {value}; c=d"));
         let login = logins.recognise(&headers).unwrap();
-        assert_eq!(login.csrf, logins.recognise(&headers).unwrap().csrf);
-        assert!(!cookie.contains(&*login.csrf), "two secrets");
+        assert!(!login.is_proven_by(&headers), "the cookie alone");
+        assert!(!cookie.contains(key.reveal()), "two secrets");
+        headers.insert(PAGE_KEY_HEADER, key.reveal().parse().unwrap());
+        assert!(login.is_proven_by(&headers));
         let other = Logins::new(7341);
         assert!(other.recognise(&headers).is_none(), "another Pegboard");
         logins.leave(&headers);

@@ -13,13 +13,21 @@ fn form(code: &str) -> Request<Body> {
     with(request, "content-type", "application/x-www-form-urlencoded")
 }
 
-/// The cookie of a browser that logged in.
-async fn log_in(face: &Face) -> String {
+/// What a browser that logged in has: its cookie, and the key in the storage of its origin.
+struct Browser {
+    cookie: String,
+    key: String,
+}
+
+async fn log_in(face: &Face) -> Browser {
     let code = face.logins.mint();
     let answer = face.send(form(code.reveal())).await;
-    assert_eq!((answer.status, answer.header("location")), (303, "/"));
+    assert_eq!(answer.status, 200);
     let cookie = answer.header("set-cookie");
-    cookie.split(';').next().unwrap().to_owned()
+    Browser {
+        cookie: cookie.split(';').next().unwrap().to_owned(),
+        key: answer.json()["pageKey"].as_str().unwrap().to_owned(),
+    }
 }
 
 fn change(cookie: &str) -> Request<Body> {
@@ -27,13 +35,6 @@ fn change(cookie: &str) -> Request<Body> {
     *request.body_mut() = Body::from(json!({"name": "three", "command": "x"}).to_string());
     let request = with(request, "content-type", "application/json");
     with(request, "cookie", cookie)
-}
-
-fn csrf(face: &Face, cookie: &str) -> String {
-    use pegboard_gateway::http::Visitors;
-    let request = with(plain("GET", "/"), "cookie", cookie);
-    let login = face.logins.recognise(request.headers()).unwrap();
-    login.csrf.to_string()
 }
 
 #[tokio::test]
@@ -51,6 +52,7 @@ async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
     let login = face.send(plain("GET", "/login")).await;
     assert_eq!(login.status, 200);
     assert!(login.body.contains("name=\"code\""), "{}", login.body);
+    assert_eq!(login.header("set-cookie"), "");
     assert!(
         login
             .header("content-security-policy")
@@ -67,24 +69,14 @@ async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
 }
 
 #[tokio::test]
-async fn r_sec_03_opening_the_address_uses_no_code_up_and_sending_it_does() {
+async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
     let face = Face::new().await;
     let code = face.logins.mint();
-    let path = format!("/login?code={}", code.reveal());
-    for _ in 0..2 {
-        let shown = face.send(plain("GET", &path)).await;
-        assert_eq!(shown.status, 200);
-        assert!(shown.body.contains(code.reveal()), "the form is filled in");
-        assert_eq!(shown.header("set-cookie"), "");
-    }
-    let hostile = face
-        .send(plain("GET", "/login?code=%22%3E%3Cscript%3E"))
-        .await;
-    assert!(!hostile.body.contains("\"><script>"), "{}", hostile.body);
     let elsewhere = with(form(code.reveal()), "sec-fetch-site", "cross-site");
     assert_eq!(face.send(elsewhere).await.code(), "REQUEST_FORGED");
     let first = face.send(form(code.reveal())).await;
-    assert_eq!(first.status, 303);
+    assert_eq!(first.status, 200);
+    assert_eq!(first.header("cache-control"), "no-store");
     let cookie = first.header("set-cookie");
     assert!(
         cookie.contains("HttpOnly; SameSite=Strict; Path=/"),
@@ -92,29 +84,114 @@ async fn r_sec_03_opening_the_address_uses_no_code_up_and_sending_it_does() {
     );
     let second = face.send(form(code.reveal())).await;
     assert_eq!((second.status, second.header("set-cookie")), (401, ""));
+    assert_eq!(second.code(), "LOGIN_EXPIRED");
     for wrong in ["", "wrong", "%FF", &"x".repeat(9_000)] {
         let answer = face.send(form(wrong)).await;
         assert!([400, 401].contains(&answer.status), "{wrong}");
     }
 }
 
+/// A program on another port of this host gets the cookie from the browser, and asks for everything with it.
+#[tokio::test]
+async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
+    let face = Face::new().await;
+    let Browser { cookie, key } = log_in(&face).await;
+    let own = format!("http://{HOST}");
+    let as_thief = |method: &str, path: &str| with(plain(method, path), "cookie", &cookie);
+    let pages = [
+        "/",
+        "/servers",
+        "/servers/one",
+        "/add-server",
+        "/tools",
+        "/tools/one__read",
+        "/search?q=read",
+        "/approvals",
+        "/activity",
+        "/context",
+        "/connect",
+        "/login",
+    ];
+    for path in pages {
+        for accept in ["text/html", "*/*"] {
+            let answer = face
+                .send(with(as_thief("GET", path), "accept", accept))
+                .await;
+            assert_eq!(answer.status, 200, "{path}: the frame of a page");
+            for known in [key.as_str(), CALL, ADMIN, "one__read", "Does read", "erase"] {
+                assert!(!answer.body.contains(known), "{path} holds {known}");
+            }
+            assert!(!answer.body.contains("csrf"), "{path}");
+        }
+        let fragment = format!(
+            "{path}{}fragment=1",
+            if path.contains('?') { "&" } else { "?" }
+        );
+        if path != "/login" {
+            let answer = face.send(as_thief("GET", &fragment)).await;
+            assert_eq!(answer.status, 401, "{fragment}");
+        }
+    }
+    for path in [
+        "/api/v1/servers",
+        "/api/v1/tools",
+        "/api/v1/approvals",
+        "/api/v1/activity",
+        "/api/v1/events",
+        "/api/v1/call-token",
+        "/api/v1/openapi.json",
+        "/metrics",
+    ] {
+        for accept in ["text/html", "*/*"] {
+            let answer = face
+                .send(with(as_thief("GET", path), "accept", accept))
+                .await;
+            assert_ne!(answer.status, 200, "{path}: {}", answer.body);
+        }
+    }
+    for request in [
+        change(&cookie),
+        with(change(&cookie), "origin", &own),
+        with(change(&cookie), "sec-fetch-site", "same-origin"),
+        with(as_thief("POST", "/api/v1/logins"), "origin", &own),
+        with(
+            as_thief("POST", "/api/v1/tools/one__read/call"),
+            "origin",
+            &own,
+        ),
+        with(as_thief("POST", "/logout"), "origin", &own),
+    ] {
+        let answer = face.send(request).await;
+        assert_eq!(
+            (answer.status, answer.code()),
+            (403, "REQUEST_FORGED".into())
+        );
+    }
+    // The key alone opens nothing either.
+    let key_alone = with(plain("GET", "/api/v1/servers"), "x-pegboard-page-key", &key);
+    assert_eq!(face.send(key_alone).await.status, 401);
+}
+
 #[tokio::test]
 async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
     let face = Face::new().await;
-    let cookie = log_in(&face).await;
-    let csrf = csrf(&face, &cookie);
+    let Browser { cookie, key } = log_in(&face).await;
     let reads = with(plain("GET", "/api/v1/approvals"), "cookie", &cookie);
+    let reads = with(reads, "x-pegboard-page-key", &key);
     assert_eq!(face.send(reads).await.status, 200, "a login administers");
     let own = format!("http://{HOST}");
     let forged: Vec<(&str, Request<Body>)> = vec![
         ("nothing", change(&cookie)),
-        ("no token", with(change(&cookie), "origin", &own)),
-        ("no origin", with(change(&cookie), "x-pegboard-csrf", &csrf)),
+        ("no key", with(change(&cookie), "origin", &own)),
         (
-            "a wrong token",
+            "no origin",
+            with(change(&cookie), "x-pegboard-page-key", &key),
+        ),
+        (
+            "a wrong key",
             with(
                 with(change(&cookie), "origin", &own),
-                "x-pegboard-csrf",
+                "x-pegboard-page-key",
                 "wrong",
             ),
         ),
@@ -134,15 +211,16 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
         ("sec-fetch-site", "same-site"),
         ("sec-fetch-site", "cross-site"),
     ] {
-        let request = with(change(&cookie), "x-pegboard-csrf", &csrf);
+        let request = with(change(&cookie), "x-pegboard-page-key", &key);
         let answer = face.send(with(request, header, value)).await;
         assert_eq!(answer.status, 401, "{value}: {answer:?}");
         let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
+        let reads = with(reads, "x-pegboard-page-key", &key);
         let answer = face.send(with(reads, header, value)).await;
         assert_eq!(answer.status, 401, "{value}: {answer:?}");
     }
     for (header, value) in [("origin", own.as_str()), ("sec-fetch-site", "same-origin")] {
-        let request = with(change(&cookie), "x-pegboard-csrf", &csrf);
+        let request = with(change(&cookie), "x-pegboard-page-key", &key);
         let answer: Answer = face.send(with(request, header, value)).await;
         assert!([201, 409].contains(&answer.status), "{value}: {answer:?}");
     }
@@ -157,12 +235,11 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
 #[tokio::test]
 async fn r_sec_03_logging_out_ends_a_login() {
     let face = Face::new().await;
-    let cookie = log_in(&face).await;
-    let csrf = csrf(&face, &cookie);
+    let Browser { cookie, key } = log_in(&face).await;
     let out = || with(plain("POST", "/logout"), "cookie", &cookie);
     assert_eq!(face.send(out()).await.status, 403, "not by pages of others");
     let own = with(out(), "sec-fetch-site", "same-origin");
-    let left = face.send(with(own, "x-pegboard-csrf", &csrf)).await;
+    let left = face.send(with(own, "x-pegboard-page-key", &key)).await;
     assert_eq!((left.status, left.header("location")), (303, "/login"));
     assert!(left.header("set-cookie").contains("Max-Age=0"));
     let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
@@ -200,10 +277,10 @@ async fn a_one_time_login_is_made_for_whoever_administers() {
     let made = made.json();
     let url = made["url"].as_str().unwrap();
     let code = url
-        .strip_prefix(&format!("http://{HOST}/login?code="))
+        .strip_prefix(&format!("http://{HOST}/login#code="))
         .unwrap();
     assert_eq!(made["expiresIn"], 600);
-    assert_eq!(face.send(form(code)).await.status, 303);
+    assert_eq!(face.send(form(code)).await.status, 200);
     let token = face.admin("GET", "/call-token", Value::Null).await.json();
     assert_eq!(token["token"], CALL);
 }

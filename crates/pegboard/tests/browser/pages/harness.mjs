@@ -81,6 +81,15 @@ export async function refused(status, work) {
   faults.push(...others);
 }
 
+/** A step in which Pegboard is not there: what the browser notes of that is no fault. */
+export async function away(work) {
+  const before = faults.length;
+  const result = await work();
+  const isOfAbsence = (fault) => /net::ERR_|status of 401 /.test(fault);
+  faults.push(...faults.splice(before).filter((fault) => !isOfAbsence(fault)));
+  return result;
+}
+
 /** Ends the browser, and fails when any page did wrong. */
 export async function finish(browser) {
   await browser.close();

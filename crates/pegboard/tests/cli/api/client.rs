@@ -15,7 +15,12 @@ pub(crate) struct Served {
 impl Served {
     /// Serves what is configured on a port of the system's choice.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
-        let mut all = vec!["serve", "--port", "0"];
+        Self::start_at("0", home, args)
+    }
+
+    /// The same on one port.
+    pub(crate) fn start_at(port: &str, home: &Home, args: &[&str]) -> Self {
+        let mut all = vec!["serve", "--port", port];
         all.extend(args);
         let running = home.start(&all);
         running.wait_for("/mcp\"");

@@ -4,7 +4,7 @@ use pegboard_testkit::wait_until_sync;
 use serde_json::{Value, json};
 
 use super::client::Served;
-use crate::support::{Home, PATIENCE, files_below, http};
+use crate::support::{Home, PATIENCE, files_below, http, http_whole};
 
 #[test]
 fn r_sec_03_a_new_admin_token_counts_while_it_runs_and_is_kept_private() {
@@ -30,6 +30,52 @@ fn r_sec_03_a_new_admin_token_counts_while_it_runs_and_is_kept_private() {
     served.end(&home);
 }
 
+/// Logs a browser in; its cookie and its page key.
+fn log_in(page: &str, code: &str) -> (String, String) {
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let (status, head, body) = http_whole(page, "POST", &form, &format!("code={code}"));
+    assert_eq!(status, 200, "{body}");
+    let line = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_cookie = name.eq_ignore_ascii_case("set-cookie");
+        is_cookie.then(|| value.split(';').next().unwrap_or_default().trim())
+    });
+    let body: Value = serde_json::from_str(&body).expect("the page key");
+    (
+        line.expect("a cookie").to_owned(),
+        body["pageKey"].as_str().expect("a key").to_owned(),
+    )
+}
+
+#[test]
+fn r_ui_02_a_login_survives_a_restart_and_ends_with_logging_out() {
+    let home = Home::with_example();
+    let served = Served::start(&home, &[]);
+    let (_, port) = served.url.rsplit_once(':').expect("a port");
+    let port = port.to_owned();
+    let login = home.run(&["dashboard"]).ok().stdout;
+    let (page, code) = login.trim().split_once("#code=").expect("a code");
+    let (cookie, key) = log_in(page, code);
+    let servers = format!("{}/api/v1/servers", served.url);
+    let logout = format!("{}/logout", served.url);
+    let origin = served.url.clone();
+    let own = [
+        ("Cookie", cookie.as_str()),
+        ("X-Pegboard-Page-Key", &key),
+        ("Origin", &origin),
+    ];
+    assert_eq!(http(&servers, "GET", &own, "").0, 200);
+    served.end(&home);
+    let served = Served::start_at(&port, &home, &[]);
+    assert_eq!(http(&servers, "GET", &own, "").0, 200, "it survived");
+    assert_eq!(http(&servers, "GET", &own[..1], "").0, 401, "cookie alone");
+    assert_eq!(http(&logout, "POST", &own, "").0, 303);
+    served.end(&home);
+    let served = Served::start_at(&port, &home, &[]);
+    assert_eq!(http(&servers, "GET", &own, "").0, 401, "it was left");
+    served.end(&home);
+}
+
 #[test]
 fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
     let mut home = Home::with_example();
@@ -41,16 +87,15 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
     let shown = home.run(&["dashboard", "--json"]).ok().json();
     let login = shown["url"].as_str().expect("an address").to_owned();
     assert!(
-        login.starts_with(&format!("{}/login?code=", served.url)),
+        login.starts_with(&format!("{}/login#code=", served.url)),
         "{login}"
     );
-    let (_, code) = login.split_once("code=").expect("a code");
-    assert_eq!(http(&login, "GET", &[], "").0, 200);
+    let (page, code) = login.split_once("#code=").expect("a code");
+    assert_eq!(http(page, "GET", &[], "").0, 200);
+    let (cookie, key) = log_in(page, code);
     let form = [("Content-Type", "application/x-www-form-urlencoded")];
-    let page = format!("{}/login", served.url);
     let body = format!("code={code}");
-    assert_eq!(http(&page, "POST", &form, &body).0, 303);
-    assert_eq!(http(&page, "POST", &form, &body).0, 401);
+    assert_eq!(http(page, "POST", &form, &body).0, 401);
     let call = json!({"arguments": {"a": 1, "b": 2}});
     let path = "/tools/example__add_numbers/call";
     assert_eq!(served.ask(&served.call, "POST", path, &call).0, 200);
@@ -60,7 +105,12 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
         [served.call.clone(), served.admin.clone()],
     );
     served.end(&home);
-    for secret in tokens.iter().map(String::as_str).chain([code]) {
+    let (_, cookie) = cookie.split_once('=').expect("a cookie has a value");
+    for secret in tokens
+        .iter()
+        .map(String::as_str)
+        .chain([code, cookie, &key])
+    {
         assert!(!told.contains(secret), "{told}");
         for file in files_below(&home.state()) {
             let name = file.file_name().unwrap_or_default().to_owned();
@@ -83,7 +133,7 @@ fn up_prints_the_dashboard_with_a_login_and_serve_does_so_on_terminals_only() {
     let home = Home::with_example();
     let mut up = home.start(&["up", "--port", "0"]);
     up.wait_for("Dashboard     http://127.0.0.1:");
-    assert!(up.told().contains("/login?code="), "{}", up.told());
+    assert!(up.told().contains("/login#code="), "{}", up.told());
     up.signal("-TERM");
     up.wait();
     let served = Served::start(&home, &[]);

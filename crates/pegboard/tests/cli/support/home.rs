@@ -93,7 +93,7 @@ impl Home {
     }
 
     /// The variables of every run.
-    fn environment(&self) -> BTreeMap<String, String> {
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let own = [
             ("PATH", std::env::var("PATH").unwrap_or_default()),
             ("HOME", self.path("home").display().to_string()),

@@ -7,6 +7,17 @@ use serde_json::{Value, json};
 
 /// Sends one request to `http://address/path`; the status and the body.
 pub(crate) fn http(url: &str, method: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    let (status, _, body) = http_whole(url, method, headers, body);
+    (status, body)
+}
+
+/// The same with the head of the response.
+pub(crate) fn http_whole(
+    url: &str,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (u16, String, String) {
     let rest = url.strip_prefix("http://").expect("a plain address");
     let (address, path) = rest.split_once('/').expect("an address with a path");
     let mut stream = TcpStream::connect(address).expect("somebody listens");
@@ -19,10 +30,8 @@ pub(crate) fn http(url: &str, method: &str, headers: &[(&str, &str)], body: &str
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = answer
-        .split_once("\r\n\r\n")
-        .map(|(_, body)| body.to_owned());
-    (status.expect("a status"), body.unwrap_or_default())
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    (status.expect("a status"), head.to_owned(), body.to_owned())
 }
 
 /// Sends one request of the newest revision; the status and the answer.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 pub(crate) use home::{Home, toml_server};
-pub(crate) use http::{http, mcp};
+pub(crate) use http::{http, http_whole, mcp};
 pub(crate) use run::Run;
 pub(crate) use running::Running;
 

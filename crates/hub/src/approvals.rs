@@ -32,12 +32,27 @@ impl Hub {
     }
 
     /// Answers a call that waits, and gives back what it was about. `by` says who answers, for the log.
+    ///
+    /// # Errors
+    /// When no such call waits, when it has no session and the decision is for the session, or when the ledger cannot
+    /// be used.
     pub async fn decide_approval(
         &self,
         id: &str,
         decision: ConsentDecision,
         by: &str,
     ) -> ToolResult<ApprovalRequest> {
+        if decision == ConsentDecision::Session {
+            let waiting = self.approvals().await?;
+            let request = waiting.iter().find(|request| request.id == id);
+            if request.is_some_and(|request| !request.offers_session) {
+                let message = format!("call `{id}` belongs to no session that could be allowed");
+                let error = ToolError::new(Reason::RequestInvalid, message);
+                return Err(error
+                    .at_field("decision")
+                    .with_remedy("Allow it once or always."));
+            }
+        }
         let answer = ApprovalAnswer {
             decision,
             by: by.to_owned(),

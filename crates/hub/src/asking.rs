@@ -351,6 +351,7 @@ impl Asked<'_> {
             arguments: question.arguments.clone(),
             rule: question.rule.clone(),
             changed: question.changed.clone(),
+            offers_session: question.offers_session,
             asked_at,
             expires_at: asked_at.after(patience),
         }

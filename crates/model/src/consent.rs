@@ -72,6 +72,9 @@ pub struct ApprovalRequest {
     /// Where the tool differs from the version that was allowed before, when one was.
     #[serde(default)]
     pub changed: Vec<String>,
+    /// Whether the call belongs to a session whose later calls could be allowed, too.
+    #[serde(default)]
+    pub offers_session: bool,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// From when on no answer counts any more.

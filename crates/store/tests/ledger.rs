@@ -41,6 +41,7 @@ fn request(id: &str, from: u64, until: u64) -> ApprovalRequest {
         arguments: r#"{"a": 1}"#.to_owned(),
         rule: "default".to_owned(),
         changed: Vec::new(),
+        offers_session: true,
         asked_at: Timestamp(from),
         expires_at: Timestamp(until),
     }

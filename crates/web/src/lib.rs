@@ -22,6 +22,7 @@ mod answer;
 mod fault;
 mod input;
 mod role;
+mod session;
 mod shielded;
 mod visitors;
 

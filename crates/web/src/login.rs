@@ -9,13 +9,14 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use pegboard_gateway::http::read_body;
+use pegboard_gateway::http::{Visitors, read_body};
 use pegboard_model::{Limits, Reason};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
 use crate::dashboard;
 use crate::fault::Fault;
+use crate::session::session_of;
 use crate::state::WebState;
 use crate::visitors::LOGIN_PATH;
 
@@ -69,6 +70,10 @@ async fn log_in(State(state): State<WebState>, request: Request) -> Response {
 }
 
 async fn log_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
+    if let Some(login) = state.logins().recognise(&headers) {
+        // What a person allowed for this session ends with it.
+        state.hub().session_ended(&session_of(&login));
+    }
     match HeaderValue::from_str(&state.logins().leave(&headers)) {
         Ok(cookie) => elsewhere(LOGIN_PATH, cookie),
         Err(_) => Fault::of(Reason::Internal).into_response(),

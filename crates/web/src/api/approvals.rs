@@ -42,6 +42,8 @@ pub(super) struct Waiting {
     rule: String,
     /// Where the tool differs from the version that was allowed before.
     changed: Vec<String>,
+    /// Whether `session` is a possible decision: the call belongs to a session whose later calls it would cover.
+    offers_session: bool,
     /// When it was asked, in milliseconds since 1970.
     asked_at: u64,
     /// From when on no answer counts any more.
@@ -60,6 +62,7 @@ impl From<ApprovalRequest> for Waiting {
             arguments: request.arguments,
             rule: request.rule,
             changed: request.changed,
+            offers_session: request.offers_session,
             asked_at: request.asked_at.0,
             expires_at: request.expires_at.0,
         }

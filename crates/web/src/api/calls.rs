@@ -1,7 +1,7 @@
 //! Calling a tool, through the one gate that every call passes.
 
 use axum::extract::State;
-use pegboard_hub::{CallRequest, OutcomeKind, SessionId};
+use pegboard_hub::{CallRequest, OutcomeKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::answer::Fresh;
 use crate::fault::{Answered, ErrorBody, Fault};
 use crate::input::{Json, Named};
-use crate::role::Anybody;
+use crate::session::CallSession;
 use crate::state::WebState;
 
 /// A call.
@@ -54,13 +54,18 @@ pub(super) struct Called {
     result: Box<RawValue>,
 }
 
-/// Calls a tool. Its server is started if it has to be; policies hold as for every call.
+/// Calls a tool. Its server is started if it has to be; policies hold as for every call. Calls with the same
+/// `Pegboard-Session` are one session, for which a person can allow a tool; a call without one is allowed once or for
+/// good.
 #[utoipa::path(
     post,
     operation_id = "callTool",
     path = "/tools/{name}/call",
     tag = "tools",
-    params(("name" = String, Path, description = "The tool, as `server__tool`")),
+    params(
+        ("name" = String, Path, description = "The tool, as `server__tool`"),
+        ("Pegboard-Session" = Option<String>, Header, description = "A random text of 16 to 128 characters that only this caller knows"),
+    ),
     request_body = Call,
     responses(
         (status = 200, description = "The tool answered", body = Called),
@@ -79,18 +84,15 @@ pub(super) struct Called {
     )
 )]
 pub(super) async fn call(
-    Anybody(visitor): Anybody,
+    session: CallSession,
     State(state): State<WebState>,
     Named(name): Named,
     Json(call): Json<Call>,
 ) -> Answered<Fresh<Called>> {
     let arguments = call.arguments()?;
-    let who = match visitor.login {
-        Some(_) => "dashboard",
-        None => "api",
-    };
-    let mut request = CallRequest::new(SessionId(who.to_owned()), name, arguments);
-    request.client = Some(who.into());
+    let mut request = CallRequest::new(session.id, name, arguments);
+    request.client = Some(session.client.into());
+    request.is_lasting = session.is_lasting;
     let outcome = state.hub().call(&request).await?;
     Ok(Fresh(Called {
         is_error: outcome.is_error,

@@ -73,14 +73,14 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
                 dl.facts.small {
                     dt { "Asked by" } dd {
                         @match &request.client { Some(client) => (Foreign::new(client).shortened(80)), None => "a client without a name" }
-                        span.faint { " · session " code { (line(&request.session)) } " · " (Ago { now, then: Some(request.asked_at) }) }
+                        span.faint { @if request.offers_session { " · session " code { (line(&request.session)) } } " · " (Ago { now, then: Some(request.asked_at) }) }
                     }
                     dt { "Because of" } dd { code { (line(&request.rule)) } }
                 }
                 details { summary { "The tool's definition" } (code(&pretty(&request.definition))) }
                 div.row role="group" aria-label="Decide" data-choices {
                     (button(id, "once", "Allow once", "primary"))
-                    (button(id, "session", "Allow for this session", ""))
+                    @if request.offers_session { (button(id, "session", "Allow for this session", "")) }
                     (button(id, "always", "Always allow", ""))
                     (button(id, "refuse", "Refuse", "warns"))
                 }

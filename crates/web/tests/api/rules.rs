@@ -4,7 +4,7 @@ use pegboard_model::{GlobalRules, Layer, Origin, Policy, PolicyRule};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::face::{ADMIN, CALL, Face};
+use crate::face::{ADMIN, Answer, CALL, Face, request, with};
 
 fn rule(pattern: &str, policy: Policy) -> Arc<GlobalRules> {
     let origin = Origin {
@@ -139,4 +139,85 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_whoever_administers() 
         .admin("POST", "/approvals/00000000", json!({"decision": "once"}))
         .await;
     assert_eq!((late.status, late.code()), (404, "APPROVAL_UNKNOWN".into()));
+}
+
+/// A call of the tool that asks; a session of its own if one is named.
+fn erase(face: &Arc<Face>, token: &'static str, session: &str) -> tokio::task::JoinHandle<Answer> {
+    let call = json!({"arguments": {"text": "all of it"}});
+    let mut call = request(token, "POST", "/tools/two__erase/call", call);
+    if !session.is_empty() {
+        call = with(call, "pegboard-session", session);
+    }
+    let face = face.clone();
+    tokio::spawn(async move { face.send(call).await })
+}
+
+async fn waiting(face: &Face) -> Value {
+    let is_there = |inbox: &Value| inbox["approvals"][0]["id"].is_string();
+    let inbox = face.eventually("/approvals", is_there).await;
+    inbox["approvals"][0].clone()
+}
+
+async fn decide(face: &Face, request: &Value, decision: &str) -> Answer {
+    let path = format!("/approvals/{}", request["id"].as_str().unwrap());
+    let decision = json!({"decision": decision});
+    face.ask(ADMIN, "POST", &path, decision).await
+}
+
+#[tokio::test]
+async fn r_ui_01_allowing_for_a_session_covers_one_caller_and_not_every_holder_of_the_token() {
+    const MINE: &str = "3f1c2b8e-a-random-text";
+    let face = Arc::new(Face::new().await);
+    set_rules(&face, rule("two/erase", Policy::Ask)).await;
+
+    let call = erase(&face, CALL, MINE);
+    let request = waiting(&face).await;
+    assert_eq!(request["offersSession"], true);
+    let shown = request["session"].as_str().unwrap();
+    assert!(
+        shown.starts_with("api-") && !shown.contains(MINE),
+        "{shown}"
+    );
+    assert_eq!(decide(&face, &request, "session").await.status, 200);
+    assert_eq!(call.await.unwrap().status, 200);
+    let again = erase(&face, CALL, MINE).await.unwrap();
+    assert_eq!(again.status, 200, "the same session is not asked again");
+
+    // The id that is shown is not the name, and another token is another holder.
+    for (token, session) in [
+        (CALL, "another-random-text"),
+        (CALL, shown),
+        (ADMIN, MINE),
+        (CALL, ""),
+    ] {
+        let call = erase(&face, token, session);
+        let request = waiting(&face).await;
+        assert_eq!(decide(&face, &request, "refuse").await.status, 200);
+        assert_eq!(call.await.unwrap().status, 403, "{session}");
+    }
+}
+
+#[tokio::test]
+async fn r_ui_01_a_call_without_a_session_cannot_be_allowed_for_one() {
+    let face = Arc::new(Face::new().await);
+    set_rules(&face, rule("two/erase", Policy::Ask)).await;
+    let call = erase(&face, CALL, "");
+    let request = waiting(&face).await;
+    assert_eq!(request["offersSession"], false);
+    let refused = decide(&face, &request, "session").await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (400, "REQUEST_INVALID".into())
+    );
+    assert_eq!(refused.json()["error"]["field"], "decision");
+    assert_eq!(decide(&face, &request, "once").await.status, 200);
+    assert_eq!(call.await.unwrap().status, 200);
+    for bad in ["short", "with a space in it, long", &"x".repeat(129)] {
+        let answer = erase(&face, CALL, bad).await.unwrap();
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, "REQUEST_INVALID".into()),
+            "{bad}"
+        );
+    }
 }

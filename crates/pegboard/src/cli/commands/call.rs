@@ -43,7 +43,9 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let events = hub.subscribe();
             // While the server starts there is nothing else to do.
             hub.prepare_activity();
-            let request = CallRequest::new(session, args.tool.clone(), arguments);
+            let mut request = CallRequest::new(session, args.tool.clone(), arguments);
+            // The session ends with this call.
+            request.is_lasting = false;
             let call = hub.call(&request);
             let outcome = tokio::select! {
                 outcome = call => outcome?,

@@ -213,6 +213,7 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
         arguments: r#"{"text":"rm -rf <\u202e>"}"#.to_owned(),
         rule: "policies.add".to_owned(),
         changed: vec!["description".to_owned()],
+        offers_session: true,
         asked_at: stage.now,
         expires_at: Timestamp(stage.now.0 + 60_000),
     };

@@ -1,0 +1,97 @@
+//! The session of a call over the API: what "allow for this session" covers.
+//!
+//! A browser's login is one session. A program names its own in a header; all holders of the token could otherwise use
+//! what a person allowed to one of them. The id that is shown and recorded is a hash, from which the name cannot be
+//! read.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use pegboard_gateway::http::{Login, Role};
+use pegboard_hub::SessionId;
+
+use crate::fault::Fault;
+use crate::role::Anybody;
+
+/// The header in which a program names its session.
+pub(crate) const SESSION_HEADER: &str = "pegboard-session";
+
+/// A shorter name could be guessed.
+const SHORTEST: usize = 16;
+const LONGEST: usize = 128;
+/// Hex digits of a session's id.
+const ID_LENGTH: usize = 12;
+
+/// Who calls, and in which session.
+pub(crate) struct CallSession {
+    pub(crate) id: SessionId,
+    /// What the caller is called in the inbox.
+    pub(crate) client: &'static str,
+    /// Whether later calls can be of the same session.
+    pub(crate) is_lasting: bool,
+}
+
+impl CallSession {
+    fn of(parts: &Parts) -> Result<Self, Fault> {
+        let Anybody(visitor) = Anybody::of(parts)?;
+        if let Some(login) = &visitor.login {
+            return Ok(Self {
+                id: session_of(login),
+                client: "dashboard",
+                is_lasting: true,
+            });
+        }
+        let mut named = parts.headers.get_all(SESSION_HEADER).iter();
+        let (named, more) = (named.next(), named.next());
+        let id = match named {
+            None => "api".to_owned(),
+            Some(name) if more.is_none() && is_name(name.as_bytes()) => {
+                id_of(visitor.role, name.as_bytes())
+            }
+            Some(_) => {
+                let message = format!(
+                    "`Pegboard-Session` is not one text of {SHORTEST} to {LONGEST} visible ASCII characters"
+                );
+                let fault = Fault::at_field("Pegboard-Session", message);
+                return Err(fault.with_remedy(
+                    "Send a random text such as a UUID, the same for all calls of one session, or leave it out.",
+                ));
+            }
+        };
+        Ok(Self {
+            id: SessionId(id),
+            client: "api",
+            is_lasting: named.is_some(),
+        })
+    }
+}
+
+/// The session of a browser's login.
+pub(crate) fn session_of(login: &Login) -> SessionId {
+    SessionId(format!("dashboard-{}", login.id))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    (SHORTEST..=LONGEST).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
+}
+
+/// Holders of different tokens never share a session, whatever name they give.
+fn id_of(role: Role, name: &[u8]) -> String {
+    let role: &[u8] = match role {
+        Role::Admin => b"admin",
+        Role::Caller | Role::Frame => b"caller",
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(role).update(b"\0").update(name);
+    let hash = hasher.finalize().to_hex();
+    let digits: String = hash.as_str().chars().take(ID_LENGTH).collect();
+    format!("api-{digits}")
+}
+
+impl<S: Sync> FromRequestParts<S> for CallSession {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        Self::of(parts).map_err(IntoResponse::into_response)
+    }
+}

@@ -1,5 +1,6 @@
 // A form from a JSON schema: objects in objects, lists, choices, yes and no; what a form cannot express is written
-// as JSON in place. A field left empty is left out.
+// as JSON in place. An optional field left empty is left out; a required one left empty is refused, because nothing
+// runs with a value that nobody wrote.
 
 /** Objects and lists inside each other; deeper ones are written as JSON. */
 const DEEPEST = 5;
@@ -26,11 +27,16 @@ const element = (tag, attributes = {}, ...children) => {
   return made;
 };
 
+/** Where the focus goes to fill a part in. */
+const focusOf = (part) => part.control ?? part.element.querySelector("input, select, textarea, button");
+
 /** A value that cannot be read; `message` says why. */
 export class BadField extends Error {
-  constructor(message, control) {
+  constructor(message, control, hint = message) {
     super(message);
     this.control = control;
+    /** The same in the place of the field. */
+    this.hint = hint;
   }
 }
 
@@ -51,7 +57,13 @@ export class SchemaForm {
   /** The arguments as they are filled in. Throws a `BadField`. */
   value() {
     if (this.isEmpty) return {};
-    return this.field.read() ?? {};
+    return this.field.read(true) ?? {};
+  }
+
+  /** What is filled in so far; required fields may be missing. */
+  draft() {
+    if (this.isEmpty) return {};
+    return this.field.read(false) ?? {};
   }
 
   fill(value) {
@@ -167,21 +179,32 @@ export class SchemaForm {
         if (isNeeded) part.control.setAttribute("aria-required", "true");
         box.append(field);
       }
-      return { name, part, isNeeded };
+      return { name, part, isNeeded, inner };
     });
+    const missing = (name, part) =>
+      new BadField(`\`${shown(name)}\` is required`, focusOf(part), "Required. An empty value can be sent as JSON.");
+    const valueOf = ({ name, part, isNeeded, inner }, isWhole) => {
+      if (part.isFilled()) return part.read(isWhole);
+      if (!isNeeded || !isWhole) return undefined;
+      if ("default" in inner) return inner.default;
+      // A required object without required fields of its own may be empty; another one names the field that is missing.
+      if (part.isObject) return part.read(isWhole);
+      throw missing(name, part);
+    };
     return {
       element: box,
       isGroup: true,
-      read() {
+      isObject: true,
+      isFilled: () => parts.some(({ part }) => part.isFilled()),
+      read(isWhole) {
         const value = {};
-        for (const { name, part, isNeeded } of parts) {
-          let inner = part.read();
-          if (inner === undefined && isNeeded && part.emptyValue !== undefined) inner = part.emptyValue;
-          if (inner !== undefined) Object.defineProperty(value, name, { value: inner, enumerable: true, configurable: true, writable: true });
+        for (const one of parts) {
+          const inner = valueOf(one, isWhole);
+          if (inner === undefined) continue;
+          Object.defineProperty(value, one.name, { value: inner, enumerable: true, configurable: true, writable: true });
         }
-        return Object.keys(value).length > 0 ? value : undefined;
+        return value;
       },
-      emptyValue: {},
       write(value) {
         for (const { name, part } of parts) {
           const held = value !== null && typeof value === "object" && Object.hasOwn(value, name);
@@ -221,10 +244,14 @@ export class SchemaForm {
     return {
       element: box,
       isGroup: true,
-      emptyValue: [],
-      read() {
-        const values = items.map(({ part }) => part.read() ?? part.emptyValue).filter((value) => value !== undefined);
-        return values.length > 0 ? values : undefined;
+      isFilled: () => items.length > 0,
+      read(isWhole) {
+        const values = items.map(({ part }, at) => {
+          if (part.isFilled() || part.isObject) return part.read(isWhole);
+          if (!isWhole) return undefined;
+          throw new BadField(`Item ${at + 1} is empty`, focusOf(part), "Fill it in or remove it.");
+        });
+        return values.filter((value) => value !== undefined);
       },
       write(value) {
         items.splice(0).forEach(({ row }) => row.remove());
@@ -245,7 +272,8 @@ export class SchemaForm {
     return {
       element: element("div", { class: "stack-tight" }, select, holder),
       isGroup: true,
-      read: () => chosen().read(),
+      isFilled: () => chosen().isFilled(),
+      read: (isWhole) => chosen().read(isWhole),
       write(value) {
         if (value === undefined) return chosen().write(undefined);
         const kind = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
@@ -266,6 +294,7 @@ export class SchemaForm {
     return {
       element: select,
       control: select,
+      isFilled: () => select.value !== "",
       read: () => (select.value === "" ? undefined : flat.enum[Number(select.value)]),
       write(value) {
         const at = texts.indexOf(JSON.stringify(value));
@@ -282,7 +311,7 @@ export class SchemaForm {
     return {
       element: control,
       control,
-      emptyValue: "",
+      isFilled: () => control.value !== "",
       read: () => (control.value === "" ? undefined : control.value),
       write: (value) => (control.value = value === undefined || value === null ? "" : String(value)),
     };
@@ -294,6 +323,7 @@ export class SchemaForm {
     return {
       element: control,
       control,
+      isFilled: () => control.value.trim() !== "",
       read() {
         const text = control.value.trim();
         if (text === "") return undefined;
@@ -313,7 +343,7 @@ export class SchemaForm {
     return {
       element: control,
       control,
-      emptyValue: { object: {}, array: [] }[flat.type],
+      isFilled: () => control.value.trim() !== "",
       read() {
         if (control.value.trim() === "") return undefined;
         try {

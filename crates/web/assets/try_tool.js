@@ -64,6 +64,7 @@ class Trial {
     const place = card.querySelector("[data-part=form]");
     if (this.schemaForm.isEmpty) place.append(make("p", "muted", "It takes no arguments."));
     else place.append(this.schemaForm.element);
+    if (place.querySelector(".needed")) place.prepend(make("p", "small faint", "Fields with * are required."));
     this.mode = "form";
     card.querySelectorAll("[data-mode]").forEach((tab) => tab.addEventListener("click", () => this.turn(tab.dataset.mode)));
     this.form.addEventListener("submit", (event) => {
@@ -87,7 +88,7 @@ class Trial {
   turn(mode) {
     if (mode === this.mode) return;
     try {
-      if (mode === "json") this.json.value = pretty(this.schemaForm.value());
+      if (mode === "json") this.json.value = pretty(this.schemaForm.draft());
       else this.schemaForm.fill(this.readJson());
     } catch (error) {
       this.complain(error);
@@ -104,14 +105,40 @@ class Trial {
     return value;
   }
 
+  /** Says at the field what is wrong with it. */
   complain(error) {
-    this.result.hidden = false;
-    this.result.replaceChildren(this.callout("bad", "Not run", error.message, ""));
-    if (error.control) {
-      error.control.setAttribute("aria-invalid", "true");
-      error.control.focus();
-      error.control.addEventListener("input", () => error.control.removeAttribute("aria-invalid"), { once: true });
+    this.clearFaults();
+    const { control } = error;
+    if (!control) {
+      this.present(this.callout("bad", "Not run", error.message, ""));
+      return;
     }
+    this.result.hidden = true;
+    const fault = make("span", "fault");
+    fault.id = "try-fault";
+    fault.setAttribute("role", "alert");
+    appendMarked(fault, error.hint);
+    control.after(fault);
+    control.setAttribute("aria-invalid", "true");
+    control.setAttribute("aria-errormessage", fault.id);
+    control.focus();
+    for (const kind of ["input", "click"]) control.addEventListener(kind, () => this.clearFaults(), { once: true });
+  }
+
+  clearFaults() {
+    this.form.querySelectorAll("#try-fault").forEach((fault) => fault.remove());
+    this.form.querySelectorAll("[aria-invalid]").forEach((control) => {
+      control.removeAttribute("aria-invalid");
+      control.removeAttribute("aria-errormessage");
+    });
+  }
+
+  /** Shows these parts as the result, and brings them into view. */
+  present(...parts) {
+    this.result.hidden = false;
+    this.result.replaceChildren(...parts);
+    const isTall = this.result.offsetHeight > innerHeight;
+    this.result.scrollIntoView({ block: isTall ? "start" : "nearest" });
   }
 
   callout(tone, title, text, remedy) {
@@ -141,8 +168,8 @@ class Trial {
     const button = this.form.querySelector("[type=submit]");
     button.setAttribute("aria-busy", "true");
     button.disabled = true;
-    this.result.hidden = false;
-    this.result.replaceChildren(make("p", "muted", "Running…"));
+    this.clearFaults();
+    this.present(make("p", "muted", "Running…"));
     const stop = onEvent((kind, data) => {
       if (kind === "approval.asked" && data.tool === this.tool) this.waits();
     });
@@ -152,7 +179,7 @@ class Trial {
       this.tell(answer, Math.round(performance.now() - started));
     } catch (error) {
       const title = error.code === "TOOL_DENIED" || error.status === 403 ? "Not allowed" : "It did not run";
-      this.result.replaceChildren(this.callout("bad", title, error.message, `${error.remedy} ${error.code ? `\`${error.code}\`` : ""}`));
+      this.present(this.callout("bad", title, error.message, `${error.remedy} ${error.code ? `\`${error.code}\`` : ""}`));
     } finally {
       stop();
       button.disabled = false;
@@ -167,7 +194,7 @@ class Trial {
     link.href = "/approvals";
     link.target = "_blank";
     box.append(link);
-    this.result.replaceChildren(box);
+    this.present(box);
   }
 
   tell(answer, took) {
@@ -184,7 +211,7 @@ class Trial {
       parts.push(details);
     }
     if (!result.content && result.structuredContent === undefined) parts.push(block(pretty(result)));
-    this.result.replaceChildren(...parts);
+    this.present(...parts);
   }
 }
 

@@ -91,6 +91,36 @@ fn r_ui_01_a_double_click_approves_one_call() {
 }
 
 #[test]
+fn r_ui_01_a_tool_is_not_run_with_empty_required_fields() {
+    let home = Home::new();
+    let replay = binary("pegboard-replay").display().to_string();
+    let text = json!({ "type": "string", "description": "A short text" });
+    let options = json!({ "type": "object", "properties": { "mode": text }, "required": ["mode"] });
+    let post = json!({
+        "name": "post",
+        "description": "Posts a message.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "channel_id": text,
+                "text": text,
+                "count": { "type": "integer" },
+                "options": options,
+                "tags": { "type": "array", "items": text },
+            },
+            "required": ["channel_id", "text", "count"],
+        },
+    });
+    let file = home.write("chat.json", &json!({ "tools": [post] }).to_string());
+    home.add("chat", &replay, &[&file.display().to_string()], "");
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = Desk::here(home) else {
+        return;
+    };
+    desk.drive("required.mjs", &json!({}));
+}
+
+#[test]
 fn r_ui_02_many_tabs_share_one_stream_of_events() {
     let Some(desk) = Desk::here(Home::with_example()) else {
         return;

@@ -38,6 +38,8 @@ pub struct ServerHealth {
     pub last_error: Option<ErrorNote>,
     /// How often in a row it failed.
     pub failures: u32,
+    /// When it ended by itself, if it was not started since.
+    pub crashed_at: Option<Timestamp>,
     /// Its connection, when there is one.
     pub connection: Option<Health>,
 }
@@ -69,6 +71,7 @@ impl Hub {
             stale: self.inner.freshness(entry).is_stale(),
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
+            crashed_at: seat.as_ref().and_then(|seat| seat.crashed_at()),
             failures: seat.map_or(0, |seat| seat.failures()),
             connection: running.map(|running| running.upstream.health()),
         }

@@ -482,6 +482,9 @@ impl Inner {
             if running.since.elapsed() < SHORT_LIFE {
                 seat.note_failure(&running.config, error);
             }
+            if error.reason != pegboard_model::Reason::Cancelled {
+                seat.note_crash(self.clock.now());
+            }
             self.end(running.clone(), seat.server(), "crashed");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pegboard_model::{ConfigHash, Limits, Reason, ServerName, ToolError, ToolResult};
+use pegboard_model::{ConfigHash, Limits, Reason, ServerName, Timestamp, ToolError, ToolResult};
 use pegboard_upstream::Upstream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -23,6 +23,8 @@ pub(crate) struct Seat {
     pub(crate) starting: tokio::sync::Mutex<()>,
     running: Mutex<Option<Arc<Running>>>,
     trouble: Mutex<Trouble>,
+    /// When the server ended by itself; `None` once it was started again.
+    crashed_at: Mutex<Option<Timestamp>>,
     room: Arc<Semaphore>,
     /// Calls that wait for the server's first list and will need it right after.
     wanted: AtomicUsize,
@@ -155,6 +157,7 @@ impl Seat {
             starting: tokio::sync::Mutex::new(()),
             running: Mutex::new(None),
             trouble: Mutex::default(),
+            crashed_at: Mutex::default(),
             room: Arc::new(Semaphore::new(limits.calls_per_server)),
             wanted: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
@@ -182,6 +185,7 @@ impl Seat {
     /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
     pub(crate) fn install(&self, running: Arc<Running>) -> (Hold, Option<Arc<Running>>) {
         running.users.fetch_add(1, Ordering::AcqRel);
+        *lock(&self.crashed_at) = None;
         let replaced = lock(&self.running).replace(running.clone());
         (Hold { running }, replaced)
     }
@@ -290,6 +294,14 @@ impl Seat {
         trouble.last = Some(error.message.clone());
         let pause = pause_after(trouble.failures);
         trouble.not_before = (!pause.is_zero()).then(|| Instant::now() + jittered(pause));
+    }
+
+    pub(crate) fn note_crash(&self, now: Timestamp) {
+        *lock(&self.crashed_at) = Some(now);
+    }
+
+    pub(crate) fn crashed_at(&self) -> Option<Timestamp> {
+        *lock(&self.crashed_at)
     }
 
     pub(crate) fn failures(&self) -> u32 {

@@ -159,6 +159,24 @@ async fn a_dead_server_is_started_again_by_the_next_call() {
 }
 
 #[tokio::test]
+async fn r_ui_02_a_server_that_ended_by_itself_says_so_until_it_is_started_again() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    text(&bench, "a__one", "{}").await;
+    let crashed = || bench.hub.health()[0].crashed_at.is_some();
+    assert!(!crashed());
+    bench.servers.crash("a");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !crashed() {
+        assert!(std::time::Instant::now() < deadline, "it is noticed");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    text(&bench, "a__one", "{}").await;
+    assert!(!crashed(), "it runs again");
+}
+
+#[tokio::test]
 async fn a_server_that_keeps_failing_is_left_alone() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);

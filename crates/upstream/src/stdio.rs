@@ -30,7 +30,7 @@ use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
 use crate::watching::Watching;
 use crate::wire::{Ask, Size, Wire};
-use crate::wording::Wording;
+use crate::wording::{Wording, rounded};
 
 /// What is needed to start a server and open the conversation.
 pub(crate) struct StdioOpening<'a> {
@@ -121,7 +121,10 @@ impl StdioOpening<'_> {
 
     fn too_late(&self, stderr: &str) -> ToolError {
         let wording = &self.setup.wording;
-        let what = format_args!("did not open the conversation within {:?}", self.budget);
+        let what = format_args!(
+            "did not open the conversation within {:?}",
+            rounded(self.budget)
+        );
         let error = wording.with_stderr(wording.error(Reason::DiscoveryTimeout, what), stderr);
         match package_runner(&self.launch.program) {
             Some(runner) => error.with_remedy(format!(

@@ -16,7 +16,7 @@ use crate::pager::list_all;
 use crate::redact::Redactor;
 use crate::watching::Watching;
 use crate::wire::{Ask, Wire};
-use crate::wording::Wording;
+use crate::wording::{Wording, rounded};
 
 /// How the conversation is led.
 pub(crate) struct Agreed {
@@ -133,6 +133,7 @@ impl<W: Wire> Talk<W> {
             Ok(listed) => listed,
             Err(_) => {
                 self.doubt();
+                let limit = rounded(limit);
                 let what = format_args!("did not give its {} within {limit:?}", list.entries());
                 Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
             }

@@ -113,6 +113,7 @@ impl Wording {
     /// The answer did not come.
     pub(crate) fn timeout(&self, subject: Subject<'_>, limit: Duration) -> ToolError {
         let subject = self.subject(subject);
+        let limit = rounded(limit);
         let what = format_args!("did not answer {subject} within {limit:?}");
         self.error(Reason::CallTimeout, what)
     }
@@ -125,24 +126,58 @@ impl Wording {
         }
     }
 
-    /// Adds the last lines of a (cleaned) stderr to an error.
+    /// Adds the last telling lines of a (cleaned) stderr to an error.
     pub(crate) fn with_stderr(&self, mut error: ToolError, stderr: &str) -> ToolError {
-        let lines: Vec<_> = stderr
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        let tail = lines
-            .get(lines.len().saturating_sub(TAIL_LINES)..)
-            .unwrap_or_default();
-        if !tail.is_empty() {
+        let lines = telling_lines(stderr);
+        if !lines.is_empty() {
             error.message.push_str("; the last lines of its stderr:");
-            for line in tail {
+            for line in lines {
                 let line = Foreign::new(line.trim_end()).shortened(TAIL_LINE_CHARS);
                 error.message.push_str(&format!("\n  {line}"));
             }
         }
         error
     }
+}
+
+/// The last lines, without those that only surround an error, and with the last line that names one.
+fn telling_lines(stderr: &str) -> Vec<&str> {
+    let lines: Vec<&str> = stderr.lines().filter(|line| !is_filler(line)).collect();
+    let start = lines.len().saturating_sub(TAIL_LINES);
+    let named = lines.iter().rposition(|line| names_error(line));
+    let (before, tail) = lines.split_at_checked(start).unwrap_or_default();
+    match named.and_then(|at| before.get(at)) {
+        Some(named) => std::iter::once(*named)
+            .chain(tail.iter().skip(1).copied())
+            .collect(),
+        None => tail.to_vec(),
+    }
+}
+
+/// Stack frames, brackets and marks, and the version that Node.js ends with.
+fn is_filler(line: &str) -> bool {
+    let line = line.trim();
+    let is_mark = line.chars().all(|c| c.is_ascii_punctuation());
+    is_mark || line.starts_with("at ") || line.starts_with("Node.js v")
+}
+
+fn names_error(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let words = ["error:", "exception:", "fatal:", "panicked at", "not found"];
+    words.iter().any(|word| line.contains(word))
+}
+
+/// A duration without digits that say nothing: what is left of a time limit is rarely a round number.
+pub(crate) fn rounded(duration: Duration) -> Duration {
+    let step = match duration.as_secs() {
+        0 => 1,
+        1..60 => 100,
+        _ => 1000,
+    };
+    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let up = u64::from(!duration.subsec_nanos().is_multiple_of(1_000_000));
+    let steps = milliseconds.saturating_add(up).saturating_add(step / 2) / step;
+    Duration::from_millis(steps * step)
 }
 
 #[cfg(test)]
@@ -218,6 +253,33 @@ mod tests {
         assert_eq!(found.data.as_deref(), Some(data));
         let untouched = r#"[ {"a" :1.50} ]"#;
         assert_eq!(passed(untouched).data.as_deref(), Some(untouched));
+    }
+
+    #[test]
+    fn r_ui_02_an_error_carries_the_line_that_names_the_cause() {
+        let node = "node:internal/modules/cjs/loader:1368\n  throw err;\n  ^\n\n\
+            Error: Cannot find module '/srv/index.js'\n    at Module._resolveFilename (node:internal)\n    \
+            at node:internal/main/run_main_module:36:49 {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: [\n    \
+            '/a.js',\n    '/b.js',\n    '/c.js',\n    '/d.js'\n  ]\n}\n\nNode.js v20.20.2\n";
+        let error = wording().error(Reason::ServerExited, "ended");
+        let shown = wording().with_stderr(error, node).message;
+        assert!(shown.contains("\n  Error: Cannot find module"), "{shown}");
+        assert!(
+            !shown.contains("Node.js v") && !shown.contains(" at "),
+            "{shown}"
+        );
+        assert_eq!(shown.lines().count(), TAIL_LINES + 1, "{shown}");
+    }
+
+    #[test]
+    fn r_ui_02_durations_have_no_digits_that_say_nothing() {
+        let shown = |nanos| format!("{:?}", rounded(Duration::from_nanos(nanos)));
+        assert_eq!(shown(4_999_996_975), "5s");
+        assert_eq!(shown(2_500_000_000), "2.5s");
+        assert_eq!(shown(199_999_999), "200ms");
+        assert_eq!(shown(50_000_000), "50ms");
+        assert_eq!(shown(61_234_567_890), "61s");
+        assert_eq!(shown(0), "0ns");
     }
 
     #[test]

@@ -68,7 +68,8 @@ function tellRefresh(answer) {
   const all = answer?.servers ?? [answer ?? {}];
   const failed = all.filter((one) => one.status === "failed");
   for (const { server, error } of failed.slice(0, 3)) {
-    const text = `${error?.message ?? ""} ${error?.remedy ?? ""}`;
+    const [first] = String(error?.message ?? "").split("\n");
+    const text = `${first} ${error?.remedy ?? ""}`;
     toast(`\`${server}\` did not answer as it should`, { text, tone: "bad" });
   }
   const good = all.filter((one) => one.status !== "failed");

@@ -2,7 +2,8 @@
 
 import { call } from "./api.js";
 import { onEvent } from "./live.js";
-import { appendMarked, toast } from "./toasts.js";
+import { shown } from "./schema_form.js";
+import { appendMarked, tellFailure, toast } from "./toasts.js";
 
 /** Splits a command as a shell would, without running one: quotes and backslashes, nothing else. */
 export function words(text) {
@@ -48,6 +49,9 @@ export function loaderReason(rows, name) {
   };
   return rows.find(([pattern]) => isMatch(pattern))?.[1];
 }
+
+/** Servers of a pasted text that are offered. */
+const MOST_OFFERED = 20;
 
 class AddServer {
   constructor(form) {
@@ -170,12 +174,20 @@ class AddServer {
     this.progress.replaceChildren(steps);
     const say = (state, text) => {
       const line = make("li");
-      const mark = make("span", `state ${state}`);
-      appendMarked(mark, text);
-      mark.style.whiteSpace = "normal";
+      const mark = make("span", `state lines ${state}`);
+      // What follows the first line is what the program wrote.
+      const [first, ...more] = shown(text).split("\n");
+      const words = make("span");
+      appendMarked(words, first);
+      mark.append(words);
       line.append(mark);
+      if (more.length > 0) {
+        const log = make("div", "code log");
+        log.append(make("pre", "", more.join("\n")));
+        line.append(log);
+      }
       steps.append(line);
-      return mark;
+      return (now) => (mark.className = `state lines ${now}`);
     };
     const asking = say("run busy", `Starting \`${definition.name}\` and asking for its tools`);
     const stop = onEvent((kind, data) => {
@@ -183,14 +195,14 @@ class AddServer {
     });
     try {
       const answer = await call("POST", "/api/v1/servers", definition);
-      asking.className = "state ok";
+      asking(answer?.discovery?.error ? "bad" : "ok");
       this.tell(definition.name, answer, say);
     } catch (error) {
-      asking.className = "state bad";
+      asking("bad");
       const isAtField = error.field && this.fault(error.field.split(/[./]/)[0], error.message);
       say("bad", error.message);
       if (error.remedy) say("off", error.remedy);
-      if (!isAtField) toast(error.message, { text: error.remedy, tone: "bad" });
+      if (!isAtField) tellFailure(error);
     } finally {
       stop();
       button.disabled = false;
@@ -237,12 +249,43 @@ class AddServer {
       return;
     }
     const table = value?.mcpServers ?? value?.servers ?? value?.context_servers ?? value;
-    const named = table?.command || table?.url ? ["", table] : Object.entries(table ?? {})[0];
-    const [name, entry] = named ?? [];
-    if (!entry || typeof entry !== "object") {
+    const named = table?.command || table?.url ? [["", table]] : Object.entries(table ?? {});
+    const servers = named.filter(([, entry]) => entry !== null && typeof entry === "object");
+    if (servers.length === 0) {
       toast("No server was found in it", { tone: "bad" });
       return;
     }
+    this.offer(servers);
+    this.fillFrom(...servers[0]);
+    if (servers.length === 1) toast("The form is filled in", { tone: "plain" });
+    else toast(`${servers.length} servers were found`, { text: `The form holds \`${shown(servers[0][0])}\`. Choose another below the text, and add them one by one.`, tone: "plain" });
+  }
+
+  /** One button for each of several servers that were pasted. */
+  offer(servers) {
+    const place = document.getElementById("paste-found");
+    place.replaceChildren();
+    if (servers.length < 2) return;
+    place.append(make("span", "small muted", `${servers.length} servers were found. The form holds one at a time:`));
+    const row = make("div", "row");
+    for (const [name, entry] of servers.slice(0, MOST_OFFERED)) {
+      const button = make("button", "slim", shown(name));
+      button.type = "button";
+      button.addEventListener("click", () => {
+        this.fillFrom(name, entry);
+        choose(button);
+      });
+      row.append(button);
+    }
+    const choose = (chosen) => [...row.children].forEach((button) => button.setAttribute("aria-pressed", String(button === chosen)));
+    choose(row.firstElementChild);
+    place.append(row);
+    if (servers.length > MOST_OFFERED) place.append(make("span", "small muted", `and ${servers.length - MOST_OFFERED} more`));
+  }
+
+  /** Fills the form from one entry. */
+  fillFrom(name, entry) {
+    this.clear();
     const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`);
     const set = (field, text) => (this.form.elements[field].value = text ?? "");
     if (name) set("name", name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_+|_+$/g, "").slice(0, 24));
@@ -260,7 +303,6 @@ class AddServer {
     const group = this.form.querySelector(`[data-pairs=${url ? "headers" : "env"}]`);
     Object.entries((url ? entry.headers : entry.env) ?? {}).forEach(([key, text]) => this.addPair(group, key, String(text)));
     this.showWords();
-    toast("The form is filled in", { tone: "plain" });
   }
 }
 

@@ -35,7 +35,9 @@ function close(card, [tone, words]) {
   choices.replaceChildren(state, dismiss);
   // The cards below must not move.
   choices.style.minHeight = `${height}px`;
-  card.querySelector("[data-until]")?.remove();
+  const left = card.querySelector("[data-until]");
+  left?.removeAttribute("data-until");
+  if (left) left.textContent = "\u00a0";
   if (hadFocus) state.focus({ preventScroll: true });
 }
 

@@ -42,7 +42,9 @@ export function toast(title, { text = "", tone = "ok", link } = {}) {
 
 /** Tells of a failure with its remedy. */
 export function tellFailure(error) {
-  toast(error.message, { text: error.remedy ?? "", tone: "bad" });
+  // Further lines of a message are what a program wrote; they are shown where the failure is.
+  const [first] = String(error.message).split("\n");
+  toast(first, { text: error.remedy ?? "", tone: "bad" });
 }
 
 /** Adds text in which `…` marks what is typed. */

@@ -1,5 +1,6 @@
 //! What every handler works on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pegboard_gateway::Gateway;
@@ -29,6 +30,8 @@ pub struct WebParts {
     pub url: String,
     /// How a client starts this program.
     pub command: String,
+    /// Variables that a client must set, so that the program finds the same configuration.
+    pub variables: BTreeMap<String, String>,
     /// The program's version.
     pub version: String,
 }
@@ -92,6 +95,11 @@ impl WebState {
     /// How a client starts this program.
     pub fn command(&self) -> &str {
         &self.parts.command
+    }
+
+    /// Variables that a client must set when it starts this program.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.parts.variables
     }
 
     /// The program's version.

@@ -8,6 +8,6 @@ mod reload;
 mod remembered;
 mod running;
 
-pub(crate) use opening::{Place, open};
+pub(crate) use opening::{Place, open, own_variables};
 pub(crate) use reload::Reload;
 pub(crate) use running::{Running, find_running};

@@ -1,8 +1,10 @@
 //! API and dashboard, put together for a Pegboard that is served.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use pegboard_config::{Environment, Paths};
 use pegboard_gateway::Gateway;
 use pegboard_hub::SystemClock;
 use pegboard_model::Secret;
@@ -42,8 +44,9 @@ pub(crate) fn open(
     let projects = Arc::new(Projects::new(reload.clone()));
     let logs = pegboard.configured().logs();
     let house = House::new(reload.clone(), projects.clone(), logs, place.needs_token);
+    let configured = pegboard.configured();
     let port = place.address.port();
-    let folder = pegboard.configured().state.path().to_owned();
+    let folder = configured.state.path().to_owned();
     let stored = Arc::new(LoginFile::new(folder, port));
     let state = WebState::new(WebParts {
         gateway: gateway.clone(),
@@ -53,9 +56,27 @@ pub(crate) fn open(
         limits: pegboard.configured().limits.clone(),
         url: place.url,
         command: place.command,
+        variables: own_variables(&configured.environment, &configured.paths),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     });
     Web { state, projects }
+}
+
+/// The variables that name the folders of this Pegboard, where they are not the usual ones: a program that starts
+/// another Pegboard has seldom the same environment.
+pub(crate) fn own_variables(environment: &Environment, paths: &Paths) -> BTreeMap<String, String> {
+    let usual = Paths::of(&Environment {
+        vars: BTreeMap::new(),
+        ..environment.clone()
+    });
+    let folders = [
+        ("PEGBOARD_CONFIG_DIR", &paths.config_dir, &usual.config_dir),
+        ("PEGBOARD_STATE_DIR", &paths.state_dir, &usual.state_dir),
+    ];
+    let other = folders.iter().filter(|(_, own, usual)| own != usual);
+    other
+        .map(|(name, own, _)| ((*name).to_owned(), own.display().to_string()))
+        .collect()
 }
 
 impl Web {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use pegboard_config::{Loaded, Severity, Watcher};
+use pegboard_config::{Loaded, Problem, Severity, Watcher};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, EventKind, Timestamp};
 use pegboard_web::{DEFAULT_PROJECT, Project, ProjectView};
@@ -61,7 +61,7 @@ impl Projects {
                 project: self.running.clone(),
                 catalog: self.reload.hub.catalog(),
                 files: files(&loaded),
-                problems: problems(&loaded),
+                problems: shown(&self.reload.problems()),
             });
         }
         self.others.load().get(id).cloned()
@@ -115,7 +115,7 @@ impl Projects {
                 project,
                 catalog: Arc::new(catalog),
                 files: files(&loaded),
-                problems: problems(&loaded),
+                problems: shown(&loaded.problems),
             };
             others.insert(view.project.id.clone(), view);
         }
@@ -188,8 +188,8 @@ fn files(loaded: &Loaded) -> Vec<PathBuf> {
     there.map(|file| file.path.clone()).collect()
 }
 
-fn problems(loaded: &Loaded) -> Vec<String> {
-    let problems = loaded.problems.iter();
+fn shown(problems: &[Problem]) -> Vec<String> {
+    let problems = problems.iter();
     let problems = problems.filter(|problem| problem.severity != Severity::Advice);
     problems.map(ToString::to_string).collect()
 }

@@ -52,6 +52,8 @@ pub(crate) struct Reload {
     pub(crate) observed: Arc<Observed>,
     gateway: Gateway,
     loaded: ArcSwap<Loaded>,
+    /// What was wrong when the files were last read, also when they were not taken over.
+    problems: ArcSwap<Vec<Problem>>,
     /// What was read first must not be taken over last.
     turn: Mutex<()>,
 }
@@ -79,6 +81,7 @@ impl Reload {
             observed: pegboard.observed().clone(),
             gateway: gateway.clone(),
             loaded: ArcSwap::from_pointee(configured.loaded.clone()),
+            problems: ArcSwap::from_pointee(configured.loaded.problems.clone()),
             turn: Mutex::default(),
         }
     }
@@ -86,6 +89,11 @@ impl Reload {
     /// What the files said when they were last taken over.
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
         self.loaded.load_full()
+    }
+
+    /// What was wrong in the files when they were last read.
+    pub(crate) fn problems(&self) -> Arc<Vec<Problem>> {
+        self.problems.load_full()
     }
 
     /// Takes over what the files say now. A file that cannot be read changes nothing, because it is most likely half
@@ -100,6 +108,7 @@ impl Reload {
             };
         };
         let problems = loaded.problems.clone();
+        self.problems.store(Arc::new(problems.clone()));
         let unreadable = |p: &Problem| p.severity == Severity::Error && p.server.is_none();
         if problems.iter().any(unreadable) {
             let change = None;

@@ -121,6 +121,19 @@ fn r_ui_01_a_tool_is_not_run_with_empty_required_fields() {
 }
 
 #[test]
+fn r_ui_02_a_server_that_cannot_start_says_why() {
+    let home = Home::new();
+    home.write(
+        "config/config.toml",
+        "[servers.example]\ncommand = \"pegboard\"\nargs = 7\n",
+    );
+    let Some(desk) = Desk::here(home) else {
+        return;
+    };
+    desk.drive("add_server.mjs", &json!({}));
+}
+
+#[test]
 fn r_ui_02_many_tabs_share_one_stream_of_events() {
     let Some(desk) = Desk::here(Home::with_example()) else {
         return;

@@ -17,7 +17,7 @@ use crate::http::response::Response;
 use crate::http::target::Target;
 use crate::traffic::Traffic;
 use crate::wire::Size;
-use crate::wording::Wording;
+use crate::wording::{Wording, rounded};
 
 /// Longest session id that is echoed.
 const SESSION_ID_BYTES: usize = 4 * 1024;
@@ -301,7 +301,10 @@ impl Channel {
         error.retryable = may_pass;
         let pause = asked_pause(response.headers(), jiff::Timestamp::now());
         if let Some(pause) = pause.filter(|_| may_pass) {
-            error = error.with_remedy(format!("The server is busy; try again in {pause:?}."));
+            error = error.with_remedy(format!(
+                "The server is busy; try again in {:?}.",
+                rounded(pause)
+            ));
         }
         Err(Failure::Status(status, error))
     }

@@ -13,7 +13,7 @@ use reqwest::Url;
 use crate::http::near::Near;
 use crate::http::response::Response;
 use crate::http::target::Target;
-use crate::wording::Wording;
+use crate::wording::{Wording, rounded};
 
 /// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
 const IDLE_CONNECTIONS: usize = 64;
@@ -176,7 +176,10 @@ pub(crate) fn explain(
         }
         Trouble::ConnectTimeout => wording.error(
             Reason::ConnectTimeout,
-            format_args!("at {place} did not accept a connection within {connect:?}"),
+            format_args!(
+                "at {place} did not accept a connection within {:?}",
+                rounded(connect)
+            ),
         ),
         Trouble::Connect(why) => {
             let why = wording.quote(&why);

@@ -23,6 +23,7 @@ use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
+use crate::wording::rounded;
 
 /// How long the first call of a client waits for the stream on which it may be asked something.
 const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
@@ -73,7 +74,10 @@ impl HttpOpening<'_> {
         let handshake = match tokio::time::timeout(self.budget, opening).await {
             Ok(opened) => opened?,
             Err(_) => {
-                let what = format_args!("did not open the conversation within {:?}", self.budget);
+                let what = format_args!(
+                    "did not open the conversation within {:?}",
+                    rounded(self.budget)
+                );
                 return Err(wording.error(Reason::DiscoveryTimeout, what));
             }
         };

@@ -2,6 +2,8 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use pegboard_catalog::Catalog;
+use pegboard_guard::fingerprint;
 use pegboard_model::{Foreign, Grant, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -34,7 +36,7 @@ pub(super) struct Granted {
     at: u64,
     /// Who gave it.
     by: String,
-    /// Whether the tool is another since, so that it asks again.
+    /// Whether it covers nothing any more, because the tool or its server changed or is gone; the tool asks again.
     is_outdated: bool,
 }
 
@@ -54,16 +56,11 @@ pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Answered<
     let grants = state.hub().grants().await?;
     let catalog = state.hub().catalog();
     let granted = grants.into_iter().map(|grant| {
+        let is_outdated = is_outdated(&catalog, &grant);
         let version = grant.version;
-        let entry = version
-            .server
-            .as_ref()
-            .and_then(|server| catalog.server(server));
-        let tools = entry.map(|entry| &*entry.record.tools).unwrap_or_default();
-        let present = tools.iter().find(|tool| tool.name == version.tool);
         Granted {
             tool: grant.exposed,
-            is_outdated: present.is_some_and(|tool| tool.fingerprint != version.fingerprint),
+            is_outdated,
             server: version.server.map(|server| server.to_string()),
             fingerprint: version.fingerprint.to_string(),
             at: grant.at.0,
@@ -72,6 +69,23 @@ pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Answered<
     });
     let grants = granted.collect();
     Ok(Fresh(Grants { grants }))
+}
+
+/// Whether a grant covers nothing any more: its server has another definition, or the tool is another one or gone.
+pub(crate) fn is_outdated(catalog: &Catalog, grant: &Grant) -> bool {
+    let version = &grant.version;
+    let Some(server) = &version.server else {
+        let tool = catalog.static_tool(&grant.exposed);
+        let present = tool.and_then(|tool| fingerprint(&tool.definition));
+        return present != Some(version.fingerprint);
+    };
+    let entry = catalog.server(server);
+    let entry = entry.filter(|entry| entry.spec.hash == version.config);
+    let mut tools = entry.map(|entry| entry.record.tools.iter());
+    let present = tools
+        .as_mut()
+        .and_then(|tools| tools.find(|tool| tool.name == version.tool));
+    present.is_none_or(|tool| tool.fingerprint != version.fingerprint)
 }
 
 /// Which consent is meant.

@@ -24,6 +24,8 @@ mod sessions;
 mod stats;
 mod tools;
 
+pub(crate) use grants::is_outdated;
+
 use axum::Router;
 use axum::response::IntoResponse;
 use axum::routing::get;

@@ -24,7 +24,7 @@ pub(super) fn example_link(pages: &Pages) -> String {
 }
 
 /// A word as a shell would need it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -59,6 +59,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
                             span.hint { "It fills in the form; nothing is added yet." }
                         }
                         div { button.slim type="button" id="paste-take" { "Fill in the form" } }
+                        div.stack-tight id="paste-found" {}
                     }
                 }
                 div.row.small { span.muted { "Nothing at hand?" } a href=(example_link(&pages)) { "Fill in the built-in example server" } }

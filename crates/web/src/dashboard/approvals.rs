@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use pegboard_catalog::Catalog;
 use pegboard_model::{ApprovalRequest, Foreign, Grant, Timestamp, ToolResult};
 
 use super::Pages;
@@ -10,6 +11,7 @@ use super::page::{Page, Section, heading};
 use super::parts::{code, empty, marked, plain_code};
 use super::shown::{Ago, duration, line, pretty, thousands};
 use super::visit::{Visit, escaped};
+use crate::api::is_outdated;
 
 /// Requests and consents that are shown at once.
 const ROWS: usize = 50;
@@ -29,7 +31,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
             } @else {
                 div.callout.warn { strong { "Calls that wait are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
             }
-            div id="grants" data-live="approvals" data-settles { (consents(&grants, now)) }
+            div id="grants" data-live="approvals catalog" data-settles { (consents(&grants, &pages.hub().catalog(), now)) }
         }
     };
     Page::new(Section::Approvals, "Approvals", head, body)
@@ -102,7 +104,7 @@ fn button(id: &str, decision: &str, words: &str, class: &str) -> Markup {
     }
 }
 
-fn consents(grants: &ToolResult<Vec<Grant>>, now: Timestamp) -> Markup {
+fn consents(grants: &ToolResult<Vec<Grant>>, catalog: &Catalog, now: Timestamp) -> Markup {
     let Ok(grants) = grants else {
         return html! {};
     };
@@ -117,7 +119,11 @@ fn consents(grants: &ToolResult<Vec<Grant>>, now: Timestamp) -> Markup {
                     thead { tr { th scope="col" { "Tool" } th.tight.medium scope="col" { "Given" } th.tight.medium scope="col" { "By" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
                     tbody { @for grant in grants.iter().take(ROWS) {
                         tr data-row=(grant.exposed) {
-                            th scope="row" { a.name-link.mono href=(format!("/tools/{}", escaped(&grant.exposed))) { (line(&grant.exposed)) } }
+                            th scope="row" { a.name-link.mono href=(format!("/tools/{}", escaped(&grant.exposed))) { (line(&grant.exposed)) }
+                                @if is_outdated(catalog, grant) {
+                                    span.sub { span.chip.warn { "outdated" } " The tool or its server changed since; it asks again." }
+                                }
+                            }
                             td.tight.medium { (Ago { now, then: Some(grant.at) }) }
                             td.tight.medium { (line(&grant.by)) }
                             td.tight { button.slim.warns type="button" data-revoke=(grant.exposed) data-admin aria-label=(format!("Take back the consent for {}", line(&grant.exposed))) { "Take back" } }

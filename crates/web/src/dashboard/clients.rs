@@ -1,6 +1,13 @@
 //! What each client takes in its configuration: one table, and one function for each shape.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+
+use super::add_server::quoted;
+
+/// Variables that a client must set for the Pegboard that it starts.
+pub(crate) type Variables = BTreeMap<String, String>;
 
 /// What stands for the token until a person asks for it.
 pub(crate) const TOKEN: &str = "YOUR_TOKEN";
@@ -133,35 +140,58 @@ pub(crate) const CLIENTS: &[Client] = &[
 ];
 
 impl Client {
-    /// What to paste when the client starts Pegboard itself.
-    pub(crate) fn by_program(&self, command: &str) -> String {
-        let plain = json!({"command": command, "args": ["stdio"]});
+    /// What to paste when the client starts Pegboard itself, with the variables that it needs.
+    pub(crate) fn by_program(&self, command: &str, variables: &Variables) -> String {
+        let with = |key: &str, mut entry: Value| {
+            if let (false, Some(entry)) = (variables.is_empty(), entry.as_object_mut()) {
+                entry.insert(key.to_owned(), json!(variables));
+            }
+            entry
+        };
+        let plain = || with("env", json!({"command": command, "args": ["stdio"]}));
         match self.shape {
             Shape::Typed | Shape::Url | Shape::ServerUrl | Shape::ProgramsOnly => {
-                self.servers("mcpServers", self.marked(plain))
+                self.servers("mcpServers", self.marked(plain()))
             }
-            Shape::VsCode => self.servers(
-                "servers",
-                json!({"type": "stdio", "command": command, "args": ["stdio"]}),
-            ),
+            Shape::VsCode => {
+                let entry = json!({"type": "stdio", "command": command, "args": ["stdio"]});
+                self.servers("servers", with("env", entry))
+            }
             Shape::Copilot => {
                 let entry =
                     json!({"type": "local", "command": command, "args": ["stdio"], "tools": ["*"]});
-                self.servers("mcpServers", entry)
+                self.servers("mcpServers", with("env", entry))
             }
-            Shape::Codex => format!(
-                "[mcp_servers.{NAME}]\ncommand = {}\nargs = [\"stdio\"]\n",
-                text(command)
-            ),
-            Shape::Zed => self.servers("context_servers", plain),
-            Shape::OpenCode => self.servers(
-                "mcp",
-                json!({"type": "local", "command": [command, "stdio"], "enabled": true}),
-            ),
-            Shape::Goose => format!(
-                "extensions:\n  {NAME}:\n    type: stdio\n    name: {NAME}\n    cmd: {}\n    args: [stdio]\n    enabled: true\n",
-                text(command)
-            ),
+            Shape::Codex => {
+                let lines = lines_of(variables, |name, value| {
+                    format!("{name} = {}\n", text(value))
+                });
+                let table = match lines.is_empty() {
+                    true => String::new(),
+                    false => format!("\n[mcp_servers.{NAME}.env]\n{lines}"),
+                };
+                let command = text(command);
+                format!("[mcp_servers.{NAME}]\ncommand = {command}\nargs = [\"stdio\"]\n{table}")
+            }
+            Shape::Zed => self.servers("context_servers", plain()),
+            Shape::OpenCode => {
+                let entry =
+                    json!({"type": "local", "command": [command, "stdio"], "enabled": true});
+                self.servers("mcp", with("environment", entry))
+            }
+            Shape::Goose => {
+                let lines = lines_of(variables, |name, value| {
+                    format!("      {name}: {}\n", text(value))
+                });
+                let envs = match lines.is_empty() {
+                    true => String::new(),
+                    false => format!("    envs:\n{lines}"),
+                };
+                let command = text(command);
+                format!(
+                    "extensions:\n  {NAME}:\n    type: stdio\n    name: {NAME}\n    cmd: {command}\n    args: [stdio]\n{envs}    enabled: true\n"
+                )
+            }
         }
     }
 
@@ -215,13 +245,26 @@ impl Client {
     }
 
     /// A command that does the same, where the client has one.
-    pub(crate) fn by_command(&self, command: &str) -> Option<String> {
+    pub(crate) fn by_command(&self, command: &str, variables: &Variables) -> Option<String> {
+        let command = quoted(command);
+        let options = |flag: &str| {
+            lines_of(variables, |name, value| {
+                format!("{flag} {} ", quoted(&format!("{name}={value}")))
+            })
+        };
         match self.key {
             "claude-code" => Some(format!(
-                "claude mcp add --scope user {NAME} -- {command} stdio"
+                "claude mcp add {}--scope user {NAME} -- {command} stdio",
+                options("--env")
             )),
-            "codex" => Some(format!("codex mcp add {NAME} -- {command} stdio")),
-            "gemini" => Some(format!("gemini mcp add {NAME} {command} stdio")),
+            "codex" => Some(format!(
+                "codex mcp add {NAME} {}-- {command} stdio",
+                options("--env")
+            )),
+            "gemini" => Some(format!(
+                "gemini mcp add {}{NAME} {command} stdio",
+                options("-e")
+            )),
             _ => None,
         }
     }
@@ -239,6 +282,11 @@ impl Client {
     }
 }
 
+fn lines_of(variables: &Variables, line: impl Fn(&str, &str) -> String) -> String {
+    let lines = variables.iter().map(|(name, value)| line(name, value));
+    lines.collect()
+}
+
 /// A text in quotes; TOML and YAML read what JSON writes.
 fn text(text: &str) -> String {
     json!(text).to_string()
@@ -252,7 +300,7 @@ mod tests {
     fn what_is_pasted_is_sound_in_its_language() {
         let url = "http://127.0.0.1:7340/mcp";
         for client in CLIENTS {
-            let program = client.by_program(r"C:\my tools\pegboard.exe");
+            let program = client.by_program(r"C:\my tools\pegboard.exe", &Variables::new());
             let address = client.by_address(url, true);
             match client.shape {
                 Shape::Goose | Shape::Codex => {
@@ -272,6 +320,22 @@ mod tests {
             }
             let open = client.by_address(url, false);
             assert!(open.is_none_or(|open| open.contains(url) && !open.contains(TOKEN)));
+        }
+    }
+
+    #[test]
+    fn r_ui_02_what_is_pasted_starts_the_same_pegboard() {
+        let folder = "/srv/my config";
+        let variables = Variables::from([("PEGBOARD_CONFIG_DIR".to_owned(), folder.to_owned())]);
+        for client in CLIENTS {
+            let program = client.by_program("pegboard", &variables);
+            assert!(program.contains("PEGBOARD_CONFIG_DIR"), "{program}");
+            assert!(program.contains(folder), "{program}");
+            let line = client.by_command("pegboard", &variables);
+            let set = "'PEGBOARD_CONFIG_DIR=/srv/my config'";
+            assert!(line.is_none_or(|line| line.contains(set)));
+            let without = client.by_program("pegboard", &Variables::new());
+            assert!(!without.contains("env"), "{without}");
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
                         aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
                 }
             }
-            @if let Some(client) = chosen { (ways(client, pages.web.command(), &url, needs_token, &visit)) }
+            @if let Some(client) = chosen { (ways(client, &pages, &url, needs_token, &visit)) }
             (profiles(&pages, &url))
         }
     };
@@ -44,7 +44,8 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         .await
 }
 
-fn ways(client: &Client, command: &str, url: &str, needs_token: bool, visit: &Visit) -> Markup {
+fn ways(client: &Client, pages: &Pages, url: &str, needs_token: bool, visit: &Visit) -> Markup {
+    let (command, variables) = (pages.web.command(), pages.web.variables());
     html! {
         div.stack {
             @if let Some(note) = client.note { div.callout { span { (marked(note)) } } }
@@ -52,14 +53,17 @@ fn ways(client: &Client, command: &str, url: &str, needs_token: bool, visit: &Vi
                 section.card aria-labelledby="stdio-title" {
                     header { h2 id="stdio-title" { (client.name) " starts Pegboard" } span.chip { "stdio" } }
                     div.body.stack {
-                        @if let Some(line) = client.by_command(command) {
+                        @if let Some(line) = client.by_command(command, variables) {
                             div.stack-tight { span.small.muted { "With one command:" } (code(&line)) }
                             span.small.muted { "or by hand, in " (client.file) ":" }
                         } @else {
                             span.small.muted { "In " (client.file) ":" }
                         }
-                        (code(&client.by_program(command)))
+                        (code(&client.by_program(command, variables)))
                         p.small.faint { "No token is needed; it works while this dashboard is closed, too." }
+                        @if !variables.is_empty() {
+                            p.small.faint { "The variables name the folders that this Pegboard uses, which are not the usual ones." }
+                        }
                     }
                 }
                 section.card aria-labelledby="http-title" {

@@ -14,8 +14,8 @@ use pegboard_model::{Activity, DiscoveryStatus, ServerName, Timestamp};
 use super::activity::rows;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::parts::{bar, empty, marked};
-use super::shown::{Ago, count, thousands};
+use super::parts::{bar, empty, marked, message};
+use super::shown::{Ago, block, count, thousands};
 use super::visit::Visit;
 use super::words::{Standing, Tone};
 use super::{Pages, add_server};
@@ -34,10 +34,14 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         "Overview",
         "Every tool of every server, known without starting any.",
     );
+    let problems = problems(&pages);
     let body = match catalog.servers().next().is_none() && catalog.static_tools().next().is_none() {
-        true => html! { div id="overview" data-live="catalog" { (welcome(&pages)) } },
+        true => html! {
+            div.stack id="overview" data-live="catalog" { (problems) (welcome(&pages)) }
+        },
         false => html! {
             div.stack id="overview" data-live="catalog activity" {
+                (problems)
                 (figures(&catalog, &health))
                 div.halves {
                     (running(&health, now))
@@ -50,6 +54,29 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     Page::new(Section::Overview, "Overview", head, body)
         .answer(&pages, &visit)
         .await
+}
+
+/// What is wrong in the configuration files, each problem with its file and line.
+fn problems(pages: &Pages) -> Markup {
+    let household = pages.web.household();
+    let mut projects = household.projects().into_iter();
+    let running = projects.find(|project| project.is_running);
+    let view = running.and_then(|running| household.project(&running.id));
+    let problems = view.map(|view| view.problems).unwrap_or_default();
+    html! {
+        @if !problems.is_empty() {
+            section.callout.warn aria-labelledby="problems" {
+                strong id="problems" { (count(problems.len(), "problem")) " in the configuration" }
+                span.small.muted { "What is wrong is not used; everything else is." }
+                @for problem in problems.iter().take(SHOWN) {
+                    div.code.log { pre tabindex="0" { (block(problem)) } }
+                }
+                @if problems.len() > SHOWN {
+                    span.small { "and " (problems.len() - SHOWN) " more: " code { "pegboard config check" } }
+                }
+            }
+        }
+    }
 }
 
 fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
@@ -187,7 +214,7 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
                                     span.small.faint { (Ago { now, then: entry.record.attempted_at }) }
                                 }
                                 @if let Some(note) = &entry.record.last_error {
-                                    span.small.wrap { (marked(&note.message)) }
+                                    div.small.wrap.stack-tight { (message(&note.message)) }
                                     span.small.muted { (marked(&note.remedy)) }
                                 }
                             }

@@ -37,9 +37,18 @@ pub(crate) fn failure(title: &str, note: &ErrorNote) -> Markup {
     html! {
         div.callout.bad role="alert" {
             strong { (title) }
-            span { (marked(&note.message)) }
+            (message(&note.message))
             span.muted { (marked(&note.remedy)) " " code { (note.reason.code()) } }
         }
+    }
+}
+
+/// A message; what follows its first line is what a program wrote, and is shown line by line.
+pub(crate) fn message(text: &str) -> Markup {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    html! {
+        span { (marked(first)) }
+        @if !rest.trim().is_empty() { div.code.log { pre tabindex="0" { (block(rest)) } } }
     }
 }
 

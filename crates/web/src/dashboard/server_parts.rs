@@ -7,7 +7,8 @@ use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{definition_warnings, shown_command_line};
 use pegboard_hub::LastDelta;
 use pegboard_model::{
-    Approval, Foreign, Origin, Policy, ServerName, Timestamp, ToolResult, Transport,
+    Approval, DiscoveryStatus, Foreign, Origin, Policy, ServerName, Timestamp, ToolResult,
+    Transport,
 };
 
 use super::parts::{empty, marked, plain_code};
@@ -64,11 +65,19 @@ pub(super) fn last_discovery(
 ) -> Markup {
     html! {
         section.card aria-labelledby="delta-title" {
-            header { h2 id="delta-title" { "Last discovery" } @if let Some(last) = &last { p { (Ago { now, then: Some(last.at) }) } } }
-            div.body {
+            header { h2 id="delta-title" { "Last discovery" } p { (Ago { now, then: entry.record.attempted_at }) } }
+            div.body.stack-tight {
+                @if entry.status() == DiscoveryStatus::Failed {
+                    span { span.state.bad { "failed" } }
+                }
                 @match &last {
-                    Some(last) => div.stack-tight {
-                        span { "Answered in " (duration(std::time::Duration::from_millis(last.duration_ms))) "." }
+                    Some(last) => {
+                        @let took = duration(std::time::Duration::from_millis(last.duration_ms));
+                        @if entry.status() == DiscoveryStatus::Failed {
+                            span.small.muted { "The last answer came " (Ago { now, then: Some(last.at) }) ", in " (took) ":" }
+                        } @else {
+                            span { "Answered in " (took) "." }
+                        }
                         (delta(&last.delta))
                     },
                     None if entry.record.is_known() => p.muted {

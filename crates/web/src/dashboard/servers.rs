@@ -16,7 +16,7 @@ use super::page::{Page, Section, heading_with};
 use super::parts::{Pager, empty, within};
 use super::shown::{Ago, line, thousands};
 use super::visit::Visit;
-use super::words::{Standing, policy_chip};
+use super::words::{ENDED, Standing, policy_chip};
 use super::{Pages, add_server};
 
 /// Servers on one page.
@@ -26,7 +26,7 @@ const ROWS: usize = 100;
 const STATES: &[(&str, &[&str])] = &[
     ("known", &["known", "known, stale"]),
     ("running", &["running", "busy"]),
-    ("failed", &["failed"]),
+    ("failed", &["failed", ENDED]),
     ("waiting", &["needs consent", "changed, needs consent"]),
     ("disabled", &["disabled"]),
 ];

@@ -27,6 +27,9 @@ impl Tone {
     }
 }
 
+/// The state of a server whose process ended although nothing stopped it.
+pub(crate) const ENDED: &str = "ended by itself";
+
 /// How a server stands, in one word. What a person should look at comes before what is fine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
@@ -61,6 +64,9 @@ impl Standing {
             (_, _, _, RunState::Busy) => moving("busy"),
             (_, _, DiscoveryStatus::Failed, _) => still("failed", Tone::Bad),
             (_, _, _, RunState::Running) => still("running", Tone::Run),
+            _ if health.is_some_and(|health| health.crashed_at.is_some()) => {
+                still(ENDED, Tone::Warn)
+            }
             (_, _, DiscoveryStatus::Never, _) => still("never asked", Tone::Off),
             _ if entry.stale => still("known, stale", Tone::Warn),
             _ => still("known", Tone::Ok),

@@ -96,6 +96,7 @@ impl Face {
             limits: Limits::default(),
             url: format!("http://{HOST}"),
             command: "pegboard".to_owned(),
+            variables: Default::default(),
             version: "1.2.3".to_owned(),
         });
         let access = access

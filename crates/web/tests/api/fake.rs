@@ -29,6 +29,11 @@ impl Servers {
         self.tools.lock().unwrap().insert(server.to_owned(), tools);
     }
 
+    /// The server cannot be started any more.
+    pub(crate) fn remove(&self, server: &str) {
+        self.tools.lock().unwrap().remove(server);
+    }
+
     pub(crate) fn starts(&self) -> usize {
         self.starts.load(Ordering::SeqCst)
     }

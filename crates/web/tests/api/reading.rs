@@ -7,7 +7,7 @@ use pegboard_model::ToolResult;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::face::{CALL, Face, request};
+use crate::face::{ADMIN, CALL, Face, request};
 
 struct Echo;
 
@@ -285,4 +285,24 @@ async fn counts_context_and_activity_are_told() {
     let next = seen["next"].as_u64().unwrap();
     let rest = face.get(&format!("/activity?before={next}")).await.json();
     assert_eq!(rest["activity"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn r_ui_02_the_page_of_a_server_that_failed_does_not_say_that_it_answered() {
+    let face = Face::new().await;
+    let refresh = || face.admin("POST", "/servers/one/refresh", Value::Null);
+    let page = || async {
+        let mut page = crate::face::plain("GET", "/servers/one");
+        let bearer = format!("Bearer {ADMIN}").parse().unwrap();
+        page.headers_mut().insert("authorization", bearer);
+        face.send(page).await.body
+    };
+    assert_eq!(refresh().await.status, 200);
+    assert!(page().await.contains("Answered in"));
+    face.servers.remove("one");
+    refresh().await;
+    let failed = page().await;
+    assert!(failed.contains("The last discovery failed"), "{failed}");
+    assert!(!failed.contains("Answered in"), "{failed}");
+    assert!(failed.contains("The last answer came"), "{failed}");
 }

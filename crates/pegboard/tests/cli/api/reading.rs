@@ -1,10 +1,10 @@
 //! Reading the API of the real program starts no process.
 
-use pegboard_testkit::{Script, starts_in};
+use pegboard_testkit::{Script, starts_in, wait_until_sync};
 use serde_json::{Value, json};
 
 use super::client::Served;
-use crate::support::Home;
+use crate::support::{Home, PATIENCE, http};
 
 #[test]
 fn r_api_01_reading_every_route_starts_no_process() {
@@ -61,5 +61,54 @@ fn r_api_01_reading_every_route_starts_no_process() {
     let (status, _) = served.ask(&served.call, "POST", "/tools/one__read/call", &call);
     assert_eq!(status, 200);
     assert_eq!(starts(), before + 1, "a call starts exactly its server");
+    served.end(&home);
+}
+
+/// A page of the dashboard, whole.
+fn page(served: &Served, path: &str) -> String {
+    let bearer = format!("Bearer {}", served.admin);
+    let headers = [("Authorization", bearer.as_str()), ("Accept", "text/html")];
+    let (status, text) = http(&format!("{}{path}", served.url), "GET", &headers, "");
+    assert_eq!(status, 200, "{text}");
+    text
+}
+
+#[test]
+fn r_ui_02_problems_of_the_configuration_are_on_the_overview_with_file_and_line() {
+    let home = Home::with_example();
+    let good = home.config();
+    home.write(
+        "config/config.toml",
+        &format!("{good}[servers.broken]\ncommand = \"x\"\nargs = 7\n"),
+    );
+    let line = good.lines().count() + 3;
+    let served = Served::start(&home, &[]);
+    let text = page(&served, "/");
+    assert!(text.contains("1 problem in the configuration"), "{text}");
+    assert!(text.contains(&format!("config.toml:{line}")), "{text}");
+    // A file that cannot be read at all is told, too, and what was read before stays in use.
+    home.write("config/config.toml", &format!("{good}[servers.\n"));
+    let line = good.lines().count() + 1;
+    wait_until_sync("the new problem", PATIENCE, || {
+        page(&served, "/").contains(&format!("config.toml:{line}"))
+    });
+    assert!(page(&served, "/servers").contains("example"));
+    home.write("config/config.toml", &good);
+    wait_until_sync("no problem is left", PATIENCE, || {
+        !page(&served, "/").contains("in the configuration")
+    });
+    served.end(&home);
+}
+
+#[test]
+fn r_ui_02_what_is_pasted_into_a_client_finds_the_same_configuration() {
+    let home = Home::with_example();
+    let served = Served::start(&home, &[]);
+    let folder = home.path("config").display().to_string();
+    let text = page(&served, "/connect");
+    assert!(text.contains("PEGBOARD_CONFIG_DIR") && text.contains(&folder));
+    assert!(text.contains("PEGBOARD_STATE_DIR"), "{text}");
+    let told = served.running.told();
+    assert!(told.contains("\"PEGBOARD_CONFIG_DIR\""), "{told}");
     served.end(&home);
 }

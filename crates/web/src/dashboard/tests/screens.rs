@@ -3,11 +3,15 @@
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
 use pegboard_gateway::http::Role;
-use pegboard_model::{ApprovalRequest, Reason, ServerRecord, Timestamp, ToolVersion};
+use pegboard_model::{
+    ApprovalRequest, ConfigHash, DiscoveryStatus, ErrorNote, Fingerprint, Grant, Reason,
+    ServerRecord, Timestamp, ToolError, ToolVersion,
+};
 use pegboard_store::Ledger;
 use pegboard_testkit::tool_json;
 use serde_json::{Value, json};
 
+use super::super::words::{ENDED, Standing, Tone};
 use super::stage::{Stage, known};
 
 const PAGES: &[&str] = &[
@@ -231,6 +235,72 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
     }
     let elsewhere = stage.open("/tools?fragment=1").await.text;
     assert!(elsewhere.contains("class=\"badge\">1"), "{elsewhere}");
+}
+
+#[tokio::test]
+async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
+    let stage = notes();
+    let catalog = stage.hub.catalog();
+    let tool = catalog.find("notes__add").unwrap();
+    let version = ToolVersion {
+        server: tool.server().cloned(),
+        config: tool.entry().unwrap().spec.hash,
+        tool: "add".to_owned(),
+        fingerprint: tool.tool().unwrap().fingerprint,
+    };
+    let grant = |version: &ToolVersion| Grant {
+        version: version.clone(),
+        exposed: "notes__add".to_owned(),
+        definition: tool.definition().to_owned(),
+        at: stage.now,
+        by: "test".to_owned(),
+    };
+    stage.ledger.keep_grant(grant(&version)).await.unwrap();
+    let outdated = || async { stage.open("/approvals").await.text.contains("outdated") };
+    assert!(!outdated().await);
+    let mut changed = version.clone();
+    changed.fingerprint = Fingerprint([9; 32]);
+    let mut elsewhere = version.clone();
+    elsewhere.config = ConfigHash([9; 32]);
+    let mut gone = version.clone();
+    gone.tool = "gone".to_owned();
+    for other in [changed, elsewhere, gone] {
+        let revoked = stage.hub.revoke_grant(version.server.as_ref(), "add").await;
+        revoked.unwrap();
+        stage.ledger.keep_grant(grant(&other)).await.unwrap();
+        assert!(outdated().await, "{other:?}");
+        let server = other.server.as_ref();
+        stage.hub.revoke_grant(server, &other.tool).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn r_ui_02_a_server_that_ended_by_itself_is_not_shown_as_fine() {
+    let stage = notes();
+    let catalog = stage.hub.catalog();
+    let entry = catalog.servers().next().unwrap();
+    let mut health = stage.hub.health_of(entry);
+    health.crashed_at = Some(stage.now);
+    let standing = Standing::of(entry, Some(&health));
+    assert_eq!((standing.word, standing.tone), (ENDED, Tone::Warn));
+}
+
+#[tokio::test]
+async fn r_ui_02_what_a_program_wrote_keeps_its_lines() {
+    let (spec, mut record) = known("notes", &[tool_json("add")]);
+    let message = "server `notes` ended; the last lines of its stderr:\n  Error: <b>\n  second";
+    let error = ToolError::new(Reason::ServerExited, message);
+    record.status = DiscoveryStatus::Failed;
+    record.last_error = Some(ErrorNote::from(&error));
+    let stage = Stage::with(vec![(spec, record)]);
+    for path in ["/", "/servers/notes"] {
+        let text = stage.open(path).await.text;
+        assert!(
+            text.contains("Error: &lt;b&gt;\n  second"),
+            "{path}: {text}"
+        );
+        assert!(!text.contains("\\n"), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -103,6 +103,7 @@ impl Stage {
             limits: Limits::default(),
             url: "http://127.0.0.1:7340".to_owned(),
             command: "pegboard".to_owned(),
+            variables: Default::default(),
             version: "0.0.0".to_owned(),
         });
         let router = super::super::routes(state).merge(super::super::assets());

@@ -14,6 +14,7 @@ use super::address::Listening;
 use crate::Pegboard;
 use crate::cli::output::{Output, Paint};
 use crate::cli::people::count;
+use crate::web::own_variables;
 
 #[derive(Serialize)]
 struct Document {
@@ -72,9 +73,12 @@ pub(super) fn greet(
     lines.push("To connect a client, paste this into its configuration:".to_owned());
     lines.push(pretty(&http_entry(&url, configured.state.path(), access)));
     lines.push("or, for a client that starts Pegboard itself:".to_owned());
-    lines.push(pretty(
-        &json!({ "command": own_command(), "args": ["stdio"] }),
-    ));
+    let mut entry = json!({ "command": own_command(), "args": ["stdio"] });
+    let variables = own_variables(&configured.environment, &configured.paths);
+    if !variables.is_empty() {
+        entry["env"] = json!(variables);
+    }
+    lines.push(pretty(&entry));
     lines.push(String::new());
     let _ = output.line(&lines.join("\n"));
     output.note("Press Ctrl-C to stop.");

@@ -78,6 +78,8 @@ pub struct Limits {
     /// How long a connection may wait for the whole head of its next request; longer than clients keep
     /// idle connections.
     pub http_head_time: Duration,
+    /// How long a new connection may take to send the head of its first request.
+    pub http_first_head_time: Duration,
     /// How long the body of an HTTP request may pause.
     pub http_body_time: Duration,
     /// Bytes that wait for a client which does not read.
@@ -148,6 +150,7 @@ impl Default for Limits {
             http_connections: 1_024,
             http_head_bytes: 64 * KIB,
             http_head_time: Duration::from_secs(75),
+            http_first_head_time: Duration::from_secs(10),
             http_body_time: Duration::from_secs(30),
             unread_bytes: 8 * MIB,
             replay_bytes: 256 * KIB,

@@ -21,6 +21,7 @@ const PREFLIGHT_SECONDS: &str = "600";
 pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Refused> {
     let headers = &head.headers;
     access.check_host(headers)?;
+    check_target(head)?;
     for origin in headers.get_all(ORIGIN) {
         access.check_origin(origin.to_str().map_err(|_| Refused::Origin)?)?;
     }
@@ -46,6 +47,19 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Re
             Err(Refused::Login(visitors.login_page()))
         }
         (Err(refused), _) => Err(refused),
+    }
+}
+
+/// A request line may name a host of its own (`GET http://host/ HTTP/1.1`), which counts before `Host`: it must be the
+/// one that was checked.
+fn check_target(head: &Parts) -> Result<(), Refused> {
+    let Some(target) = head.uri.authority() else {
+        return Ok(());
+    };
+    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    match host.is_some_and(|host| host.eq_ignore_ascii_case(target.as_str())) {
+        true => Ok(()),
+        false => Err(Refused::Host),
     }
 }
 

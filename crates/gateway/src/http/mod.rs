@@ -6,6 +6,7 @@
 mod access;
 mod body;
 mod call;
+mod connections;
 mod event;
 mod guarded;
 mod headers;

@@ -17,9 +17,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::connections::{Busy, Connection, Connections};
 use super::site::Site;
 
 /// How long requests under way may take when the program is to end.
@@ -41,7 +42,8 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
         .timer(TokioTimer::new())
         .header_read_timeout(limits.http_head_time)
         .max_buf_size(limits.http_head_bytes.max(LEAST_BUFFER));
-    let room = Arc::new(Semaphore::new(limits.http_connections));
+    let room = Arc::new(Connections::new(limits.http_connections));
+    let first_head_time = limits.http_first_head_time;
     let (closing, closed) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -61,14 +63,18 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
                 continue;
             }
         };
-        let Ok(place) = room.clone().try_acquire_owned() else {
+        let Some(place) = room.admit() else {
             let _ = stream.try_write(NO_ROOM);
             continue;
         };
         let (builder, site, closed) = (builder.clone(), site.clone(), closed.clone());
         connections.spawn(async move {
-            let _place = place;
-            speak(stream, &builder, site, closed).await;
+            let overdue = place.connection.overdue(first_head_time);
+            let speaking = speak(stream, &builder, site, &place.connection, closed);
+            tokio::select! {
+                () = speaking => {}
+                () = overdue => {}
+            }
         });
     }
     drop(listener);
@@ -92,20 +98,24 @@ async fn speak(
     stream: TcpStream,
     builder: &http1::Builder,
     site: Site,
+    connection: &Arc<Connection>,
     mut closed: watch::Receiver<bool>,
 ) {
     // Answers are small and must not wait for more.
     let _ = stream.set_nodelay(true);
     let closing = closed.clone();
+    let spoken = connection.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let is_standing = is_standing(&request);
         let site = site.clone();
         let closing = is_standing.then(|| closing.clone());
+        let busy = spoken.begin();
+        let spoken = spoken.clone();
         async move {
-            let response = site.answer(request).await;
-            Ok::<_, Infallible>(match closing {
-                Some(closing) if is_event_stream(&response) => until_closed(response, closing),
-                _ => response,
+            let response = site.answer_known(request, || spoken.trust()).await;
+            Ok::<_, Infallible>(match is_event_stream(&response) {
+                true => as_stream(response, closing, busy),
+                false => response,
             })
         }
     });
@@ -132,24 +142,35 @@ fn is_event_stream(response: &Response<Body>) -> bool {
     kind.is_some_and(|kind| kind == "text/event-stream")
 }
 
-fn until_closed(response: Response<Body>, mut closing: watch::Receiver<bool>) -> Response<Body> {
+/// A stream keeps its connection busy; one without an end of its own ends when the program does.
+fn as_stream(
+    response: Response<Body>,
+    closing: Option<watch::Receiver<bool>>,
+    busy: Busy,
+) -> Response<Body> {
     response.map(|body| {
-        Body::new(UntilClosed {
-            body,
-            closing: Box::pin(async move {
+        let closing: Pin<Box<dyn Future<Output = ()> + Send>> = match closing {
+            Some(mut closing) => Box::pin(async move {
                 let _ = closing.wait_for(|closed| *closed).await;
             }),
+            None => Box::pin(std::future::pending()),
+        };
+        Body::new(Streamed {
+            body,
+            closing,
+            _busy: busy,
         })
     })
 }
 
-/// A body that ends when the program does.
-struct UntilClosed {
+/// The body of a stream.
+struct Streamed {
     body: Body,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _busy: Busy,
 }
 
-impl HttpBody for UntilClosed {
+impl HttpBody for Streamed {
     type Data = Bytes;
     type Error = axum::Error;
 

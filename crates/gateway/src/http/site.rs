@@ -16,6 +16,7 @@ use tower_service::Service;
 use super::access::{Access, Refused};
 use super::guarded::{allowed, check, is_preflight, shown_to};
 use super::refusal::{no_such_path, turned_away};
+use super::visitor::Role;
 use super::{Face, HEALTH_PATH, PROTOCOL_PATH};
 use crate::gateway::Gateway;
 
@@ -62,6 +63,19 @@ impl Site {
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
     {
+        self.answer_known(request, || {}).await
+    }
+
+    /// The same; `known` is called when the request shows a token or a login that counts.
+    pub(super) async fn answer_known<B>(
+        &self,
+        request: Request<B>,
+        known: impl FnOnce(),
+    ) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
         let (mut head, body) = request.into_parts();
         let origin = head.headers.get(ORIGIN).cloned();
         let visitor = match check(&self.0.access, &head) {
@@ -72,6 +86,9 @@ impl Site {
                 return shown_to(origin, turned_away(refused));
             }
         };
+        if visitor.as_ref().is_some_and(|one| one.role > Role::Frame) {
+            known();
+        }
         if is_preflight(&head) {
             let answer = (StatusCode::NO_CONTENT, allowed(&head.headers));
             return shown_to(origin, answer.into_response());

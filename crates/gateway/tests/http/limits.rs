@@ -75,6 +75,66 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
     face.end().await;
 }
 
+/// Sends a request on a connection and reads the first line of the response.
+async fn status(stream: &mut TcpStream, head: &str) -> String {
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut piece = [0; 12];
+    let read = timeout(PATIENCE, stream.read_exact(&mut piece)).await;
+    read.expect("an answer").unwrap();
+    String::from_utf8_lossy(&piece).into_owned()
+}
+
+#[tokio::test]
+async fn r_sec_03_idle_connections_of_strangers_shut_nobody_out() {
+    const MOST: usize = 16;
+    let face = face(Limits {
+        http_connections: MOST,
+        ..Limits::default()
+    })
+    .await;
+    let mut idle = Vec::new();
+    for at in 0..4 * MOST {
+        let mut stranger = TcpStream::connect(face.address).await.unwrap();
+        // Some send a part of a head.
+        if at % 2 == 0 {
+            stranger.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        }
+        idle.push(stranger);
+    }
+    for _ in 0..MOST {
+        let answer = face.send(face.modern("/mcp", "tools/list", json!({})));
+        let answer = timeout(PATIENCE, answer).await.expect("an answer");
+        assert_eq!(answer.status, 200);
+    }
+    drop(idle);
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_a_connection_that_sends_no_request_is_closed_soon() {
+    let face = face(Limits {
+        http_first_head_time: Duration::from_millis(50),
+        ..Limits::default()
+    })
+    .await;
+    let healthz = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", face.address);
+    let mut spoken = TcpStream::connect(face.address).await.unwrap();
+    assert_eq!(status(&mut spoken, &healthz).await, "HTTP/1.1 200");
+    let mut silent = TcpStream::connect(face.address).await.unwrap();
+    let mut rest = Vec::new();
+    let read = timeout(PATIENCE, silent.read_to_end(&mut rest)).await;
+    assert!(read.is_ok(), "the silent connection is closed");
+    let mut rest = vec![0; 4096];
+    let read = spoken.read(&mut rest).await.unwrap();
+    assert!(read > 0, "the rest of the answer");
+    assert_eq!(
+        status(&mut spoken, &healthz).await,
+        "HTTP/1.1 200",
+        "it stays"
+    );
+    face.end().await;
+}
+
 #[tokio::test]
 async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
     let face = face(Limits {
@@ -82,12 +142,11 @@ async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
         ..Limits::default()
     })
     .await;
-    let mut first = TcpStream::connect(face.address).await.unwrap();
-    let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", face.address);
-    first.write_all(head.as_bytes()).await.unwrap();
-    let mut piece = [0; 12];
-    first.read_exact(&mut piece).await.unwrap();
-    assert_eq!(&piece, b"HTTP/1.1 200");
+    // A client that is being answered keeps its place.
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let listen = face.modern("/mcp", "subscriptions/listen", listen);
+    let mut stream = listen.open(face.address).await;
+    assert!(stream.until("acknowledged").await);
 
     let mut second = TcpStream::connect(face.address).await.unwrap();
     let mut text = String::new();
@@ -99,5 +158,23 @@ async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
         text.contains(&format!("Content-Length: {length}\r\n")),
         "{text}"
     );
+    drop(stream);
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_a_request_line_with_another_host_is_refused() {
+    let face = face(Limits::default()).await;
+    let host = face.address;
+    for (target, status_line) in [
+        (format!("http://{host}/healthz"), "HTTP/1.1 200"),
+        ("http://evil.example/healthz".to_owned(), "HTTP/1.1 403"),
+        (format!("http://user@{host}/healthz"), "HTTP/1.1 403"),
+        ("http://127.0.0.1/healthz".to_owned(), "HTTP/1.1 403"),
+    ] {
+        let mut stream = TcpStream::connect(face.address).await.unwrap();
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(status(&mut stream, &head).await, status_line, "{target}");
+    }
     face.end().await;
 }

@@ -12,6 +12,8 @@ use pegboard_model::{Clock, Timestamp};
 use pegboard_web::{LoginStore, StoredLogin};
 use serde::{Deserialize, Serialize};
 
+use super::open_file;
+
 const FILE: &str = "logins.json";
 const LOCK_FILE: &str = "logins.lock";
 /// The file of the logins of several Pegboards is smaller than this.
@@ -107,6 +109,8 @@ impl LoginStore for LoginFile {
     }
 
     fn save(&self, logins: &[StoredLogin]) {
+        // The code in it was used, or another one was.
+        open_file::remove(&self.folder);
         if let Err(error) = self.write(logins) {
             tracing::warn!(target: "pegboard", %error, "the logins of browsers could not be stored");
         }

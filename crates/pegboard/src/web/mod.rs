@@ -2,6 +2,7 @@
 
 mod household;
 mod logins;
+pub(crate) mod open_file;
 mod opening;
 mod projects;
 mod reload;

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use super::{Done, Global, Output, options, reading};
 use crate::Configured;
 use crate::cli::args::DashboardArgs;
-use crate::web::find_running;
+use crate::web::{find_running, open_file};
 
 /// How long the running Pegboard may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Don
             output.note(&format!("It works once, within {minutes} minutes."));
         }
         if args.open {
-            open(&login.url)?;
+            open(state, &login.url)?;
         }
         Ok(())
     })
@@ -94,8 +94,14 @@ fn unreachable(why: &str) -> ToolError {
         .with_remedy("Look whether it still runs, or start one with `pegboard up`.")
 }
 
-/// Hands an address of ours to the system's opener: no shell, and nothing of anybody else's.
-fn open(url: &str) -> ToolResult<()> {
+/// Hands a file that leads to the address to the system's opener: no shell, and no code on a command line, which other
+/// users of the machine can read.
+fn open(state: &Path, url: &str) -> ToolResult<()> {
+    let file = open_file::write(state, url).map_err(|error| {
+        let message = format!("the file for the browser could not be written: {error}");
+        ToolError::new(Reason::StoreIo, message)
+            .with_remedy("Open the printed address in your browser yourself.")
+    })?;
     let opener = match cfg!(target_os = "macos") {
         true => "open",
         false => "xdg-open",
@@ -105,7 +111,7 @@ fn open(url: &str) -> ToolResult<()> {
         reason = "the system's opener is no server and outlives us"
     )]
     let started = std::process::Command::new(opener)
-        .arg(url)
+        .arg(file)
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())

@@ -128,6 +128,36 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
     home.run(&["dashboard"]).exits(3);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn r_sec_03_opening_the_dashboard_puts_no_code_on_a_command_line() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut home = Home::with_example();
+    let told = home.path("arguments").display().to_string();
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{told}.new'\nmv '{told}.new' '{told}'\n");
+    let opener = home.write("bin/xdg-open", &script);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(opener, mode).expect("a program");
+    let path = std::env::var("PATH").unwrap_or_default();
+    home.set("PATH", &format!("{}:{path}", home.path("bin").display()));
+    let served = Served::start(&home, &[]);
+    let printed = home.run(&["dashboard", "--open"]).ok().stdout;
+    let (page, code) = printed.trim().split_once("#code=").expect("a code");
+    let read = || std::fs::read_to_string(&told).unwrap_or_default();
+    wait_until_sync("the opener is started", PATIENCE, || !read().is_empty());
+    let arguments = read();
+    assert!(!arguments.contains(code), "{arguments}");
+    let file = arguments.trim().strip_prefix("file://").expect("a file");
+    let about = std::fs::metadata(file).expect("it is there");
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(file).expect("it can be read");
+    assert!(text.contains(printed.trim()), "{text}");
+    log_in(page, code);
+    assert!(!std::path::Path::new(file).exists(), "it was used");
+    served.end(&home);
+}
+
 #[test]
 fn up_prints_the_dashboard_with_a_login_and_serve_does_so_on_terminals_only() {
     let home = Home::with_example();

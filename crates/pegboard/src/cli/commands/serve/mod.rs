@@ -136,6 +136,7 @@ pub(crate) async fn serve(
         () = forever(sweep(output)) => {}
         () = follow_config(&reload, Some(&access), &changed, output) => {}
         () = web.projects.keep() => {}
+        () = web::open_file::expire(state) => {}
         () = interrupted() => {}
     }
     output.note("stopping");

@@ -6,7 +6,7 @@ mod calls;
 mod context;
 mod described;
 mod events;
-mod grants;
+pub(crate) mod grants;
 mod lazily;
 mod listed;
 mod logins;
@@ -23,8 +23,6 @@ mod servers;
 mod sessions;
 mod stats;
 mod tools;
-
-pub(crate) use grants::is_outdated;
 
 use axum::Router;
 use axum::response::IntoResponse;

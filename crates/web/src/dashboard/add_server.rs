@@ -46,7 +46,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
             div.stack {
                 section.card aria-labelledby="found-title" {
                     header { h2 id="found-title" { "What happens" } }
-                    div.body id="progress" aria-live="polite" {
+                    div.body.stack-tight id="progress" aria-live="polite" {
                         p.muted { "Once you add it, its program is started, asked for its tools, and stopped again. You see here what it answers." }
                     }
                 }

@@ -11,7 +11,7 @@ use super::page::{Page, Section, heading};
 use super::parts::{code, empty, marked, plain_code};
 use super::shown::{Ago, duration, line, pretty, thousands};
 use super::visit::{Visit, escaped};
-use crate::api::is_outdated;
+use crate::api::grants::is_outdated;
 
 /// Requests and consents that are shown at once.
 const ROWS: usize = 50;

@@ -73,12 +73,11 @@ pub(super) fn greet(
     lines.push("To connect a client, paste this into its configuration:".to_owned());
     lines.push(pretty(&http_entry(&url, configured.state.path(), access)));
     lines.push("or, for a client that starts Pegboard itself:".to_owned());
-    let mut entry = json!({ "command": own_command(), "args": ["stdio"] });
     let variables = own_variables(&configured.environment, &configured.paths);
-    if !variables.is_empty() {
-        entry["env"] = json!(variables);
-    }
-    lines.push(pretty(&entry));
+    lines.push(pretty(&match variables.is_empty() {
+        true => json!({ "command": own_command(), "args": ["stdio"] }),
+        false => json!({ "command": own_command(), "args": ["stdio"], "env": variables }),
+    }));
     lines.push(String::new());
     let _ = output.line(&lines.join("\n"));
     output.note("Press Ctrl-C to stop.");

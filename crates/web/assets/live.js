@@ -12,6 +12,9 @@ const GATHER_MS = 120;
 /** The log of activity is written a moment after things happen, so that a page that shows it looks once more. */
 const LOG_MS = 700;
 
+/** How long the content of a page waits for the stream, so that nothing that happens after it is missed. */
+const OPENING_MS = 300;
+
 /** Which parts of a page an event touches. */
 const TOUCHES = {
   "tools.discovery.started": ["catalog"],
@@ -35,6 +38,10 @@ const listeners = new Set();
 let timer = null;
 let later = null;
 let looking = null;
+/** How the stream of events stands. */
+let stream = "wait";
+/** Whether the page still waits for its content. */
+let isHeld = true;
 
 /** Calls back with every event: its kind and its data. */
 export function onEvent(listener) {
@@ -45,7 +52,7 @@ export function onEvent(listener) {
 /** Looks again at all parts that hold these topics. */
 export function look(topics = ["catalog", "activity", "approvals"]) {
   topics.forEach((topic) => touched.add(topic));
-  if (timer === null && !document.hidden) timer = setTimeout(refetch, GATHER_MS);
+  if (timer === null && !document.hidden && !isHeld) timer = setTimeout(refetch, GATHER_MS);
 }
 
 function regions(topics) {
@@ -137,23 +144,45 @@ function hear(kind, text) {
   if (topics) listeners.forEach((listener) => listener(kind, data));
 }
 
-/** Follows the stream of events. */
+/** Notes how the stream stands; the page says so once it has its content. */
+function note(state) {
+  stream = state;
+  if (isHeld) return;
+  if (stream === "on") tell("on", "live");
+  else if (stream === "off") tell("off", "reconnecting");
+}
+
+/** Follows the stream of events. Done when it is open, or after a moment without it. */
 export function follow() {
-  let isFirst = true;
-  listen((message) => {
-    if (message.type === "expired") goToLogin();
-    if (message.type === "event") hear(message.kind, message.data);
-    if (message.type !== "state") return;
-    if (message.state === "on") tell("on", "live");
-    else tell("off", "reconnecting");
-    // Whatever happened while no stream was open was missed.
-    if (message.isOpened && !isFirst) look();
-    isFirst = false;
-  });
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && touched.size > 0) look([]);
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload();
   });
+  return new Promise((resolve) => {
+    // A page that came with its content may have missed something already.
+    let isLate = document.querySelector("[data-empty]") === null;
+    const done = () => {
+      isLate = true;
+      resolve();
+    };
+    setTimeout(done, OPENING_MS);
+    listen((message) => {
+      if (message.type === "expired") goToLogin();
+      if (message.type === "event") hear(message.kind, message.data);
+      if (message.type !== "state") return;
+      note(message.state);
+      // Whatever happened while no stream was open was missed.
+      if (message.isOpened && isLate) look();
+      if (message.state === "on") done();
+    });
+  });
+}
+
+/** The page has its content: from now on it is kept up to date, and what happened meanwhile is fetched. */
+export function keepUpToDate() {
+  isHeld = false;
+  note(stream);
+  if (touched.size > 0) look([]);
 }

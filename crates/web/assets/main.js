@@ -7,7 +7,7 @@ import { startApprovals } from "./approvals.js";
 import { startAddServer } from "./add_server.js";
 import { startConnect } from "./connect.js";
 import { startLists } from "./lists.js";
-import { follow, onEvent } from "./live.js";
+import { follow, keepUpToDate, onEvent } from "./live.js";
 import { startSettling } from "./settling.js";
 import { dropPageKey, followLogout } from "./page_key.js";
 import { keepTimes } from "./times.js";
@@ -54,6 +54,7 @@ foldMenu();
 document.getElementById("theme")?.addEventListener("click", chooseTheme);
 document.getElementById("leave")?.addEventListener("click", leave);
 followLogout();
+await follow();
 if (await fillFrame()) {
   startSettling();
   startActions();
@@ -63,7 +64,7 @@ if (await fillFrame()) {
   startTryTool();
   startConnect();
   keepTimes();
-  follow();
+  keepUpToDate();
   onEvent((kind, data) => {
     if (kind !== "approval.asked" || location.pathname === "/approvals") return;
     toast(`A call of \`${data.tool}\` waits for you`, { tone: "plain", link: { href: "/approvals", words: "Look at it" } });

@@ -31,6 +31,8 @@ await script({}, async (context) => {
       await page.mouse.click(x, y);
       await page.waitForTimeout(gap);
       await page.mouse.click(x, y);
+      // Whatever the click sent is known after a round trip to the page.
+      await page.evaluate(() => new Promise(requestAnimationFrame));
       assert.equal(decisions.length, 1, `one decision was sent: ${decisions}`);
       const decided = page.locator("#waiting article", { hasText: "Allowed once" });
       await decided.waitFor();

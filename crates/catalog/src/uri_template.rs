@@ -18,9 +18,27 @@ enum Part<'a> {
 
 /// Whether a uri fits a template of RFC 6570: simple expressions (`{id}`) stand for text without slashes,
 /// reserved and fragment ones (`{+path}`, `{#part}`) and forms of the higher levels for any text. An
-/// expression may stand for nothing. A template that cannot be read fits nothing.
+/// expression may stand for nothing. A template that cannot be read fits nothing. A uri with `.` or `..`
+/// segments fits no template: it means another uri, which may be outside of what the template describes.
 pub(crate) fn matches(template: &str, uri: &str) -> bool {
-    uri.len() <= URI_BYTES && parts(template).is_some_and(|parts| fits(&parts, uri))
+    uri.len() <= URI_BYTES
+        && parts(template).is_some_and(|parts| fits(&parts, uri))
+        && !has_dot_segments(uri)
+}
+
+/// Whether a uri has a segment `.` or `..`, also with its dots and slashes percent-encoded or with backslashes:
+/// a server may decode the uri before it uses it as a path.
+fn has_dot_segments(uri: &str) -> bool {
+    let mut decoded = uri.to_ascii_lowercase();
+    // Encoded twice, a percent sign comes first; each round makes the text shorter.
+    while let Some(at) = decoded.find("%25") {
+        decoded.replace_range(at..at + 3, "%");
+    }
+    let decoded = decoded.replace("%2e", ".").replace("%2f", "/");
+    let decoded = decoded.replace("%5c", "/");
+    decoded
+        .split(['/', '\\', '?', '#', '&', '=', ':', ';'])
+        .any(|segment| matches!(segment, "." | ".."))
 }
 
 /// Whether a template says which scheme its uris have, as `file:///{+path}` does and `{+any}` does not.
@@ -124,6 +142,35 @@ mod tests {
         check("a://{open", "a://open", false);
         check("a://{}", "a://", false);
         check("{x}", "日本", true);
+    }
+
+    #[test]
+    fn r_sec_06_a_uri_with_dot_segments_fits_no_template() {
+        for uri in [
+            "file:///docs/../etc/shadow",
+            "file:///docs/a/../../etc/shadow",
+            "file:///docs/./a",
+            "file:///docs/..",
+            "file:///docs/%2e%2e/etc/shadow",
+            "file:///docs/.%2E/etc/shadow",
+            "file:///docs/a%2f..%2F..%2fetc",
+            "file:///docs/%252e%252e/etc",
+            "file:///docs/..\\etc",
+            "file:///docs/..%5cetc",
+            "file:///docs/x?path=../etc",
+        ] {
+            check("file:///docs/{+path}", uri, false);
+            check("{+any}", uri, false);
+        }
+        check("file:///docs/{name}", "file:///docs/..", false);
+        for uri in [
+            "file:///docs/a..b/.hidden",
+            "file:///docs/v1.2/...",
+            "file:///docs/a%20b",
+            "file:///docs/100%25",
+        ] {
+            check("file:///docs/{+path}", uri, true);
+        }
     }
 
     #[test]

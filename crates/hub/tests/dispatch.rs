@@ -277,7 +277,13 @@ async fn r_sec_06_only_listed_uris_and_those_that_fit_a_template_are_read() {
             .unwrap();
     }
     assert_eq!(passed_on(&bench), 2);
-    for uri in ["file:///etc/shadow", "test://listed/../other", "note://7/8"] {
+    for uri in [
+        "file:///etc/shadow",
+        "test://listed/../other",
+        "note://7/8",
+        "note://..",
+        "note://%2e%2e",
+    ] {
         let refused = forward(&bench.hub, "resources/read", resource(uri)).await;
         assert_eq!(
             refused.unwrap_err().reason,

@@ -102,6 +102,14 @@ impl Catalog {
                 self.unknown_prompt(message, written).at_server(&server)
             });
         }
+        // The part before a separator names a server even if no server can have that name.
+        let parts = written
+            .split_once(SEPARATOR)
+            .or_else(|| written.split_once('/'));
+        if let Some((server, _)) = parts.filter(|(server, _)| !server.is_empty()) {
+            let message = format!("no server is called `{}`", shown(server));
+            return Err(self.unknown_prompt(message, written));
+        }
         let mut named = self.offered_with(|offers| by_key(&offers.prompts, written));
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),

@@ -38,7 +38,7 @@ fn mixed() -> Catalog {
     [
         offering(
             spec("notes"),
-            &["summarise", "a__b", "plan"],
+            &["summarise", "a__b", "plan", "GitHub__plan", "Git-Hub/plan"],
             &["note://2", "note://1", "test://same"],
             &["note://{id}/text", "file:///{+path}"],
         ),
@@ -68,6 +68,8 @@ fn r_gate_03_offers_of_offered_servers_are_listed_by_server_and_key() {
         [
             "docs__plan",
             "docs__review code",
+            "notes__Git-Hub/plan",
+            "notes__GitHub__plan",
             "notes__a__b",
             "notes__plan",
             "notes__summarise"
@@ -128,6 +130,11 @@ fn r_gate_03_a_written_prompt_leads_to_its_server() {
 fn r_sec_05_a_qualified_prompt_never_means_another_servers_prompt() {
     prompt("a__b", Err(Reason::PromptUnknown));
     prompt("a/b", Err(Reason::PromptUnknown));
+    // No server can be called `GitHub`, but the name still has a server part.
+    prompt("notes__GitHub__plan", Ok(("notes", "GitHub__plan")));
+    prompt("GitHub__plan", Err(Reason::PromptUnknown));
+    prompt("notes__Git-Hub/plan", Ok(("notes", "Git-Hub/plan")));
+    prompt("Git-Hub/plan", Err(Reason::PromptUnknown));
 }
 
 #[track_caller]

@@ -125,7 +125,7 @@ impl Toolbox {
         let given = call.arguments.as_ref().map_err(|why| {
             ToolError::new(
                 Reason::ArgsInvalid,
-                format!("the arguments are not JSON: {why}"),
+                format!("the arguments cannot be used: {why}"),
             )
             .with_remedy("Write the call again, with all of its arguments as one JSON object.")
         })?;

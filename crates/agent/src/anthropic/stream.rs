@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
 use crate::message::{ToolUse, UseKind};
@@ -185,7 +186,7 @@ impl Block {
         let empty = || Value::Object(Map::new());
         let input: Result<Value, String> = match self.input.trim() {
             "" => Ok(self.value.get("input").cloned().unwrap_or_else(empty)),
-            text => serde_json::from_str(text).map_err(|error| error.to_string()),
+            text => parse_arguments(text).map_err(|error| error.message),
         };
         if let Some(map) = self.value.as_object_mut() {
             // The service takes back nothing but an object.
@@ -250,6 +251,20 @@ mod tests {
             json!({}),
             "only objects are sent back"
         );
+    }
+
+    #[test]
+    fn r_sec_10_a_key_twice_in_a_models_arguments_is_an_error() {
+        let part = r#"{"path":"a","path":"b"}"#;
+        let events = [
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use"}}),
+            json!({"type": "content_block_delta", "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": part}}),
+            json!({"type": "message_stop"}),
+        ];
+        let turn = read(&events).unwrap().unwrap();
+        let why = turn.calls[0].arguments.as_ref().unwrap_err();
+        assert!(why.contains("`path`"), "{why}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
 use crate::message::{ToolUse, UseKind};
@@ -100,7 +101,7 @@ fn call(item: &Value) -> ToolUse {
     let written = text(item, "arguments").unwrap_or_default();
     let arguments = match written.trim() {
         "" => Ok(Value::Object(Map::new())),
-        written => serde_json::from_str(written).map_err(|error| error.to_string()),
+        written => parse_arguments(written).map_err(|error| error.message),
     };
     ToolUse {
         id: text(item, "call_id").unwrap_or_default(),
@@ -113,9 +114,7 @@ fn call(item: &Value) -> ToolUse {
 fn search(item: &Value) -> ToolUse {
     // They come as an object; a text is read too, as those of functions are.
     let arguments = match item.get("arguments") {
-        Some(Value::String(written)) => {
-            serde_json::from_str(written).map_err(|error| error.to_string())
-        }
+        Some(Value::String(written)) => parse_arguments(written).map_err(|error| error.message),
         Some(value) => Ok(value.clone()),
         None => Ok(Value::Null),
     };
@@ -175,6 +174,18 @@ mod tests {
         let kinds: Vec<UseKind> = turn.calls.iter().map(|call| call.kind).collect();
         assert_eq!(kinds, [UseKind::Call, UseKind::Search]);
         assert_eq!(turn.calls[1].arguments, Ok(json!({"query": "x"})));
+    }
+
+    #[test]
+    fn r_sec_10_a_key_twice_in_a_models_arguments_is_an_error() {
+        let item = |kind: &str| json!({"type": kind, "arguments": r#"{"path":"a","path":"b"}"#});
+        for call in [
+            call(&item("function_call")),
+            search(&item("tool_search_call")),
+        ] {
+            let why = call.arguments.unwrap_err();
+            assert!(why.contains("`path`"), "{why}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_catalog::{Catalog, ServerEntry};
+use pegboard_guard::parse_arguments;
 use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
 use pegboard_model::{Event, EventKind, Foreign, Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, watch_soon};
@@ -102,6 +103,10 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
     let mut map = Map::new();
     for argument in &args.arguments {
         let (key, value) = pair(argument, &wanted)?;
+        if map.contains_key(&key) {
+            let message = format!("`{}` is given twice", Foreign::new(&key));
+            return Err(bad(message, "Give every key once."));
+        }
         map.insert(key, value);
     }
     Ok(map)
@@ -121,13 +126,12 @@ fn bad(message: impl Into<String>, remedy: &str) -> Failure {
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(bad(
+    match parse_arguments(text)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(bad(
             "the arguments are not a JSON object",
             r#"Write {"key": value}."#,
         )),
-        Err(error) => Err(not_json(error)),
     }
 }
 
@@ -155,14 +159,18 @@ fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), 
         return Err(bad(message, "Write key=value, key:=json, or --args JSON."));
     };
     if let Some(key) = key.strip_suffix(':') {
-        let value = serde_json::from_str(text).map_err(|error| {
-            let message = format!("`{}` is not JSON: {error}", Foreign::new(key));
-            bad(message, "Quote texts: key:='\"text\"'.")
+        let value = parse_arguments(text).map_err(|error| {
+            let message = format!("`{}`: {}", Foreign::new(key), error.message);
+            bad(
+                message,
+                "Quote texts and give every key once: key:='\"text\"'.",
+            )
         })?;
         return Ok((key.to_owned(), value));
     }
     let value = match serde_json::from_str::<Value>(text) {
-        Ok(value) if takes(wanted.get(key), &value) => value,
+        // Read again, because the first reading drops repeated keys.
+        Ok(value) if takes(wanted.get(key), &value) => parse_arguments(text)?,
         _ => Value::String(text.to_owned()),
     };
     Ok((key.to_owned(), value))

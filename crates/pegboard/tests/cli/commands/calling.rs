@@ -41,7 +41,7 @@ fn r_reg_05_arguments_that_do_not_fit_are_told_by_field_before_any_start() {
         (&["a=one", "b=2"], "`/a` must be number"),
         (&["a=1", "b=2", "c=3"], "`/c`"),
         (&["a"], "`a` is not key=value"),
-        (&["a:=one"], "`a` is not JSON"),
+        (&["a:=one"], "`a`: the arguments are not JSON"),
         (&["a=1", "-"], "`-` stands beside other arguments"),
         (&["--args", "[1]"], "not a JSON object"),
         (&["--args", "{"], "not JSON"),
@@ -57,6 +57,31 @@ fn r_reg_05_arguments_that_do_not_fit_are_told_by_field_before_any_start() {
         );
         assert_eq!(run.stdout, "");
     }
+}
+
+#[test]
+fn r_sec_10_a_key_that_is_given_twice_is_refused_however_it_is_written() {
+    let home = Home::new();
+    let calls = home.path("calls");
+    home.add_script("one", &Script::new().tools(["work"]).count_in(&calls), "");
+    home.run(&["refresh", "one"]).ok();
+    let started = std::fs::read_to_string(&calls).unwrap();
+    let twice = r#"{"text":"a","text":"b"}"#;
+    for (args, input) in [
+        (&["--args", twice][..], ""),
+        (&["-"], twice),
+        (&["--args", r#"{"a":[{"b":1,"\u0062":2}]}"#], ""),
+        (&["text=a", "text=b"], ""),
+        (&["text=a", "text:=1"], ""),
+        (&[r#"a:={"b":1,"b":2}"#], ""),
+    ] {
+        let line = [&["call", "one/work"], args].concat();
+        let run = home.run_with_input(&line, input).exits(2);
+        assert!(run.stderr.contains("[ARGS_INVALID]"), "{}", run.stderr);
+        assert!(run.stderr.contains("twice"), "{args:?}: {}", run.stderr);
+        assert_eq!(run.stdout, "");
+    }
+    assert_eq!(std::fs::read_to_string(&calls).unwrap(), started);
 }
 
 #[test]

@@ -47,17 +47,37 @@ impl<'a> Resolver<'a> {
 
     /// An argument; of one that may hold a written secret, each part that may be secret is hidden too.
     fn argument(&mut self, template: &Template, may_be_secret: bool) -> ToolResult<String> {
-        if !may_be_secret {
-            return self.value(template, "args");
+        let value = match may_be_secret {
+            true => self.secret(template, "args")?,
+            false => self.value(template, "args")?,
+        };
+        if may_be_secret {
+            for part in secret_parts(&value) {
+                self.redactor.add(part);
+            }
+            for part in referenced(template.written(), &value) {
+                self.redactor.add_certain(part);
+            }
         }
-        let value = self.secret(template, "args")?;
-        for part in secret_parts(&value) {
-            self.redactor.add(part);
-        }
-        for part in referenced(template.written(), &value) {
-            self.redactor.add_certain(part);
-        }
+        self.hide_references_in_lists(template, &value);
         Ok(value)
+    }
+
+    /// Hides in the server's lists what a value without a name of its own (an argument, an address) has from a kept
+    /// secret or from a variable that goes by the name of one, and what has the shape of a key.
+    pub(crate) fn hide_references_in_lists(&mut self, template: &Template, value: &str) {
+        let written = template.written();
+        let names = written.split("${").skip(1);
+        for (name, part) in names.zip(referenced(written, value)) {
+            let name = name.split('}').next().unwrap_or_default();
+            if name.starts_with("secret:") || names_secret(name) {
+                self.redactor.add_certain(part);
+            }
+        }
+        for range in secret_shapes(value) {
+            self.redactor
+                .add_certain(value.get(range).unwrap_or_default());
+        }
     }
 
     /// Hides a value, and by itself what came from a variable or a kept secret: of `--token=${TOKEN}` a
@@ -128,6 +148,7 @@ impl<'a> Resolver<'a> {
         for range in secret_shapes(&program) {
             self.redactor.add(program.get(range).unwrap_or_default());
         }
+        self.hide_references_in_lists(command, &program);
         if program.is_empty() {
             return Err(self.invalid("command", "is empty"));
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fixture::*;
-use pegboard_model::{Era, Limits, Reason, Template, TemplatePart, Transport};
+use pegboard_model::{Era, Limits, Reason, Secret, Template, TemplatePart, Transport};
 use pegboard_upstream::{CallOptions, Connect, ConnectHint, Connector, OutcomeKind, Setup};
 
 #[tokio::test]
@@ -470,6 +470,36 @@ async fn r_sec_11_a_servers_own_secret_is_masked_in_its_lists() {
     let handshake = server.handshake();
     assert_eq!(handshake.instructions.as_deref(), Some("I am ***"));
     assert_eq!(handshake.info.as_ref().unwrap().version, "***");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn r_sec_11_a_secret_of_the_arguments_is_masked_in_the_lists_too() {
+    let script = LEGACY.replace(
+        r#"'{"tools":[{"name":"echo","x-unknown":1.50}]}'"#,
+        r#""{\"tools\":[{\"name\":\"echo\",\"description\":\"$1, $2, $3 and $4\"}]}""#,
+    );
+    let key = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let variable = |written: &str, value: &str| {
+        let part = TemplatePart::Known(Secret::new(value.to_owned()));
+        Template::new(written, vec![part])
+    };
+    let mut spec = sh(&script);
+    if let Transport::Stdio { args, .. } = &mut spec.transport {
+        args.extend([
+            Template::literal("sh"),
+            Template::literal(key),
+            variable("${secret:kept}", "canary-kept-value"),
+            variable("${MY_TOKEN}", "canary-token-value"),
+            variable("${MY_HOST}", "api.example.com"),
+        ]);
+    }
+    let server = connect(&spec).await.unwrap();
+    let listing = server.list_tools().await.unwrap();
+    assert_eq!(
+        listing.tools[0].get(),
+        r#"{"name":"echo","description":"***, ***, *** and api.example.com"}"#
+    );
     server.close().await;
 }
 

@@ -57,6 +57,7 @@ impl Resolver<'_> {
         bearer: Option<&Template>,
     ) -> ToolResult<Target> {
         let text = self.value(url, "url")?;
+        self.hide_references_in_lists(url, &text);
         // The parser's words name the part that is wrong and never the text, which may hold a secret.
         let mut url = Url::parse(text.trim()).map_err(|flaw| {
             self.invalid("url", &format!("is not an address: {flaw}"))

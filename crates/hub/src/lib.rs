@@ -62,6 +62,7 @@ pub use meaning::{Encoder, Finder, MeaningProgress, ToolWords};
 pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
 pub use reload::ConfigChange;
 pub use sessions::{Face, Presence, SessionInfo};
+pub use shown_arguments::readable as readable_arguments;
 pub use snapshots::FirstSnapshot;
 pub use static_tools::ToolHandler;
 

@@ -14,7 +14,7 @@ const PLACE: usize = 80;
 
 /// A JSON text without the space between its parts, and with long runs of space inside of texts counted instead of
 /// written. Never through a parser, which would round long numbers.
-pub(crate) fn readable(json: &str) -> String {
+pub fn readable(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut characters = json.chars().peekable();
     let (mut is_inside, mut is_escaped) = (false, false);

@@ -4,11 +4,12 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::Catalog;
+use pegboard_hub::readable_arguments;
 use pegboard_model::{ApprovalRequest, Foreign, Grant, Timestamp, ToolResult};
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{code, empty, marked, plain_code};
+use super::parts::{code, empty, marked, whole_code};
 use super::shown::{Ago, duration, line, pretty, thousands};
 use super::visit::{Visit, escaped};
 use crate::api::grants::is_outdated;
@@ -70,7 +71,7 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
                 }
                 div.stack-tight {
                     h3 { "Exact arguments" }
-                    (plain_code(&pretty(&request.arguments)))
+                    (whole_code(&pretty(&readable_arguments(&request.arguments))))
                 }
                 dl.facts.small {
                     dt { "Asked by" } dd {

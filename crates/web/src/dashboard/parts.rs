@@ -32,6 +32,11 @@ pub(crate) fn plain_code(text: &str) -> Markup {
     html! { div.code { pre tabindex="0" { (block(text)) } } }
 }
 
+/// The same for what a person approves: nothing of it is below the edge of a box that scrolls.
+pub(crate) fn whole_code(text: &str) -> Markup {
+    html! { div.code.whole { pre tabindex="0" { (block(text)) } } }
+}
+
 /// A failure with its code, reason and next step.
 pub(crate) fn failure(title: &str, note: &ErrorNote) -> Markup {
     html! {

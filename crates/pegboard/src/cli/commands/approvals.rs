@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pegboard_hub::Hub;
+use pegboard_hub::{Hub, readable_arguments};
 use pegboard_model::{ApprovalRequest, Clock, ConsentDecision, Foreign};
 use serde::Serialize;
 
@@ -122,7 +122,7 @@ fn show(request: &ApprovalRequest, output: &Output) -> Done {
     output.line(&format!("  rule       {}", Foreign::new(&request.rule)))?;
     output.line(&format!(
         "  arguments  {}",
-        Foreign::new(&request.arguments)
+        Foreign::new(&readable_arguments(&request.arguments))
     ))?;
     if !request.changed.is_empty() {
         let fields = request.changed.join(", ");

@@ -96,6 +96,22 @@ fn waiting(home: &Home) -> String {
 }
 
 #[test]
+fn r_sec_07_space_pushes_nothing_out_of_sight_in_the_inbox() {
+    let home = home("policies = { drop = \"ask\" }");
+    let padded = format!("text=ls{}; rm -rf x", " ".repeat(5_000));
+    let mut call = home.start(&["call", "s/drop", &padded]);
+    let mut shown = String::new();
+    pegboard_testkit::wait_until_sync("a call waits", crate::support::PATIENCE, || {
+        shown = home.run(&["approvals"]).ok().stdout;
+        shown.contains("s__drop")
+    });
+    let expected = r#"arguments  {"text":"ls⟨5000 spaces⟩; rm -rf x"}"#;
+    assert!(shown.contains(expected), "{shown}");
+    call.signal("-TERM");
+    call.wait();
+}
+
+#[test]
 fn r_pol_02_a_call_in_one_terminal_is_answered_in_another() {
     let home = home("policies = { drop = \"ask\" }");
     let call = || home.start(&["call", "s/drop", "text=x"]);

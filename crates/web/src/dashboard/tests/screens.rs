@@ -214,7 +214,7 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
             fingerprint: tool.tool().unwrap().fingerprint,
         },
         definition: tool.definition().to_owned(),
-        arguments: r#"{"text":"rm -rf <\u202e>"}"#.to_owned(),
+        arguments: format!(r#"{{"text":"ls{}; rm -rf <\u202e>"}}"#, " ".repeat(5_000)),
         rule: "policies.add".to_owned(),
         changed: vec!["description".to_owned()],
         offers_session: true,
@@ -224,7 +224,8 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
     assert!(stage.ledger.ask(request, 10).await.unwrap());
     let text = stage.open("/approvals").await.text;
     for needed in [
-        "rm -rf &lt;\\u202e&gt;",
+        "ls⟨5000 spaces⟩; rm -rf &lt;\\u202e&gt;",
+        "class=\"code whole\"",
         "a &lt;b&gt;client&lt;/b&gt;",
         "policies.add",
         "0badcafe",

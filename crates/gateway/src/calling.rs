@@ -201,7 +201,7 @@ pub(crate) fn error_result(error: &ToolError) -> Bytes {
     let result = json!({
         "resultType": "complete",
         "content": [{"type": "text", "text": text}],
-        "structuredContent": error,
+        "structuredContent": error.addressed_to_model(),
         "isError": true,
     });
     result.to_string().into()

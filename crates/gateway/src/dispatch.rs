@@ -63,6 +63,7 @@ impl From<ToolError> for Fault {
             pegboard_model::ErrorClass::InvalidInput => code::INVALID_PARAMS,
             _ => code::INTERNAL,
         };
+        let error = error.addressed_to_model();
         let data = serde_json::to_string(&error).ok();
         let message = error.in_words();
         RpcError {

@@ -150,11 +150,42 @@ impl ToolError {
 
     /// The same for a model: with the code, and with what may have been meant.
     pub fn for_model(&self) -> String {
-        let mut text = format!("{} [{}]", self.in_words(), self.reason.code());
+        let words = self.addressed_to_model().in_words();
+        let mut text = format!("{words} [{}]", self.reason.code());
         if !self.nearest.is_empty() {
             text.push_str(&format!(" Nearest: {}.", self.nearest.join(", ")));
         }
         text
+    }
+
+    /// The same error with the next step that a model can take: a model calls meta tools or tells the user, it runs
+    /// no commands. Everything that goes to a model or to its client passes here.
+    #[must_use]
+    pub fn addressed_to_model(&self) -> Self {
+        let table = self.filled(self.reason.remedy());
+        let for_model = self.reason.remedy_for_model();
+        let remedy = match self.remedy.strip_prefix(&table) {
+            // What was added to the table's remedy is true for both.
+            Some(added) if !names_command(added) => self.filled(for_model) + added,
+            None if !names_command(&self.remedy) => self.remedy.clone(),
+            _ => self.filled(for_model),
+        };
+        Self {
+            remedy,
+            ..self.clone()
+        }
+    }
+
+    /// A remedy with the names that it has places for.
+    fn filled(&self, remedy: &str) -> String {
+        let text = match &self.server {
+            Some(server) => remedy.replace("SERVER", server.as_str()),
+            None => remedy.replace("server `SERVER`", "the server"),
+        };
+        match &self.tool {
+            Some(tool) => text.replace("TOOL", tool),
+            None => text.replace("`TOOL`", "the tool"),
+        }
     }
 
     /// Adds names that may have been meant.
@@ -165,9 +196,75 @@ impl ToolError {
     }
 }
 
+/// Whether a text names a command of the program.
+pub(crate) fn names_command(text: &str) -> bool {
+    text.contains("`pegboard ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[track_caller]
+    fn check(error: ToolError, for_person: &str, for_model: &str) {
+        assert_eq!(error.remedy, for_person);
+        assert_eq!(error.addressed_to_model().remedy, for_model);
+    }
+
+    #[test]
+    fn r_gate_05_the_next_step_depends_on_who_reads_it() {
+        let github = ServerName::parse("github").unwrap();
+        let error = |reason| ToolError::new(reason, "it failed");
+        check(
+            error(Reason::ServerDisabled).at_server(&github),
+            "Enable it with `pegboard enable github`.",
+            "Do not retry; ask the user to enable server `github`.",
+        );
+        check(
+            error(Reason::ServerDisabled),
+            "Enable it with `pegboard enable SERVER`.",
+            "Do not retry; ask the user to enable the server.",
+        );
+        let remedy = format!(
+            "{} The rule is in `x.toml:3`.",
+            Reason::PolicyDenied.remedy()
+        );
+        check(
+            error(Reason::PolicyDenied)
+                .at_tool("a__one")
+                .with_remedy(&remedy),
+            &remedy,
+            "Do not retry; ask the user to allow `a__one` in Pegboard's dashboard or policy. The rule is in `x.toml:3`.",
+        );
+        check(
+            error(Reason::ToolUnknown).with_remedy("Write it as `server/tool`."),
+            "Write it as `server/tool`.",
+            "Write it as `server/tool`.",
+        );
+        check(
+            error(Reason::ToolUnknown).with_remedy("Run `pegboard refresh a`."),
+            "Run `pegboard refresh a`.",
+            "Find the tool with search_tools.",
+        );
+    }
+
+    #[test]
+    fn r_gate_05_a_kept_error_is_readdressed_as_well() {
+        let github = ServerName::parse("github").unwrap();
+        let error = ToolError::new(Reason::ServerExited, "gone").at_server(&github);
+        let kept: ToolError =
+            serde_json::from_value(serde_json::to_value(&error).unwrap()).unwrap();
+        assert!(
+            !kept.for_model().contains("`pegboard"),
+            "{}",
+            kept.for_model()
+        );
+        assert!(
+            kept.for_model().contains("server `github`"),
+            "{}",
+            kept.for_model()
+        );
+    }
 
     #[test]
     fn r_reg_05_an_error_carries_code_reason_retryable_and_remedy() {

@@ -43,6 +43,14 @@ pub struct Annotations {
     pub open_world: Option<bool>,
 }
 
+impl Annotations {
+    /// Whether the server marks the tool as read-only and does not contradict itself by also marking it as
+    /// destructive. This is the server's claim, not a guarantee.
+    pub fn claims_read_only(self) -> bool {
+        self.read_only == Some(true) && self.destructive != Some(true)
+    }
+}
+
 /// The parts of a definition that views look into, borrowed from its bytes.
 #[derive(Debug, Deserialize)]
 pub struct DefinitionParts<'a> {

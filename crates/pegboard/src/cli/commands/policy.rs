@@ -6,7 +6,8 @@ use pegboard_config::edit::set_rule;
 use pegboard_guard::{Weighed, WeighedRule};
 use pegboard_hub::SystemClock;
 use pegboard_model::{
-    Clock, Foreign, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec, ToolError,
+    AskDestructive, Clock, Foreign, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec,
+    ToolError,
 };
 use serde::Serialize;
 
@@ -106,11 +107,11 @@ fn list(global: &Global, output: &Output) -> Done {
             ));
         }
     }
-    let ask_destructive = loaded.settings.ask_destructive.as_str();
+    let ask_destructive = loaded.settings.ask_destructive;
     if output.json {
         return output.document(&Rules {
             rules,
-            ask_destructive,
+            ask_destructive: ask_destructive.as_str(),
         });
     }
     if rules.is_empty() {
@@ -128,9 +129,13 @@ fn list(global: &Global, output: &Output) -> Done {
         });
         output.line(&output.table(&["TOOLS", "POLICY", "SERVER", "FROM"], rows.collect(), None))?;
     }
-    output.note(&format!(
-        "Tools that are annotated as destructive ask without a rule: {ask_destructive}."
-    ));
+    output.note(match ask_destructive {
+        AskDestructive::Never => "Tools marked destructive run without asking.",
+        AskDestructive::WhenPossible => {
+            "Tools marked destructive ask first when someone can answer."
+        }
+        AskDestructive::Always => "Tools marked destructive always ask first.",
+    });
     Ok(())
 }
 

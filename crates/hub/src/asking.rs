@@ -11,7 +11,7 @@ use pegboard_model::{
 use tokio::time::Instant;
 
 use crate::call::{CallRequest, SessionId};
-use crate::elicitation;
+use crate::elicitation::{self, Reply};
 use crate::events::elapsed_ms;
 use crate::hub::Inner;
 use crate::seat::lock;
@@ -169,6 +169,8 @@ pub(crate) enum Said {
     TooLate,
     /// There was nobody to ask.
     Nobody,
+    /// The client closed the request without an answer, and there was no other way to ask.
+    Unanswered,
 }
 
 impl Inner {
@@ -203,6 +205,7 @@ impl Inner {
         match &said {
             Ok(Said::Decided { decision, by }) => asked.tell_decided(*decision, by),
             Ok(Said::TooLate) => asked.tell_expired(Reason::ApprovalTimeout.code()),
+            Ok(Said::Unanswered) => asked.tell_expired(Reason::ApprovalUnanswered.code()),
             Ok(Said::Nobody) => {}
             Err(error) => asked.tell_expired(error.reason.code()),
         }
@@ -243,16 +246,19 @@ impl Asked<'_> {
         }
         let ask = self.question.ask();
         let is_shown = ask.fits_message();
+        let mut nobody = Said::Nobody;
         if is_shown && settings.via != AskVia::Inbox && elicitation::can_ask(request) {
             self.tell_asked("client");
             let offers_session =
                 self.question.offers_session && settings.client == ClientApproval::Session;
             let answer = elicitation::ask(request, &ask, offers_session);
             match within(deadline, answer).await {
-                Some(Some(decision)) => return Ok(decided(decision, "the person at the client")),
+                Some(Reply::Decided(decision)) => {
+                    return Ok(decided(decision, "the user in the client"));
+                }
+                Some(Reply::Cancelled) => nobody = Said::Unanswered,
+                Some(Reply::Failed) => {}
                 None => return Ok(Said::TooLate),
-                // The client cannot ask after all.
-                Some(None) => {}
             }
         }
         if is_shown && self.inner.approver.can_ask() {
@@ -263,10 +269,10 @@ impl Asked<'_> {
                 Some(Verdict::AllowForSession) => ConsentDecision::Session,
                 Some(Verdict::AllowAlways) => ConsentDecision::Always,
                 Some(Verdict::Refuse) => ConsentDecision::Refuse,
-                Some(Verdict::Nobody) => return Ok(Said::Nobody),
+                Some(Verdict::Nobody) => return Ok(nobody),
                 None => return Ok(Said::TooLate),
             };
-            return Ok(decided(decision, "the person asked"));
+            return Ok(decided(decision, "the user"));
         }
         let is_watched = || self.inner.ledger.is_attended();
         let is_open = settings.via != AskVia::Client && !patience.is_zero();
@@ -274,7 +280,7 @@ impl Asked<'_> {
             return self.in_inbox(deadline, patience).await;
         }
         match is_shown {
-            true => Ok(Said::Nobody),
+            true => Ok(nobody),
             false => Err(self.too_long(ARGUMENTS_IN_MESSAGE)),
         }
     }

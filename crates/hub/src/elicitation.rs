@@ -22,16 +22,28 @@ pub(crate) fn can_ask(request: &CallRequest) -> bool {
     caller.is_some_and(|caller| declares(caller.capabilities(), METHOD, None))
 }
 
-/// Asks. `None` when the client cannot ask after all.
-pub(crate) async fn ask(
-    request: &CallRequest,
-    question: &Ask,
-    offers_session: bool,
-) -> Option<ConsentDecision> {
-    let caller = request.caller.as_ref()?;
-    let params = params(question, offers_session)?;
-    let answer = caller.ask(METHOD, Some(&params)).await.ok()?;
-    Some(read(&answer, offers_session))
+/// What came of a request to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The user decided.
+    Decided(ConsentDecision),
+    /// The client closed the request without an answer. Headless clients do so without showing it to the user,
+    /// so this is not a refusal.
+    Cancelled,
+    /// The client cannot ask after all.
+    Failed,
+}
+
+/// Asks the user in the client.
+pub(crate) async fn ask(request: &CallRequest, question: &Ask, offers_session: bool) -> Reply {
+    let caller = request.caller.as_ref();
+    let (Some(caller), Some(params)) = (caller, params(question, offers_session)) else {
+        return Reply::Failed;
+    };
+    match caller.ask(METHOD, Some(&params)).await {
+        Ok(answer) => read(&answer, offers_session),
+        Err(_) => Reply::Failed,
+    }
 }
 
 fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
@@ -56,8 +68,8 @@ fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&params).ok()
 }
 
-/// What a client's answer means. Whatever is not one of the offered choices is a refusal.
-fn read(answer: &RawValue, offers_session: bool) -> ConsentDecision {
+/// What a client's answer means. Whatever is neither one of the offered choices nor `cancel` is a refusal.
+fn read(answer: &RawValue, offers_session: bool) -> Reply {
     #[derive(Deserialize)]
     struct Answer {
         action: String,
@@ -70,13 +82,19 @@ fn read(answer: &RawValue, offers_session: bool) -> ConsentDecision {
         decision: Option<String>,
     }
     let answer: Option<Answer> = serde_json::from_str(answer.get()).ok();
+    if answer
+        .as_ref()
+        .is_some_and(|answer| answer.action == "cancel")
+    {
+        return Reply::Cancelled;
+    }
     let accepted = answer.filter(|answer| answer.action == "accept");
     let said = accepted.and_then(|answer| answer.content?.decision);
-    match said.as_deref() {
+    Reply::Decided(match said.as_deref() {
         Some(ONCE) => ConsentDecision::Once,
         Some(SESSION) if offers_session => ConsentDecision::Session,
         _ => ConsentDecision::Refuse,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -86,7 +104,7 @@ mod tests {
     #[track_caller]
     fn check(answer: &str, expected: ConsentDecision) {
         let raw = RawValue::from_string(answer.to_owned()).unwrap();
-        assert_eq!(read(&raw, true), expected, "{answer}");
+        assert_eq!(read(&raw, true), Reply::Decided(expected), "{answer}");
     }
 
     #[test]
@@ -106,14 +124,24 @@ mod tests {
             r#"{"action":"decline","content":{"decision":"allow once"}}"#,
             Refuse,
         );
-        check(r#"{"action":"cancel"}"#, Refuse);
         check("[]", Refuse);
+    }
+
+    #[test]
+    fn r_gate_05_a_cancelled_request_is_not_a_refusal() {
+        for answer in [
+            r#"{"action":"cancel"}"#,
+            r#"{"action":"cancel","content":{"decision":"allow once"}}"#,
+        ] {
+            let raw = RawValue::from_string(answer.to_owned()).unwrap();
+            assert_eq!(read(&raw, true), Reply::Cancelled, "{answer}");
+        }
     }
 
     #[test]
     fn r_sec_08_a_session_that_was_not_offered_is_not_granted() {
         let answer = r#"{"action":"accept","content":{"decision":"allow for this session"}}"#;
         let raw = RawValue::from_string(answer.to_owned()).unwrap();
-        assert_eq!(read(&raw, false), ConsentDecision::Refuse);
+        assert_eq!(read(&raw, false), Reply::Decided(ConsentDecision::Refuse));
     }
 }

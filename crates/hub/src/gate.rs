@@ -197,17 +197,23 @@ impl Inner {
                 return refuse(Reason::ToolChanged, why);
             }
             Said::Nobody => {
-                let why = "needs a person's approval and nobody could be asked";
+                let why = "was not run: it needs the user's confirmation, and there is no way to ask for it here";
                 return refuse(Reason::PolicyDenied, why);
             }
+            Said::Unanswered => {
+                let why = "was not run: it needs the user's confirmation, and this client closed the question \
+                           without an answer";
+                return refuse(Reason::ApprovalUnanswered, why);
+            }
             Said::TooLate => {
-                let why = "needs a person's approval and nobody answered in time";
+                let why =
+                    "was not run: it needs the user's confirmation, and no answer came in time";
                 return refuse(Reason::ApprovalTimeout, why);
             }
         };
         match decided {
             ConsentDecision::Refuse => {
-                let why = format!("was refused by {by}");
+                let why = format!("was not run: {by} refused it");
                 return refuse(Reason::ApprovalRefused, &why);
             }
             ConsentDecision::Session if request.is_lasting => {
@@ -308,10 +314,7 @@ fn refusal(subject: &Subject<'_>, reason: Reason, why: &str) -> ToolError {
     }) else {
         return error;
     };
-    let remedy = format!(
-        "{} Whoever may change `{place}` can change the rule.",
-        error.remedy
-    );
+    let remedy = format!("{} The rule is in `{place}`.", error.remedy);
     error.with_remedy(remedy)
 }
 

@@ -153,7 +153,7 @@ async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
         (late.reason, late.code),
         (Reason::ApprovalTimeout, ErrorClass::Denied)
     );
-    assert!(late.message.contains("nobody answered in time"), "{late}");
+    assert!(late.message.contains("no answer came in time"), "{late}");
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ApprovalExpired { .. })
     })

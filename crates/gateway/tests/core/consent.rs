@@ -303,3 +303,75 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
     );
     assert_eq!(client.inbox.of(ASKS).len(), 2);
 }
+
+/// Answers the client's question without a decision, as headless clients do.
+async fn closed(client: &Client, action: &str) {
+    let question = client.inbox.wait(ASKS).await;
+    let result = json!({"action": action});
+    client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+}
+
+#[tokio::test]
+async fn r_gate_05_a_client_that_cancels_has_not_refused() {
+    for (action, reason) in [
+        ("cancel", "APPROVAL_UNANSWERED"),
+        ("decline", "APPROVAL_REFUSED"),
+    ] {
+        let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
+        ask(&gateway, AskVia::Client, ClientApproval::Call);
+        let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+        let call = client.call("a__one", json!({"text": "x"}));
+        let (result, ()) = tokio::join!(call, closed(&client, action));
+        let said = result["content"][0]["text"].as_str().unwrap();
+        assert_eq!(result["structuredContent"]["reason"], reason, "{said}");
+        assert!(
+            said.contains("was not run") && said.contains("Do not retry"),
+            "{said}"
+        );
+        assert!(!result.to_string().contains("`pegboard "), "{result}");
+        let says_how =
+            said.contains("ask the user to allow `a__one` in Pegboard's dashboard or policy");
+        assert_eq!(says_how, action == "cancel", "{said}");
+    }
+}
+
+/// A destructive tool without a rule runs where nobody can be asked; a client that cancels could have asked.
+#[tokio::test]
+async fn r_gate_05_a_cancelled_request_does_not_let_a_destructive_tool_run() {
+    let mut server = Server::new("a", &["one"]);
+    server.tools[0]["annotations"] = json!({"destructiveHint": true});
+    let (gateway, _) = gateway(vec![server], &[]).await;
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let call = client.call("a__one", json!({"text": "x"}));
+    let (result, ()) = tokio::join!(call, closed(&client, "cancel"));
+    assert_eq!(
+        result["structuredContent"]["reason"], "APPROVAL_UNANSWERED",
+        "{result}"
+    );
+    let silent = Client::legacy(&gateway, "", json!({})).await;
+    let ran = silent.text("a__one", json!({"text": "x"})).await;
+    assert_eq!(ran, r#"one {"text":"x"}"#);
+}
+
+#[tokio::test]
+async fn r_gate_05_a_cancelled_request_waits_in_the_inbox() {
+    let gateway = under(Policy::Ask, Server::new("a", &["one"])).await;
+    ask(&gateway, AskVia::Both, ClientApproval::Call);
+    let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
+    let decide = async {
+        closed(&client, "cancel").await;
+        let hub = gateway.hub();
+        loop {
+            let waiting = hub.approvals().await.unwrap();
+            if let Some(request) = waiting.first() {
+                break hub
+                    .decide_approval(&request.id, ConsentDecision::Once, "test")
+                    .await;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let (text, decided) = tokio::join!(client.text("a__one", json!({"text": "x"})), decide);
+    decided.unwrap();
+    assert_eq!(text, r#"one {"text":"x"}"#);
+}

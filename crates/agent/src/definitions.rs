@@ -14,7 +14,7 @@ use crate::sources::{read_result, rendered, rendered_own};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loading {
-    /// Through four small tools that find, list, describe and call all others; the host program's own tools stand
+    /// Through a few small tools that find, list, describe and call all others; the host program's own tools stand
     /// beside them. Works with every model, and costs the same whatever is configured.
     #[default]
     Meta,

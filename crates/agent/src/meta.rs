@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pegboard_catalog::meta::{
-    CALL, CallWish, DESCRIBE, DescribeWish, LIST, ListWish, READ_RESULT, SEARCH, SearchWish,
-    is_meta_tool, misread, wish,
+    CALL, CALL_READ_ONLY, CallWish, DESCRIBE, DescribeWish, LIST, ListWish, READ_RESULT, SEARCH,
+    SearchWish, is_call, is_meta_tool, misread, wish,
 };
 use pegboard_catalog::{Catalog, Find, search_text};
 use pegboard_hub::{Hub, SessionId};
@@ -57,12 +57,12 @@ pub(crate) async fn run(
             }
             wish.answer(&names, &catalog)?
         }
-        CALL => {
-            let wish = CallWish::read(given)?;
+        CALL | CALL_READ_ONLY => {
+            let wish = CallWish::read(name, given)?;
             let name = wish.tool_name.as_str();
             // Reserved names are Pegboard's own before any server's.
             let is_reserved = is_meta_tool(name) && hub.catalog().static_tool(name).is_none();
-            if !is_reserved || name == CALL {
+            if !is_reserved || is_call(name) {
                 return Ok(Led::Call(wish));
             }
             return Box::pin(run(hub, session, shelf, name, &wish.arguments, span)).await;

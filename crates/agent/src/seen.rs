@@ -21,13 +21,13 @@ pub struct SeenTool {
 }
 
 /// The tools that are called in messages of Anthropic, OpenAI (Responses and Chat), Gemini or Bedrock, in order, each
-/// call once. A call through `call_tool` counts as a call of the tool that it names; the other meta tools are left out.
+/// call once. A call through `call_tool` or its read-only twin counts as a call of the tool that it names; the other meta tools are left out.
 pub fn seen_in(messages: &Value, catalog: &Catalog) -> Vec<SeenTool> {
     let mut calls = Vec::new();
     collect(messages, DEPTH, &mut calls);
     let seen = calls.into_iter().filter_map(|(name, arguments)| {
         let name = match name {
-            meta::CALL => called_through(&arguments)?.to_owned(),
+            name if meta::is_call(name) => called_through(&arguments)?.to_owned(),
             name if meta::is_meta_tool(name) => return None,
             name => name.to_owned(),
         };
@@ -45,7 +45,7 @@ pub fn seen_in(messages: &Value, catalog: &Catalog) -> Vec<SeenTool> {
     seen.collect()
 }
 
-/// The tool that the arguments of `call_tool` name.
+/// The tool that the arguments of `call_tool` or its read-only twin name.
 pub(crate) fn called_through(arguments: &Value) -> Option<&str> {
     let names = ["tool_name", "name", "tool"];
     names.iter().find_map(|name| arguments.get(name)?.as_str())
@@ -121,8 +121,9 @@ mod tests {
                 {"type": "tool_use", "id": "1", "name": "git__log", "input": {"function": {"arguments": 1}}},
                 {"type": "tool_use", "id": "2", "name": "call_tool", "input": {"tool_name": "git/status"}},
                 {"type": "tool_use", "id": "3", "name": "search_tools", "input": {}},
+                {"type": "tool_use", "id": "4", "name": "call_readonly_tool", "input": {"tool_name": "git/show"}},
             ]}]),
-            &["git__log", "git/status"],
+            &["git__log", "git/status", "git/show"],
         );
         check(
             json!([{"type": "function_call", "call_id": "c", "name": "call_tool",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_catalog::meta as tools;
+use pegboard_catalog::meta::{self as tools, CallWish};
 use pegboard_guard::{estimate_tokens, tolerant_arguments};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
@@ -25,7 +25,7 @@ const ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
 /// A result up to this size is looked through at once.
 const LIGHT_BYTES: usize = 256 * 1024;
 /// The sentence of a kept result that only holds where the meta tools are.
-const THROUGH_CALL_TOOL: &str = "; all through call_tool.";
+const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 
 /// Runs the calls of one model. Large results are kept aside here, and read in parts.
 pub struct Toolbox {
@@ -72,7 +72,7 @@ impl Toolbox {
         let arguments = call.arguments.as_ref().unwrap_or(&Value::Null);
         let restored = definitions.restore(&call.name, arguments);
         let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
-        if name == tools::CALL
+        if tools::is_call(&name)
             && let Some(inner) = crate::seen::called_through(&arguments)
         {
             name = inner.to_owned();
@@ -143,9 +143,12 @@ impl Toolbox {
             && (definitions.loading() == Loading::Meta
                 || self.hub.catalog().static_tool(&name).is_none());
         if !is_own {
-            return self
-                .called(definitions, call, &name, arguments, span, started)
-                .await;
+            let wish = CallWish {
+                tool_name: name,
+                arguments,
+                read_only: false,
+            };
+            return self.called(definitions, call, wish, span, started).await;
         }
         match self.look(&name, &arguments, span).await? {
             Led::Told(text) => Ok(Answered {
@@ -153,17 +156,7 @@ impl Toolbox {
                 answer: Answer::text(call, text),
                 used: None,
             }),
-            Led::Call(wish) => {
-                self.called(
-                    definitions,
-                    call,
-                    &wish.tool_name,
-                    wish.arguments,
-                    span,
-                    started,
-                )
-                .await
-            }
+            Led::Call(wish) => self.called(definitions, call, wish, span, started).await,
         }
     }
 
@@ -181,14 +174,15 @@ impl Toolbox {
         &self,
         definitions: &Definitions,
         call: &ToolUse,
-        tool: &str,
-        arguments: Box<RawValue>,
+        wish: CallWish,
         span: Option<&SpanContext>,
         started: Instant,
     ) -> ToolResult<Answered> {
-        let arguments = tolerant_arguments(&arguments)?;
+        let tool = wish.tool_name.as_str();
+        let arguments = tolerant_arguments(&wish.arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
         request.span = span.cloned();
+        request.read_only = wish.read_only;
         let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
             let message = format!("`{tool}` asks for input that nobody here can give");

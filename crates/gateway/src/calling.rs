@@ -31,6 +31,8 @@ pub(crate) enum By {
     Name,
     /// Through `call_tool`: the model reads whatever comes back.
     MetaTool,
+    /// Through `call_readonly_tool`: the same for tools that are marked read-only.
+    ReadOnlyMetaTool,
 }
 
 /// Answers `tools/call`.
@@ -68,6 +70,7 @@ pub(crate) async fn execute(
         meta,
         // Only a person who is asked wants to know.
         client: (found.needs_consent).then(|| asked.client()).flatten(),
+        read_only: by == By::ReadOnlyMetaTool,
         is_lasting: !found.needs_consent || !asked.is_modern || asked.conversation.is_attached(),
         ..CallRequest::new(asked.conversation.session.clone(), found.tool, arguments)
     });
@@ -76,7 +79,7 @@ pub(crate) async fn execute(
         Ok(Progress::Done(outcome)) => {
             let era = found.era.or_else(|| era_of(asked, &tool));
             // A client checks a listed tool's structured content, so that must stay whole.
-            let may_shorten = by == By::MetaTool || !found.has_output_schema;
+            let may_shorten = by != By::Name || !found.has_output_schema;
             let is_aside = asked.view.profile.has_meta_tools() && may_shorten;
             let result = match is_aside {
                 true => match within_limit(shared, outcome.result).await {

@@ -1,4 +1,4 @@
-//! The four tools that stand for all others, and the one that reads on: what they do.
+//! What the meta tools do.
 
 use pegboard_catalog::meta::{CallWish, DescribeWish, ListWish, SearchWish, wish};
 use pegboard_catalog::search_text;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::calling::{By, error_result, execute, text_result};
 use crate::dispatch::{Answered, Asked};
 use crate::heavy;
-use crate::meta_tools::{CALL, DESCRIBE, LIST, READ_RESULT, SEARCH, is_meta_tool};
+use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call, is_meta_tool};
 use crate::surface::Surface;
 
 /// A catalog of more tools, or one that is searched by meaning, is searched on another thread, so that other
@@ -18,9 +18,9 @@ const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
 pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
-    match name {
-        CALL => call_tool(asked).await,
-        _ => look(asked, name, asked.params.arguments).await,
+    match is_call(name) {
+        true => call_tool(asked, name).await,
+        false => look(asked, name, asked.params.arguments).await,
     }
 }
 
@@ -82,18 +82,23 @@ async fn describe(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult
     wish.answer(&names, &surface.catalog)
 }
 
-async fn call_tool(asked: &Asked<'_>) -> Answered {
-    let wish = match CallWish::read(asked.params.arguments) {
+/// Runs `call_tool` or its read-only twin.
+async fn call_tool(asked: &Asked<'_>, meta_tool: &str) -> Answered {
+    let wish = match CallWish::read(meta_tool, asked.params.arguments) {
         Ok(wish) => wish,
         Err(error) => return Ok(error_result(&error)),
+    };
+    let by = match wish.read_only {
+        true => By::ReadOnlyMetaTool,
+        false => By::MetaTool,
     };
     let (name, arguments) = (wish.tool_name.as_str(), wish.arguments);
     // Reserved names are Pegboard's own before any server's; a tool of the host program is its own, too.
     let is_reserved = is_meta_tool(name) && asked.surface().catalog.static_tool(name).is_none();
-    if is_reserved && name != CALL {
+    if is_reserved && !is_call(name) {
         return look(asked, name, Some(&arguments)).await;
     }
-    execute(asked, name, arguments, By::MetaTool).await
+    execute(asked, name, arguments, by).await
 }
 
 /// The lists with everything that can be known within the answer's deadline.

@@ -172,6 +172,10 @@ impl Surface {
                 let own = entry.record.instructions.as_deref();
                 visible(own.unwrap_or_default()).into_owned()
             }
+            None if !self.profile.has_meta_tools() => meta_tools::DIRECT_INSTRUCTIONS.to_owned(),
+            None if self.profile.lists_servers() => {
+                format!("{}{}", meta_tools::INSTRUCTIONS, meta_tools::LISTED_TOO)
+            }
             None => meta_tools::INSTRUCTIONS.to_owned(),
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::checks::Checked;
 use crate::discover::{Insistence, channel_of};
 use crate::events::{millis, outcome_of};
-use crate::gate::Pass;
+use crate::gate::{Pass, refused};
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::seat::{Hold, Seat};
@@ -55,6 +55,8 @@ pub struct CallRequest {
     pub client: Option<Arc<str>>,
     /// Whether more calls of the same session can follow.
     pub is_lasting: bool,
+    /// Whether the call is refused unless the server marks the tool as read-only.
+    pub read_only: bool,
 }
 
 impl CallRequest {
@@ -70,6 +72,7 @@ impl CallRequest {
             input: None,
             client: None,
             is_lasting: true,
+            read_only: false,
         }
     }
 }
@@ -167,6 +170,7 @@ impl Inner {
         trace: &Trail,
     ) -> ToolResult<CallOutcome> {
         let exposed = view.exposed().as_str();
+        check_read_only(request, view)?;
         let arguments =
             parse_arguments(request.arguments.get()).map_err(|error| error.at_tool(exposed))?;
         let checked = self.checks.check(view, &arguments)?;
@@ -248,6 +252,7 @@ impl Inner {
                     && entry.spec.name == tool_server
                     && renewed.name == tool.name
                 {
+                    check_read_only(wish.request, &view)?;
                     let mirrors = self.checks.is_mirrored(renewed);
                     // It may be another version now, under another policy.
                     let pass = match renewed.fingerprint == tool.fingerprint {
@@ -353,6 +358,18 @@ pub(crate) fn options(
         input,
         ..CallOptions::within(timeout)
     }
+}
+
+/// Refuses a read-only call of a tool that its server does not mark as read-only. The mark allows nothing by
+/// itself: the policy gate is asked as for every other call.
+fn check_read_only(request: &CallRequest, view: &ToolView<'_>) -> ToolResult<()> {
+    if !request.read_only || view.annotations().claims_read_only() {
+        return Ok(());
+    }
+    let exposed = view.exposed().as_str();
+    let message = format!("tool `{exposed}` is not marked read-only by its server");
+    let error = refused(exposed, view.server(), Reason::ToolNotReadOnly, message);
+    Err(error)
 }
 
 fn is_repeatable(tool: &Tool) -> bool {

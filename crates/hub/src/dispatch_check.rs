@@ -52,6 +52,9 @@ impl Inner {
         let Some(now) = tools.find(|now| now.name == tool.name) else {
             return refuse(Reason::ToolChanged, "is no longer in its server's list");
         };
+        if request.read_only && !now.annotations.claims_read_only() {
+            return refuse(Reason::ToolNotReadOnly, "is no longer marked read-only");
+        }
         let is_same = now.fingerprint == tool.fingerprint;
         if pass.approved.is_some() && !is_same {
             let why = "is not what it was when it was approved";

@@ -39,7 +39,7 @@
 //! # }
 //! ```
 //!
-//! [`Pegboard::definitions`] offers four small tools that find, list, describe and call all others, in the
+//! [`Pegboard::definitions`] offers five small tools that find, list, describe and call all others, in the
 //! [`Format`] that the provider takes. [`Pegboard::definitions_by`] chooses otherwise: all definitions, or the
 //! provider's own search. [`Pegboard::answer`] never fails: what goes wrong is told to the model.
 //!

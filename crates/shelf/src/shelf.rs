@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pegboard_catalog::meta::READ_RESULT;
+use pegboard_catalog::meta::{CALL_READ_ONLY, READ_RESULT};
 use pegboard_guard::estimate_tokens;
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use serde::Deserialize;
@@ -238,7 +238,7 @@ pub(crate) fn reading_on(id: &str, kept: &Kept, from: usize, next: usize, tokens
                 "; take a part of the JSON: {READ_RESULT}{{\"id\":\"{id}\",\"pointer\":\"/KEY/0\"}}"
             ));
         }
-        note.push_str("; all through call_tool.");
+        note.push_str(&format!("; all through {CALL_READ_ONLY}."));
     } else {
         note.push_str(" This is the end.");
     }

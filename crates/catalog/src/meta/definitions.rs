@@ -1,7 +1,8 @@
-//! The four tools that stand for all others: their definitions.
+//! The meta tools: their names, definitions and the instructions that go with them.
 //!
 //! Nothing here may depend on what is configured or known: clients keep what follows from these bytes in
-//! their prompt caches.
+//! their prompt caches. Definitions and instructions together have a budget of 400 tokens, so the definitions
+//! leave out what a model can do without: `search_tools` also takes `queries`, and defaults are not repeated.
 
 use serde_json::{Value, json};
 
@@ -13,77 +14,90 @@ pub const LIST: &str = "list_available_tools";
 pub const DESCRIBE: &str = "get_tool_description";
 /// Runs a tool.
 pub const CALL: &str = "call_tool";
+/// Runs a tool that its server marks as read-only. Clients that run read-only tools without a confirmation, or
+/// several at the same time, do so with this one.
+pub const CALL_READ_ONLY: &str = "call_readonly_tool";
 /// Reads on in a result that was kept aside. It is not listed: the results that need it name it.
 pub const READ_RESULT: &str = "read_result";
 
 /// Queries of one search, and tools of one description.
 pub const AT_ONCE: usize = 5;
 
-/// What the server says of itself to models.
-pub const INSTRUCTIONS: &str = "Many tools are within reach through these four. \
-Find one with search_tools, see its parameters with get_tool_description, run it with call_tool. \
-Known tools may also be called directly by name.";
+/// What the server says of itself to models where the meta tools are the only way to other tools.
+pub const INSTRUCTIONS: &str = "Find tools with search_tools, see their parameters with \
+get_tool_description, run them with call_readonly_tool if marked read-only, else with call_tool.";
+
+/// The sentence that is added where other tools are listed beside the meta tools.
+pub const LISTED_TOO: &str = " Tools that are listed can be called directly by name.";
+
+/// The instructions where every tool is listed and the meta tools are not.
+pub const DIRECT_INSTRUCTIONS: &str = "Tools of several servers, each named server__tool.";
 
 /// The definitions, each on its own, in the order in which they are listed.
-pub fn definitions() -> [Value; 4] {
+pub fn definitions() -> [Value; 5] {
     let text = json!({"type": "string"});
-    let texts = json!({"type": "array", "items": text, "maxItems": AT_ONCE});
-    let read_only = json!({"readOnlyHint": true});
+    let yes_or_no = json!({"type": "boolean"});
+    let format = json!({"type": "string", "enum": ["text", "json"]});
     [
-        json!({
-            "name": SEARCH,
-            "description": "Find tools by what they should do or by name. Each line of the answer: \
-                            name(arguments) — summary.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "query": text,
-                    "queries": texts,
-                    "limit": {"type": "integer", "default": 5},
-                    "detail": {"type": "string", "enum": ["brief", "signature", "full"]},
-                },
-            },
-            "annotations": read_only,
-        }),
-        json!({
-            "name": LIST,
-            "description": "Overview of all tools, or of one category or server.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "category": text,
-                    "include_disabled": {"type": "boolean"},
-                    "format": {"type": "string", "enum": ["text", "json"]},
-                },
-            },
-            "annotations": read_only,
-        }),
-        json!({
-            "name": DESCRIBE,
-            "description": "Description, parameters and examples of one tool or several.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "tool_name": text,
-                    "tool_names": texts,
-                    "include_examples": {"type": "boolean", "default": true},
-                },
-            },
-            "annotations": read_only,
-        }),
-        json!({
-            "name": CALL,
-            "description": "Run a tool by its name.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {"tool_name": text, "arguments": {"type": "object"}},
-                "required": ["tool_name"],
-            },
-        }),
+        definition(
+            SEARCH,
+            "Find tools by task or name.",
+            json!({
+                "query": text,
+                "limit": {"type": "integer"},
+                "detail": {"type": "string", "enum": ["brief", "signature", "full"]},
+            }),
+        ),
+        definition(
+            LIST,
+            "Overview of all tools, a category or a server.",
+            json!({"category": text, "include_disabled": yes_or_no, "format": format}),
+        ),
+        definition(
+            DESCRIBE,
+            "Parameters and examples of tools.",
+            json!({
+                "tool_name": text,
+                "tool_names": {"type": "array", "items": text},
+                "include_examples": yes_or_no,
+                "format": format,
+            }),
+        ),
+        calling(CALL, "Run a tool."),
+        calling(CALL_READ_ONLY, "Run a tool marked read-only."),
     ]
+}
+
+fn definition(name: &str, description: &str, properties: Value) -> Value {
+    let mut tool = json!({
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": properties},
+    });
+    if name != CALL {
+        tool["annotations"] = json!({"readOnlyHint": true});
+    }
+    // Claude Code's own tool search would hide the tools that find all others.
+    tool["_meta"] = json!({"anthropic/alwaysLoad": true});
+    tool
+}
+
+/// The definition of a tool that runs others.
+fn calling(name: &str, description: &str) -> Value {
+    // Codex sends a plain object on as one without properties, which models take to be empty.
+    let arguments = json!({"type": "object", "additionalProperties": true});
+    let properties = json!({"tool_name": {"type": "string"}, "arguments": arguments});
+    let mut tool = definition(name, description, properties);
+    tool["inputSchema"]["required"] = json!(["tool_name"]);
+    tool
 }
 
 /// Whether a name is one of ours.
 pub fn is_meta_tool(name: &str) -> bool {
-    matches!(name, SEARCH | LIST | DESCRIBE | CALL | READ_RESULT)
+    matches!(name, SEARCH | LIST | DESCRIBE | READ_RESULT) || is_call(name)
+}
+
+/// Whether a meta tool runs other tools.
+pub fn is_call(name: &str) -> bool {
+    matches!(name, CALL | CALL_READ_ONLY)
 }

@@ -7,6 +7,7 @@ mod definitions;
 mod wish;
 
 pub use definitions::{
-    AT_ONCE, CALL, DESCRIBE, INSTRUCTIONS, LIST, READ_RESULT, SEARCH, definitions, is_meta_tool,
+    AT_ONCE, CALL, CALL_READ_ONLY, DESCRIBE, DIRECT_INSTRUCTIONS, INSTRUCTIONS, LIST, LISTED_TOO,
+    READ_RESULT, SEARCH, definitions, is_call, is_meta_tool,
 };
 pub use wish::{CallWish, DescribeWish, ListWish, SearchWish, misread, wish};

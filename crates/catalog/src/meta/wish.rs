@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::definitions::{AT_ONCE, CALL, DESCRIBE, LIST, SEARCH};
+use super::definitions::{AT_ONCE, CALL, CALL_READ_ONLY, DESCRIBE, LIST, SEARCH};
 use crate::brief::{Detail, ListRequest, describe_text, list_json, list_text};
 use crate::snapshot::Catalog;
 
@@ -160,11 +160,13 @@ pub struct CallWish {
     pub tool_name: String,
     /// Its arguments.
     pub arguments: Box<RawValue>,
+    /// Whether only a tool that is marked read-only may run.
+    pub read_only: bool,
 }
 
 impl CallWish {
-    /// Reads the arguments of `call_tool`.
-    pub fn read(arguments: Option<&RawValue>) -> ToolResult<Self> {
+    /// Reads the arguments of `call_tool` or its read-only twin, whichever `meta_tool` is.
+    pub fn read(meta_tool: &str, arguments: Option<&RawValue>) -> ToolResult<Self> {
         #[derive(Deserialize)]
         struct Written<'a> {
             #[serde(alias = "name", alias = "tool")]
@@ -175,13 +177,14 @@ impl CallWish {
         let given = arguments.map(tolerant_arguments).transpose()?;
         let given = given.as_deref().map_or("{}", RawValue::get);
         let written: Written<'_> =
-            serde_json::from_str(given).map_err(|error| misread(CALL, &error))?;
+            serde_json::from_str(given).map_err(|error| misread(meta_tool, &error))?;
         let arguments = written.arguments.map(tolerant_arguments).transpose();
         let arguments = arguments.map_err(|error| error.at_tool(written.tool_name.clone()))?;
         let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
         Ok(Self {
             tool_name: written.tool_name.trim().to_owned(),
             arguments: arguments.unwrap_or_else(empty),
+            read_only: meta_tool == CALL_READ_ONLY,
         })
     }
 }
@@ -218,6 +221,7 @@ fn wrong(tool: &str, message: String) -> ToolError {
             "get_tool_description(tool_name: string, tool_names?: string[], include_examples?: boolean)"
         }
         CALL => "call_tool(tool_name: string, arguments: object)",
+        CALL_READ_ONLY => "call_readonly_tool(tool_name: string, arguments: object)",
         _ => "read_result(id: string, offset?: integer, grep?: string, pointer?: string)",
     };
     let remedy = format!("Call it as {usage}.");

@@ -68,6 +68,7 @@ fn r_sec_05_names_of_meta_tools_never_mean_a_servers_tool() {
     let reserved = [
         "read_result",
         "call_tool",
+        "call_readonly_tool",
         "search_tools",
         "list_available_tools",
         "get_tool_description",

@@ -5,7 +5,7 @@ use pegboard_model::{AskDestructive, ClientApproval, ConsentDecision, Fingerprin
 use serde_json::{Value, json};
 
 /// The names that clients call, and the tool that each means: the server's configured name, then its own name for it.
-pub(crate) const NAMES: [(&str, Option<(&str, &str)>); 14] = [
+pub(crate) const NAMES: [(&str, Option<(&str, &str)>); 15] = [
     ("a__one", Some(("a", "one"))),
     ("a/one", Some(("a", "one"))),
     (" a__one ", Some(("a", "one"))),
@@ -18,6 +18,7 @@ pub(crate) const NAMES: [(&str, Option<(&str, &str)>); 14] = [
     ("evil__read_result", Some(("evil", "read_result"))),
     ("read_result", None),
     ("call_tool", None),
+    ("call_readonly_tool", None),
     ("gone__one", None),
     ("b/two", None),
 ];

@@ -19,6 +19,7 @@ mod input;
 mod listening;
 mod meta_tools;
 mod offers;
+mod read_only_twin;
 mod sessions;
 mod surface;
 mod unread;

@@ -1,4 +1,4 @@
-//! The four tools that stand for all others.
+//! The meta tools.
 
 use std::sync::atomic::Ordering;
 
@@ -273,6 +273,7 @@ async fn r_sec_05_a_servers_tool_never_answers_in_place_of_a_meta_tool() {
     let reserved = [
         "read_result",
         "call_tool",
+        "call_readonly_tool",
         "search_tools",
         "list_available_tools",
         "get_tool_description",

@@ -45,6 +45,7 @@ async fn r_ctx_07_servers_that_come_and_go_do_not_change_the_fixed_surface() {
     }
 }
 
+/// Everything is counted that a client receives, also the annotations and `_meta`, which no model reads.
 #[tokio::test]
 async fn r_gate_02_r_ctx_06_the_fixed_surface_has_at_most_400_tokens() {
     let tokens = tiktoken_rs::o200k_base()
@@ -52,6 +53,73 @@ async fn r_gate_02_r_ctx_06_the_fixed_surface_has_at_most_400_tokens() {
         .encode_ordinary(&fixed_surface())
         .len();
     assert!(tokens <= 400, "{tokens} tokens");
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let list = client.result("tools/list", json!({})).await;
+    let said = client.result("server/discover", json!({})).await;
+    let sent = format!(
+        "{}\n{}",
+        list["tools"],
+        said["instructions"].as_str().unwrap()
+    );
+    assert_eq!(sent, fixed_surface(), "what is counted is what is sent");
+}
+
+#[tokio::test]
+async fn r_gate_05_every_meta_tool_stays_visible_beside_a_clients_own_tool_search() {
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
+    let client = Client::legacy(&gateway, "", json!({})).await;
+    let list = client.result("tools/list", json!({})).await;
+    for tool in list["tools"].as_array().unwrap() {
+        assert_eq!(tool["_meta"]["anthropic/alwaysLoad"], true, "{tool}");
+        let is_call = tool["name"] == "call_tool";
+        let hint = tool["annotations"].get("readOnlyHint");
+        assert_eq!(hint.is_none(), is_call, "{tool}");
+    }
+}
+
+/// Codex gives models an object without properties as `{}`; `additionalProperties` it keeps.
+#[tokio::test]
+async fn r_gate_05_the_arguments_of_a_call_may_be_any_object() {
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let list = client.result("tools/list", json!({})).await;
+    for at in [3, 4] {
+        let schema = &list["tools"][at]["inputSchema"];
+        let any = json!({"type": "object", "additionalProperties": true});
+        assert_eq!(schema["properties"]["arguments"], any, "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn r_gate_05_the_instructions_say_what_is_true_in_each_mode() {
+    let pinned = Profile {
+        pinned: vec!["a/one".to_owned()],
+        ..Profile::default()
+    };
+    let profiles = [
+        ("pinned", pinned),
+        ("direct", profile(&[], Mode::Direct)),
+        ("both", profile(&[], Mode::Both)),
+    ];
+    let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &profiles).await;
+    for (profile, has_meta_tools, has_listed_tools) in [
+        ("", true, false),
+        ("pinned", true, true),
+        ("both", true, true),
+        ("direct", false, true),
+    ] {
+        let client = Client::modern(&gateway, profile, json!({}));
+        let said = client.result("server/discover", json!({})).await;
+        let said = said["instructions"].as_str().unwrap();
+        assert_eq!(
+            said.contains("search_tools"),
+            has_meta_tools,
+            "{profile}: {said}"
+        );
+        let names_listed = said.contains("directly by name") || said.contains("server__tool");
+        assert_eq!(names_listed, has_listed_tools, "{profile}: {said}");
+    }
 }
 
 #[tokio::test]
@@ -76,6 +144,7 @@ async fn r_gate_02_modes_and_pins_decide_what_is_listed() {
         "list_available_tools",
         "get_tool_description",
         "call_tool",
+        "call_readonly_tool",
     ];
     let expect = |tools: &[&str], with_meta: bool| -> Vec<String> {
         let meta = meta.iter().filter(|_| with_meta);
@@ -143,7 +212,7 @@ async fn profiles_can_be_replaced_while_clients_are_there() {
     let client = Client::legacy(&gateway, "", json!({})).await;
     assert_eq!(
         names(&client.result("tools/list", json!({})).await).len(),
-        4
+        5
     );
     let direct = profile(&[], Mode::Direct);
     gateway.set_profiles([(String::new(), direct)].into());

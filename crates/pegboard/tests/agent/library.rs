@@ -33,7 +33,7 @@ async fn r_agent_01_definitions_summary_and_somebody_to_run_the_calls() {
         .expect("a list")
         .iter()
         .collect();
-    assert_eq!(names.len(), 4, "{}", tools.document());
+    assert_eq!(names.len(), 5, "{}", tools.document());
     assert!(check_document(tools.document(), Format::Anthropic).is_empty());
     assert!(tools.saved_tokens() > 0);
     let summary = pegboard.context_summary();

@@ -67,7 +67,7 @@ fn check(era: &str, face: Face) {
     };
     let tools = inspector.ok("lazy", &["--method", "tools/list"]);
     let names: Vec<_> = tools["tools"].as_array().into_iter().flatten().collect();
-    assert_eq!(names.len(), 4, "{era} {face:?}: {tools}");
+    assert_eq!(names.len(), 5, "{era} {face:?}: {tools}");
     let call = ["--method", "tools/call", "--tool-name"];
     for server in ["modern", "legacy"] {
         let name = format!("tool_name={server}__add");

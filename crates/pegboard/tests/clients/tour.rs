@@ -64,7 +64,8 @@ fn exactly(revision: &str) -> Vec<(String, Value)> {
                 "search_tools",
                 "list_available_tools",
                 "get_tool_description",
-                "call_tool"
+                "call_tool",
+                "call_readonly_tool"
             ]),
         ),
         ("everything: echo".to_owned(), json!("Echo: hé")),

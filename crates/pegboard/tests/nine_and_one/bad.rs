@@ -10,11 +10,12 @@ use crate::gateway::Gateway;
 use crate::support::{Home, PATIENCE};
 
 const GOOD: usize = 9;
-const META_TOOLS: [&str; 4] = [
+const META_TOOLS: [&str; 5] = [
     "search_tools",
     "list_available_tools",
     "get_tool_description",
     "call_tool",
+    "call_readonly_tool",
 ];
 /// A bad server may take as long as it likes: whoever waits for it does not answer within a test.
 const FOR_EVER: &str = "discovery_timeout = \"1h\"\nconnect_timeout = \"1h\"";

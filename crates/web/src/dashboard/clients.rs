@@ -60,9 +60,7 @@ const fn client(key: &'static str, name: &'static str, file: &'static str, shape
 /// Every client that we know what to paste into.
 pub(crate) const CLIENTS: &[Client] = &[
     Client {
-        note: Some(
-            "Its own tool search would hide our four tools; `alwaysLoad` keeps them in sight.",
-        ),
+        note: Some("Its own tool search would hide our tools; `alwaysLoad` keeps them in sight."),
         ..client(
             "claude-code",
             "Claude Code",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pegboard_model::{Policy, ToolExample, visible_values};
 
-use super::parameter_lines::{Room, parameter_lines};
+use super::parameter_lines::{Room, Share, parameter_lines};
 use super::prose::{beginning, line, tidy};
 use super::sheet::fits_description;
 use super::signature::input_schema;
@@ -13,19 +13,22 @@ use crate::related::related;
 use crate::view::ToolView;
 
 /// How much is told, from everything to the bare minimum; the first that fits is taken.
+/// Objects inside optional arguments go before the texts of arguments, and those of required ones last.
 const STEPS: &[Step] = &[
-    Step::new(usize::MAX, 200, usize::MAX, 3, 40, 5),
-    Step::new(1200, 60, 400, 2, 20, 5),
-    Step::new(900, 60, 220, 2, 12, 5),
-    Step::new(700, 40, 140, 2, 10, 3),
-    Step::new(600, 40, 90, 1, 8, 3),
-    Step::new(500, 30, 60, 1, 6, 2),
-    Step::new(400, 30, 40, 1, 6, 0),
-    Step::new(350, 24, 0, 1, 5, 0),
-    Step::new(300, 20, 0, 0, 4, 0),
-    Step::new(240, 12, 0, 0, 3, 0),
-    Step::new(160, 6, 0, 0, 2, 0),
-    Step::new(60, 0, 0, 0, 0, 0),
+    Step::new(usize::MAX, 200, (usize::MAX, 3), (usize::MAX, 3), 40, 5),
+    Step::new(1200, 60, (400, 2), (400, 2), 20, 5),
+    Step::new(900, 60, (220, 2), (220, 2), 12, 5),
+    Step::new(700, 40, (140, 2), (140, 2), 10, 3),
+    Step::new(600, 40, (120, 1), (90, 1), 8, 3),
+    Step::new(600, 40, (120, 1), (90, 0), 8, 3),
+    Step::new(500, 30, (120, 1), (60, 0), 6, 2),
+    Step::new(400, 30, (120, 1), (40, 0), 6, 0),
+    Step::new(350, 24, (90, 1), (0, 0), 5, 0),
+    Step::new(300, 20, (90, 0), (0, 0), 4, 0),
+    Step::new(240, 12, (60, 0), (0, 0), 3, 0),
+    Step::new(160, 6, (60, 0), (0, 0), 2, 0),
+    Step::new(160, 6, (0, 0), (0, 0), 2, 0),
+    Step::new(60, 0, (0, 0), (0, 0), 0, 0),
 ];
 /// Characters of an example that comes without a second thought; a longer one is left out when room is
 /// short.
@@ -38,18 +41,25 @@ struct Step {
 }
 
 impl Step {
+    /// `needed` and `optional`: characters of each argument's description, and levels of objects inside it.
     const fn new(
         description: usize,
         arguments: usize,
-        parameter: usize,
-        levels: usize,
+        needed: (usize, usize),
+        optional: (usize, usize),
         choices: usize,
         related: usize,
     ) -> Self {
         let room = Room {
             arguments,
-            description: parameter,
-            levels,
+            needed: Share {
+                description: needed.0,
+                levels: needed.1,
+            },
+            optional: Share {
+                description: optional.0,
+                levels: optional.1,
+            },
             choices,
         };
         Self {

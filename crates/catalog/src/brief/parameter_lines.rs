@@ -13,15 +13,24 @@ const FIELDS: usize = 12;
 /// Characters of a name, a default or a listed value.
 const VALUE_LENGTH: usize = 60;
 
+/// How much is told of one argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Characters of its description.
+    pub(crate) description: usize,
+    /// How deep objects inside it are spelt out.
+    pub(crate) levels: usize,
+}
+
 /// How much is told of arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// How many arguments; those that a call needs come first.
     pub(crate) arguments: usize,
-    /// Characters of each description.
-    pub(crate) description: usize,
-    /// How deep objects inside arguments are spelt out.
-    pub(crate) levels: usize,
+    /// For each argument that a call needs.
+    pub(crate) needed: Share,
+    /// For each of the others.
+    pub(crate) optional: Share,
     /// Listed values of an argument.
     pub(crate) choices: usize,
 }
@@ -86,11 +95,14 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn parameter(&mut self, (name, schema, needed): &Field<'_>) -> String {
         let flat = flatten(self.root, schema, 0);
-        let mark = if *needed { "" } else { "?" };
+        let (mark, share) = match needed {
+            true => ("", self.room.needed),
+            false => ("?", self.room.optional),
+        };
         let mut text = format!(
             "- {}{mark}: {}",
             line(name, VALUE_LENGTH),
-            self.shape(schema, &flat, self.room.levels)
+            self.shape(schema, &flat, share.levels)
         );
         let given = schema
             .get("default")
@@ -107,7 +119,7 @@ impl Writer<'_> {
             .map(str::trim);
         if let Some(description) = described.filter(|text| !text.is_empty()) {
             let one_line = description.split_whitespace().collect::<Vec<_>>().join(" ");
-            let (kept, left) = beginning(&one_line, self.room.description);
+            let (kept, left) = beginning(&one_line, share.description);
             self.cut |= left > 0;
             if !kept.is_empty() {
                 let mark = if left > 0 { "…" } else { "" };

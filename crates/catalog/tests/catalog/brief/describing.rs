@@ -143,3 +143,50 @@ fn r_ctx_03_foreign_text_cannot_hide_and_line_breaks_are_tidied() {
     );
     assert_eq!(text, "s__t\nOne.\n  Two\\u{202e}\\u{200b}.\nNo parameters.");
 }
+
+/// A tool with a large optional object beside required parameters, as chart tools of spreadsheets have.
+fn chart() -> Value {
+    let setting = json!({"enum": ["automatic", "always visible", "never visible", "inherited", "left", "right"]});
+    let options: serde_json::Map<_, _> = (0..12)
+        .map(|number| (format!("chart_option_number_{number}"), setting.clone()))
+        .collect();
+    json!({"name": "create_chart", "description": "Draw a chart from a range of cells.", "inputSchema": {
+    "type": "object",
+    "required": ["path", "chart_type"],
+    "$defs": {"ChartOptions": {"type": "object", "properties": options}},
+    "properties": {
+        "options": {"$ref": "#/$defs/ChartOptions"},
+        "path": {"type": "string", "description": "The workbook, relative to the folder of workbooks."},
+        "chart_type": {"enum": ["column", "bar", "line", "pie"], "description": "Pie takes one series only."},
+        "series": {"type": "array", "items": {"$ref": "#/$defs/ChartOptions"}, "description": "In place of a range."},
+    }}})
+}
+
+#[test]
+fn r_ctx_03_a_large_optional_object_leaves_the_texts_of_required_parameters() {
+    let text = described(chart());
+    assert!(tokens(&text) < 400, "{}: {text}", tokens(&text));
+    for part in [
+        "path: string. The workbook, relative to the folder of workbooks.",
+        "Pie takes one series only.",
+        "In place of a range.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn r_ctx_03_a_hundred_optional_texts_leave_those_of_required_parameters() {
+    let mut tool = chart();
+    let properties = tool["inputSchema"]["properties"].as_object_mut().unwrap();
+    for number in 0..100 {
+        let text = "What this option does, in a sentence or two that few readers need to see.";
+        properties.insert(
+            format!("option_{number}"),
+            json!({"type": "string", "description": text}),
+        );
+    }
+    let text = described(tool);
+    assert!(tokens(&text) < 400, "{}: {text}", tokens(&text));
+    assert!(text.contains("Pie takes one series only."), "{text}");
+}

@@ -1,7 +1,9 @@
 //! Everything about one tool.
 
 use pegboard_guard::signature_of;
-use pegboard_model::{Annotations, DiscoveryStatus, Policy, ServerName, ToolExample};
+use pegboard_model::{
+    Annotations, DiscoveryStatus, ErrorNote, Policy, ServerName, Timestamp, ToolExample,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -53,10 +55,25 @@ pub struct Description {
     pub status: DiscoveryStatus,
     /// Whether its server's list is older than it should be.
     pub stale: bool,
+    /// The last try to refresh its server's list, if that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_refresh: Option<FailedRefresh>,
     /// About how many tokens the definition costs.
     pub tokens: u32,
     /// The definition as its server wrote it.
     pub definition: Box<RawValue>,
+}
+
+/// A try to refresh a server's list that failed; the tools are those of the list before.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailedRefresh {
+    /// When the tools were last received.
+    pub discovered_at: Option<Timestamp>,
+    /// When the try was made.
+    pub attempted_at: Option<Timestamp>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorNote>,
 }
 
 /// Looks closely at one tool. This is the only view that parses a definition.
@@ -107,7 +124,18 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         policy: view.policy(),
         status: view.status(),
         stale: view.stale(),
+        failed_refresh: failed_refresh(view),
         tokens: view.tokens(),
         definition: RawValue::from_string(view.definition().to_owned()).unwrap_or_default(),
     }
+}
+
+fn failed_refresh(view: &ToolView<'_>) -> Option<FailedRefresh> {
+    let entry = view.entry().filter(|entry| entry.refresh_failed())?;
+    let record = &entry.record;
+    Some(FailedRefresh {
+        discovered_at: record.discovered_at,
+        attempted_at: record.attempted_at,
+        error: record.last_error.clone(),
+    })
 }

@@ -120,6 +120,11 @@ impl ServerEntry {
         self
     }
 
+    /// Whether its tools are known and the last try to refresh them failed.
+    pub fn refresh_failed(&self) -> bool {
+        self.record.is_known() && self.record.status == DiscoveryStatus::Failed
+    }
+
     /// The same entry with another mark for staleness.
     #[must_use]
     pub fn with_stale(mut self, stale: bool) -> Self {

@@ -39,11 +39,12 @@ mod view;
 mod words;
 
 pub use brief::{
-    Detail, ListRequest, context_summary, describe_text, list_json, list_text, search_text,
+    Detail, ListRequest, context_summary, describe_json, describe_text, list_json, list_text,
+    search_text,
 };
 pub use conflict::Conflict;
 pub use delta::{ChangedTool, Delta};
-pub use describe::{Description, describe};
+pub use describe::{Description, FailedRefresh, describe};
 pub use difference::changed_fields;
 pub use entry::ServerEntry;
 pub use example::generate_example;

@@ -67,15 +67,22 @@ pub(crate) fn largest_first<'a>(mut groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     groups
 }
 
-/// The largest group whose name can be written into an example.
-pub(crate) fn example<'a>(groups: &[Group<'a>]) -> Option<&'a str> {
+/// The largest of several groups that is smaller than the one that was asked for, and whose name can be written into
+/// an example.
+pub(crate) fn narrower_example<'a>(groups: &[Group<'a>], wanted: Option<&str>) -> Option<&'a str> {
+    if groups.len() < 2 {
+        return None;
+    }
     let plain = |name: &str| {
         name.len() <= EXAMPLE_NAME
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"_-/. ".contains(&byte))
     };
-    let named = groups.iter().filter(|(name, _)| plain(name));
+    let is_wanted = |name: &str| wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(name));
+    let named = groups
+        .iter()
+        .filter(|(name, _)| plain(name) && !is_wanted(name));
     let largest = named.min_by_key(|(name, tools)| (Reverse(*tools), *name));
     largest.map(|(name, _)| *name)
 }

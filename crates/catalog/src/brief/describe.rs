@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use pegboard_model::{Policy, ToolExample, visible_values};
 
+use super::instructions;
 use super::parameter_lines::{Room, Share, parameter_lines};
 use super::prose::{beginning, line, tidy};
 use super::sheet::fits_description;
 use super::signature::input_schema;
+use super::status::failed_refresh;
 use crate::example::generate_example;
 use crate::related::related;
 use crate::view::ToolView;
@@ -143,6 +145,15 @@ impl Told<'_> {
         if !near.is_empty() {
             let _ = write!(text, "\nRelated: {}", near.join(", "));
         }
+        if let Some(entry) = self.view.entry().filter(|_| step.related > 0)
+            && instructions::has_some(entry)
+        {
+            let server = entry.name();
+            let _ = write!(
+                text,
+                "\nIts server's instructions: list_available_tools(category=\"{server}\")"
+            );
+        }
         if cut && left == 0 {
             let _ = write!(text, "\nShortened; in full: {rest}");
         }
@@ -180,11 +191,14 @@ fn notes(view: &ToolView<'_>) -> String {
     if let Some(note) = view.note() {
         let _ = write!(notes, "\nNote: {}", line(note, usize::MAX));
     }
+    if let Some(failed) = view.entry().and_then(|entry| failed_refresh(entry)) {
+        let _ = write!(notes, "\nStale: {failed}");
+    }
     if !view.enabled() {
         notes.push_str("\nDisabled: it cannot be called.");
     }
     match view.policy() {
-        Policy::Ask => notes.push_str("\nPolicy: a person is asked before each call."),
+        Policy::Ask => notes.push_str("\nPolicy: the user is asked before each call."),
         Policy::Deny => notes.push_str("\nPolicy: calls are denied."),
         Policy::Allow | Policy::Disable => {}
     }

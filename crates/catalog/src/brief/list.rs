@@ -1,9 +1,12 @@
 //! Every tool under 500 tokens: each by itself while they fit, else by server or category with counts.
 
-use super::chosen::{Chosen, Group, example, home, largest_first, short_name, without_count};
+use super::chosen::{
+    Chosen, Group, home, largest_first, narrower_example, short_name, without_count,
+};
+use super::instructions;
 use super::prose::{count, line, quoted};
 use super::sheet::{LIST_TOKENS, Sheet};
-use super::status::missing;
+use super::status::{failed_servers, missing, stale_line};
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
@@ -33,19 +36,25 @@ pub fn list_text(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     if chosen.tools.is_empty() {
         return nothing(catalog, request);
     }
-    let servers = chosen.servers();
+    let stale = stale_line(&failed_servers(chosen.tools.iter().copied()));
+    let stale = stale.map(|line| format!("\n{line}"));
     let listing = Listing {
         categories: chosen.categories(),
-        servers,
-        tail: missing(catalog),
+        servers: chosen.servers(),
+        tail: format!("{}{}", missing(catalog), stale.unwrap_or_default()),
+        wanted: request.category.map(without_count),
         chosen,
     };
-    listing
+    let mut text = listing
         .lines()
         .or_else(|| listing.names())
         .or_else(|| listing.all_groups(&listing.categories, "category"))
         .or_else(|| listing.all_groups(&listing.servers, "server"))
-        .unwrap_or_else(|| listing.some())
+        .unwrap_or_else(|| listing.some());
+    if let Some((entry, said)) = instructions::asked_for(catalog, request) {
+        text.push_str(&instructions::marked(entry, &said));
+    }
+    text
 }
 
 /// The answer for a category that is not there, or when nothing is known at all.
@@ -119,13 +128,16 @@ struct Listing<'a> {
     servers: Vec<Group<'a>>,
     /// What stands below every list.
     tail: String,
+    /// The category or server that was asked for.
+    wanted: Option<&'a str>,
 }
 
 impl Listing<'_> {
     /// Each tool with its summary.
     fn lines(&self) -> Option<String> {
-        let tail = if self.categories.len() > 1 {
-            format!("{}{}", self.tail, how_to_narrow(&self.categories))
+        // Who asked for a part and sees all of it needs no smaller one.
+        let tail = if self.categories.len() > 1 && self.wanted.is_none() {
+            format!("{}{}", self.tail, self.how_to_narrow(&self.categories))
         } else {
             self.tail.clone()
         };
@@ -147,7 +159,7 @@ impl Listing<'_> {
 
     /// Each tool's name, by server.
     fn names(&self) -> Option<String> {
-        let tail = format!("{}{}", self.tail, how_to_narrow(self.narrower()));
+        let tail = format!("{}{}", self.tail, self.how_to_narrow(self.narrower()));
         let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
         let mut fits = sheet.add(&format!("{}, each called server__tool:", self.total()));
         let mut last = None;
@@ -176,7 +188,7 @@ impl Listing<'_> {
         if groups.len() < 2 {
             return None;
         }
-        let tail = format!("{}{}", self.tail, how_to_narrow(groups));
+        let tail = format!("{}{}", self.tail, self.how_to_narrow(groups));
         let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
         let mut fits = sheet.add(&format!("{}, by {noun}:\n", self.total()));
         for (at, group) in groups.iter().enumerate() {
@@ -203,7 +215,7 @@ impl Listing<'_> {
                 "tool",
             )
         };
-        let tail = format!("{}{}", self.tail, how_to_narrow(self.narrower()));
+        let tail = format!("{}{}", self.tail, self.how_to_narrow(self.narrower()));
         let left_out = |left: usize, tools: usize| match noun {
             "tool" => format!("\n+{}", count(left, "more tool")),
             _ => format!(
@@ -235,6 +247,16 @@ impl Listing<'_> {
         }
         let more = left_out(pieces.len() - written, self.chosen.tools.len() - tools);
         sheet.ended_with(&format!("{more}{tail}"))
+    }
+
+    /// How to see less at a time.
+    fn how_to_narrow(&self, groups: &[Group<'_>]) -> String {
+        match narrower_example(groups, self.wanted) {
+            Some(name) => {
+                format!("\nNarrow down: list_available_tools(category=\"{name}\") or search_tools.")
+            }
+            None => "\nNarrow down with search_tools.".to_owned(),
+        }
     }
 
     /// What the list falls into: servers, or the categories of the only one.
@@ -269,14 +291,4 @@ pub(crate) fn shown((name, tools): &Group<'_>) -> String {
 
 fn disabled(tool: &ToolView<'_>) -> &'static str {
     if tool.enabled() { "" } else { " (disabled)" }
-}
-
-/// How to see less at a time.
-fn how_to_narrow(groups: &[Group<'_>]) -> String {
-    match example(groups).filter(|_| groups.len() > 1) {
-        Some(name) => {
-            format!("\nNarrow down: list_available_tools(category=\"{name}\") or search_tools.")
-        }
-        None => "\nNarrow down with search_tools.".to_owned(),
-    }
 }

@@ -1,24 +1,54 @@
 //! The same list for programs, under the same limit.
 
-use super::chosen::{Chosen, Group, example, largest_first};
+use super::chosen::{Chosen, Group, largest_first, narrower_example, without_count};
+use super::instructions;
 use super::list::{ListRequest, shown};
 use super::sheet::{LIST_TOKENS, Sheet};
+use super::status::failed_servers;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
 /// What the categories may take when not everything fits; the tools get the rest.
 const CATEGORY_TOKENS: u64 = 280;
+/// Servers that are named because their last refresh failed.
+const STALE_SERVERS: usize = 5;
 
 /// `{"tools":[{name,summary,category,enabled}],"total":…,"categories":[…]}` in less than 500 tokens. Where
 /// not every tool fits, `shown` and `more` say how many are left and how to see them, and categories come
-/// with counts.
+/// with counts. `stale` names the servers of these tools whose last refresh failed, and `instructions` holds what
+/// the server that was asked for says to models.
 pub fn list_json(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let chosen = Chosen::of(catalog, request);
     let categories = chosen.categories();
-    whole(&chosen, &categories).unwrap_or_else(|| part(&chosen, &categories))
+    let wanted = request.category.map(without_count);
+    let end = format!("{}}}", stale(&chosen));
+    let whole = whole(&chosen, &categories, &end);
+    let mut text = whole.unwrap_or_else(|| part(&chosen, &categories, wanted, &end));
+    if let Some((entry, said)) = instructions::asked_for(catalog, request) {
+        text.pop();
+        let (server, said) = (json(entry.name().as_str()), json(&said));
+        text.push_str(&format!(
+            ",\"instructions\":{{\"from_server\":{server},\"text\":{said}}}}}"
+        ));
+    }
+    text
 }
 
-fn whole(chosen: &Chosen<'_>, categories: &[Group<'_>]) -> Option<String> {
+/// The member that names the first servers whose last refresh failed, if there are any.
+fn stale(chosen: &Chosen<'_>) -> String {
+    let failed = failed_servers(chosen.tools.iter().copied());
+    let names: Vec<String> = failed
+        .iter()
+        .take(STALE_SERVERS)
+        .map(|server| json(server.as_str()))
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(",\"stale\":[{}]", names.join(",")),
+    }
+}
+
+fn whole(chosen: &Chosen<'_>, categories: &[Group<'_>], end: &str) -> Option<String> {
     let mut sheet = Sheet::of(LIST_TOKENS);
     let mut fits = sheet.add("{\"tools\":[");
     for (at, tool) in chosen.tools.iter().enumerate() {
@@ -30,14 +60,14 @@ fn whole(chosen: &Chosen<'_>, categories: &[Group<'_>]) -> Option<String> {
     }
     let names: Vec<String> = categories.iter().map(|(name, _)| json(name)).collect();
     let end = format!(
-        "],\"total\":{},\"categories\":[{}]}}",
+        "],\"total\":{},\"categories\":[{}]{end}",
         chosen.tools.len(),
         names.join(",")
     );
     (fits && sheet.add(&end)).then(|| sheet.ended_with(""))
 }
 
-fn part(chosen: &Chosen<'_>, categories: &[Group<'_>]) -> String {
+fn part(chosen: &Chosen<'_>, categories: &[Group<'_>], wanted: Option<&str>, end: &str) -> String {
     let total = chosen.tools.len();
     let servers = chosen.servers();
     let all = all_groups(categories).or_else(|| all_groups(&servers));
@@ -48,7 +78,7 @@ fn part(chosen: &Chosen<'_>, categories: &[Group<'_>]) -> String {
     } else {
         categories
     };
-    let how = match example(narrower).filter(|_| narrower.len() > 1) {
+    let how = match narrower_example(narrower, wanted) {
         Some(name) => {
             format!("list_available_tools(category=\"{name}\", format=\"json\") or search_tools")
         }
@@ -62,7 +92,7 @@ fn part(chosen: &Chosen<'_>, categories: &[Group<'_>]) -> String {
     let tail = |shown: usize| {
         let more = json(&format!("{} more: {how}", total - shown));
         format!(
-            "],\"total\":{total},\"categories\":[{groups}]{cut},\"shown\":{shown},\"more\":{more}}}"
+            "],\"total\":{total},\"categories\":[{groups}]{cut},\"shown\":{shown},\"more\":{more}{end}"
         )
     };
     let mut sheet = Sheet::of(LIST_TOKENS)

@@ -4,6 +4,8 @@ mod chosen;
 mod context;
 mod cost;
 mod describe;
+mod describe_json;
+mod instructions;
 mod list;
 mod list_json;
 mod parameter_lines;
@@ -15,6 +17,7 @@ mod status;
 
 pub use context::{ESSENTIAL_PATTERNS, context_summary};
 pub use describe::describe_text;
+pub use describe_json::describe_json;
 pub use list::{ListRequest, list_text};
 pub use list_json::list_json;
 pub use search::{Detail, MOST_HITS, MOST_QUERIES, search_text};

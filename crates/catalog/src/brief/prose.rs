@@ -1,5 +1,7 @@
 //! Words in answers: numbers, names and shortened sentences.
 
+use std::time::Duration;
+
 use pegboard_model::Foreign;
 
 /// A number with its noun.
@@ -10,6 +12,16 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
         (_, None) => format!("{noun}s"),
     };
     format!("{number} {plural}")
+}
+
+/// A duration in its largest unit.
+pub(crate) fn age(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min", seconds / 60),
+        seconds @ 3600..86_400 => format!("{} h", seconds / 3600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
 }
 
 /// A text that somebody else wrote, on one line and with an end.

@@ -1,16 +1,16 @@
 //! What a search answers: one line for each tool, best first.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
 use pegboard_guard::signature_of;
-use pegboard_model::visible_values;
+use pegboard_model::{ServerName, visible_values};
 
 use super::chosen::{Chosen, largest_first};
 use super::list::{ListRequest, shown};
 use super::prose::{beginning, block, count, line, quoted};
 use super::signature::{call_form, input_schema};
-use super::status::{being_discovered, not_available};
+use super::status::{being_discovered, failed_refresh, failed_servers, not_available, stale_line};
 use crate::search::Find;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
@@ -52,6 +52,7 @@ pub fn search_text(
         limit,
         detail,
         shown: HashSet::new(),
+        stale: BTreeSet::new(),
         text: String::new(),
         few: false,
         misses_meaning: false,
@@ -86,6 +87,8 @@ struct Answer<'a> {
     detail: Detail,
     /// The exposed names that were shown.
     shown: HashSet<&'a str>,
+    /// The servers of shown tools whose last refresh failed.
+    stale: BTreeSet<&'a ServerName>,
     text: String,
     /// Whether some query found less than was asked for, so that what is missing may matter.
     few: bool,
@@ -135,6 +138,8 @@ impl<'a> Answer<'a> {
             }
         }
         self.text.push_str(":\n");
+        self.stale
+            .extend(failed_servers(found.iter().take(shown).copied()));
         let mut again = Vec::new();
         for tool in found.iter().take(shown) {
             let name = tool.exposed().as_str();
@@ -185,6 +190,9 @@ impl<'a> Answer<'a> {
                 "Ranked by words for now; a later search also knows what every tool means.\n",
             );
         }
+        if let Some(line) = stale_line(&self.stale) {
+            let _ = writeln!(self.text, "{line}");
+        }
         if let Some(line) = being_discovered(self.catalog) {
             let _ = writeln!(self.text, "{line}");
         }
@@ -197,13 +205,16 @@ impl<'a> Answer<'a> {
 }
 
 fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
-    let old = if tool.deprecated().is_some() {
-        " (deprecated)"
-    } else {
-        ""
-    };
-    let note = tool.note().map(|note| format!(" (note: {note})"));
-    let old = format!("{old}{}", note.unwrap_or_default());
+    let marks = [
+        (tool.annotations().claims_read_only(), " (read-only)"),
+        (tool.deprecated().is_some(), " (deprecated)"),
+    ];
+    let mut old: String = (marks.iter())
+        .filter_map(|(is_so, mark)| is_so.then_some(*mark))
+        .collect();
+    if let Some(note) = tool.note() {
+        let _ = write!(old, " (note: {note})");
+    }
     match detail {
         Detail::Brief => format!("{} — {}{old}", tool.exposed(), line(tool.summary(), 200)),
         Detail::Signature => format!("{} — {}{old}", call_form(tool), line(tool.summary(), 200)),
@@ -231,6 +242,9 @@ fn in_full(tool: &ToolView<'_>) -> String {
     }
     if let Some(note) = tool.note() {
         let _ = writeln!(text, "Note: {note}");
+    }
+    if let Some(failed) = tool.entry().and_then(|entry| failed_refresh(entry)) {
+        let _ = writeln!(text, "Stale: {failed}");
     }
     let _ = writeln!(text, "Input schema: {}", visible_values(input_schema(tool)));
     if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {

@@ -1,10 +1,18 @@
-//! Servers whose tools are missing from an answer.
+//! What an answer says of servers: whose tools are missing, and whose last refresh failed.
 
+use std::collections::BTreeSet;
+
+use pegboard_model::{DiscoveryStatus, ServerName};
+
+use super::prose::{age, line};
+use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
-use pegboard_model::DiscoveryStatus;
+use crate::view::ToolView;
 
 /// Servers that are named; the others are counted.
 const NAMED: usize = 5;
+/// Characters of the reason for which a refresh failed.
+const REASON: usize = 160;
 
 /// Lines that name the servers whose tools are missing, each after a line break.
 pub(crate) fn missing(catalog: &Catalog) -> String {
@@ -25,13 +33,52 @@ pub(crate) fn not_available(catalog: &Catalog) -> Option<String> {
     names.map(|names| format!("not available: {names}"))
 }
 
+/// What is to be known of tools whose server could not be asked again. A list that is merely old says nothing: its
+/// server is asked when it is needed.
+pub(crate) fn failed_refresh(entry: &ServerEntry) -> Option<String> {
+    if !entry.refresh_failed() {
+        return None;
+    }
+    let record = &entry.record;
+    let old = match (record.attempted_at, record.discovered_at) {
+        (Some(tried), Some(listed)) => format!("list at least {} old; ", age(tried.since(listed))),
+        _ => String::new(),
+    };
+    let why = record.last_error.as_ref().map(|error| {
+        let first = error.message.lines().next().unwrap_or_default();
+        format!(": {}", line(first, REASON))
+    });
+    Some(format!(
+        "{old}last refresh failed{}",
+        why.unwrap_or_default()
+    ))
+}
+
+/// The servers among these tools whose last refresh failed, by name.
+pub(crate) fn failed_servers<'a>(
+    tools: impl Iterator<Item = ToolView<'a>>,
+) -> BTreeSet<&'a ServerName> {
+    let failed = tools.filter(|tool| tool.entry().is_some_and(|entry| entry.refresh_failed()));
+    failed.filter_map(|tool| tool.server()).collect()
+}
+
+/// A line that names servers whose last refresh failed.
+pub(crate) fn stale_line(servers: &BTreeSet<&ServerName>) -> Option<String> {
+    let names = named(servers.iter().map(|server| server.as_str()));
+    names.map(|names| format!("stale, last refresh failed: {names}"))
+}
+
 fn without_tools(catalog: &Catalog, wanted: impl Fn(DiscoveryStatus) -> bool) -> Option<String> {
-    let mut missing = catalog
+    let missing = catalog
         .servers()
-        .filter(|entry| entry.is_offered() && !entry.record.is_known() && wanted(entry.status()))
-        .map(|entry| entry.name().as_str());
-    let named: Vec<&str> = missing.by_ref().take(NAMED).collect();
-    let more = missing.count();
+        .filter(|entry| entry.is_offered() && !entry.record.is_known() && wanted(entry.status()));
+    named(missing.map(|entry| entry.name().as_str()))
+}
+
+/// The first names, and how many more there are.
+fn named<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let named: Vec<&str> = names.by_ref().take(NAMED).collect();
+    let more = names.count();
     match (named.is_empty(), more) {
         (true, _) => None,
         (false, 0) => Some(named.join(", ")),

@@ -4,10 +4,11 @@ use pegboard_guard::tolerant_arguments;
 use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::definitions::{AT_ONCE, CALL, CALL_READ_ONLY, DESCRIBE, LIST, SEARCH};
-use crate::brief::{Detail, ListRequest, describe_text, list_json, list_text};
+use crate::brief::{Detail, ListRequest, describe_json, describe_text, list_json, list_text};
 use crate::snapshot::Catalog;
 
 /// Hits of a search that names no limit.
@@ -98,14 +99,10 @@ impl ListWish {
             category: category.filter(|category| !category.is_empty()),
             include_disabled: self.include_disabled.unwrap_or(false),
         };
-        match self.format.as_deref() {
-            None | Some("text") => Ok(list_text(catalog, &request)),
-            Some("json") => Ok(list_json(catalog, &request)),
-            Some(other) => {
-                let message = format!("`format` is `{other}`, not text or json");
-                Err(ToolError::new(Reason::ArgsInvalid, message).at_field("format"))
-            }
-        }
+        Ok(match wants_json(self.format.as_deref())? {
+            true => list_json(catalog, &request),
+            false => list_text(catalog, &request),
+        })
     }
 }
 
@@ -118,6 +115,8 @@ pub struct DescribeWish {
     tool_names: Texts,
     #[serde(default)]
     include_examples: Option<bool>,
+    #[serde(default)]
+    format: Option<String>,
 }
 
 impl DescribeWish {
@@ -131,15 +130,23 @@ impl DescribeWish {
         )
     }
 
-    /// What is to be known of them. A name that leads nowhere is an error when it is the only one.
+    /// What is to be known of them. A name that leads nowhere is an error when it is the only one. As JSON, one tool
+    /// is an object and several are an array.
     pub fn answer(&self, names: &[String], catalog: &Catalog) -> ToolResult<String> {
         let with_examples = self.include_examples.unwrap_or(true);
+        let as_json = wants_json(self.format.as_deref())?;
         let is_alone = names.len() == 1;
         let mut texts = Vec::new();
         for name in names {
             match catalog.find(name) {
+                Ok(view) if as_json => texts.push(describe_json(&view, with_examples)),
                 Ok(view) => texts.push(describe_text(&view, with_examples)),
                 Err(error) if is_alone => return Err(error),
+                Err(error) if as_json => {
+                    let error = error.addressed_to_model();
+                    let (error, nearest) = (&error.message, &error.nearest);
+                    texts.push(json!({"error": error, "nearest": nearest}).to_string());
+                }
                 Err(error) => {
                     let nearest = match error.nearest.is_empty() {
                         true => String::new(),
@@ -149,7 +156,10 @@ impl DescribeWish {
                 }
             }
         }
-        Ok(texts.join("\n\n"))
+        Ok(match as_json && !is_alone {
+            true => format!("[{}]", texts.join(",")),
+            false => texts.join("\n\n"),
+        })
     }
 }
 
@@ -189,6 +199,18 @@ impl CallWish {
     }
 }
 
+/// Whether a `format` asks for JSON.
+fn wants_json(format: Option<&str>) -> ToolResult<bool> {
+    match format {
+        None | Some("text") => Ok(false),
+        Some("json") => Ok(true),
+        Some(other) => {
+            let message = format!("`format` is `{other}`, not text or json");
+            Err(ToolError::new(Reason::ArgsInvalid, message).at_field("format"))
+        }
+    }
+}
+
 fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolResult<Vec<String>> {
     let mut all: Vec<String> = std::mem::take(&mut one.0);
     all.append(&mut more.0);
@@ -218,7 +240,7 @@ fn wrong(tool: &str, message: String) -> ToolError {
             "list_available_tools(category?: string, include_disabled?: boolean, format?: text|json)"
         }
         DESCRIBE => {
-            "get_tool_description(tool_name: string, tool_names?: string[], include_examples?: boolean)"
+            "get_tool_description(tool_name: string, tool_names?: string[], include_examples?: boolean, format?: text|json)"
         }
         CALL => "call_tool(tool_name: string, arguments: object)",
         CALL_READ_ONLY => "call_readonly_tool(tool_name: string, arguments: object)",

@@ -303,3 +303,57 @@ async fn r_sec_05_a_servers_tool_never_answers_in_place_of_a_meta_tool() {
         "by its full name it is called"
     );
 }
+
+#[tokio::test]
+async fn r_ctx_03_r_gate_06_descriptions_as_json_and_instructions_come_over_the_protocol() {
+    let (gateway, _) = gateway(servers(), &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    let one = json!({"tool_name": "close_issue", "format": "json"});
+    let text = client.text("get_tool_description", one).await;
+    let one: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(one["name"], "github__close_issue");
+    assert_eq!(one["parameters"][0]["name"], "text");
+    let several = json!({"tool_names": ["close_issue", "close_isue"], "format": "json"});
+    let text = client.text("get_tool_description", several).await;
+    let several: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(several[0], one);
+    assert_eq!(several[1]["nearest"][0], "github__close_issue");
+    let wrong = json!({"tool_name": "close_issue", "format": "yaml"});
+    let wrong = client.call("get_tool_description", wrong).await;
+    assert_eq!(wrong["structuredContent"]["field"], "format");
+    let list = client
+        .text("list_available_tools", json!({"category": "github"}))
+        .await;
+    assert!(
+        list.ends_with("From server `github`:\n> I am github."),
+        "{list}"
+    );
+}
+
+#[tokio::test]
+async fn r_gate_05_errors_for_models_name_no_commands() {
+    let (gateway, _) = gateway(servers(), &[]).await;
+    let client = Client::modern(&gateway, "", json!({}));
+    for (tool, arguments) in [
+        (
+            "call_tool",
+            json!({"tool_name": "close_isue", "arguments": {}}),
+        ),
+        (
+            "call_tool",
+            json!({"tool_name": "nothing/x", "arguments": {}}),
+        ),
+        (
+            "call_tool",
+            json!({"tool_name": "close_issue", "arguments": {"text": 7}}),
+        ),
+        ("get_tool_description", json!({"tool_name": "close_isue"})),
+    ] {
+        let refused = client.call(tool, arguments.clone()).await;
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(!refused.to_string().contains("`pegboard"), "{refused}");
+    }
+    let params = json!({"name": "close_isue", "arguments": {}});
+    let error = client.error("tools/call", params).await;
+    assert!(!error.to_string().contains("`pegboard"), "{error}");
+}

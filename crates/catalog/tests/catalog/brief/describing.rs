@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use pegboard_catalog::{Catalog, describe_text};
+use pegboard_catalog::{Catalog, describe_json, describe_text};
 use pegboard_model::{Policy, ToolExample, ToolOverride};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn r_reg_09_the_users_words_policy_and_deprecation_are_told() {
     s__old
     The user's own words.
     Deprecated: use s__new
-    Policy: a person is asked before each call.
+    Policy: the user is asked before each call.
     No parameters.
     Example: {"a":1} (the usual)
     Related: s__new
@@ -189,4 +189,54 @@ fn r_ctx_03_a_hundred_optional_texts_leave_those_of_required_parameters() {
     let text = described(tool);
     assert!(tokens(&text) < 400, "{}: {text}", tokens(&text));
     assert!(text.contains("Pie takes one series only."), "{text}");
+}
+
+fn as_json(tool: Value) -> (Value, usize) {
+    let entry = configured(spec("s"), &[tool]);
+    let catalog = Catalog::default().with_server(entry).0;
+    let text = describe_json(&catalog.tools().next().unwrap(), true);
+    (serde_json::from_str(&text).unwrap(), tokens(&text))
+}
+
+#[test]
+fn r_ctx_03_a_description_as_json_has_the_same_parts() {
+    let catalog = small();
+    let text = describe_json(&catalog.find("create_issue").unwrap(), true);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        document,
+        json!({
+            "name": "github__create_issue",
+            "description": "Open a new issue in a repository. Returns its number.",
+            "parameters": [
+                {"name": "owner", "type": "string", "description": "Who has the repository.", "required": true},
+                {"name": "labels", "type": "string[]", "required": false},
+                {"name": "title", "type": "string", "required": true},
+                {"name": "state", "type": "string", "required": false, "default": "open", "enum": ["open", "closed"]},
+            ],
+            "examples": [{"arguments": {"owner": "octocat", "title": "Example title"}}],
+            "related": ["github__close_issue"],
+            "read_only": false,
+            "destructive": false,
+            "enabled": true,
+            "stale": false,
+        })
+    );
+    let bare = describe_json(&catalog.find("create_issue").unwrap(), false);
+    assert!(!bare.contains("octocat"), "{bare}");
+}
+
+#[test]
+fn r_ctx_03_a_large_description_as_json_says_what_it_leaves_out() {
+    let (document, tokens) = as_json(chart());
+    assert!(tokens < 400, "{tokens}");
+    assert_eq!(document.get("shortened"), None, "{document}");
+    let long = "A sentence of many words. ".repeat(400);
+    let (document, tokens) = as_json(json!({"name": "long", "description": long}));
+    assert!(tokens < 400, "{tokens}: {document}");
+    let rest = "search_tools(query=\"s__long\", detail=\"full\")";
+    assert_eq!(document["shortened"], rest, "{document}");
+    let hidden = json!({"name": "t", "description": "Adds.\u{202e}\u{e0041}"});
+    let (document, _) = as_json(hidden);
+    assert_eq!(document["description"], "Adds.\\u{202e}\\u{e0041}");
 }

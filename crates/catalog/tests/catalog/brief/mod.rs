@@ -4,6 +4,7 @@ mod describing;
 mod hostile;
 mod listing;
 mod searching;
+mod servers;
 mod summing_up;
 
 use pegboard_catalog::Catalog;

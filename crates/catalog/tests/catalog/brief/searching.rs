@@ -109,7 +109,7 @@ fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
         .0;
     assert_snapshot!(search_text(&catalog, &ByWords, &["serchcode"], 5, Detail::Signature), @r#"
     1 of 1 tool for "serchcode":
-    github__search_code() — Search for code.
+    github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
     not available: jira
     "#);
@@ -120,13 +120,13 @@ fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
     ");
     assert_snapshot!(search_text(&catalog, &ByWords, &["code"], 5, Detail::Signature), @r#"
     1 of 1 tool for "code":
-    github__search_code() — Search for code.
+    github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
     not available: jira
     "#);
     assert_snapshot!(search_text(&catalog, &ByWords, &["code"], 1, Detail::Signature), @r#"
     1 of 1 tool for "code":
-    github__search_code() — Search for code.
+    github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
     "#);
 }

@@ -1,11 +1,13 @@
 //! `pegboard describe`: one tool in full.
 
-use pegboard_catalog::{Description, describe};
-use pegboard_model::Foreign;
+use pegboard_catalog::{Description, FailedRefresh, describe};
+use pegboard_hub::SystemClock;
+use pegboard_model::{Clock, Foreign};
 
 use super::named::{catalog_with, refuse_broken};
 use super::{Done, Global, Output, configured, open, options, reading, with_servers};
 use crate::cli::output::Paint;
+use crate::cli::people::ago;
 
 pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
@@ -36,6 +38,10 @@ fn text(tool: &Description, output: &Output) -> String {
     if let Some(note) = &tool.note {
         let mark = output.paint(Paint::Warn, "note:");
         text += &format!("{mark} {}\n", Foreign::new(note));
+    }
+    if let Some(failed) = &tool.failed_refresh {
+        let mark = output.paint(Paint::Warn, "stale:");
+        text += &format!("{mark} {}\n", stale(failed));
     }
     text += &format!("\n{}\n", Foreign::block(tool.description.trim()));
     if !tool.parameters.is_empty() {
@@ -82,4 +88,20 @@ fn text(tool: &Description, output: &Output) -> String {
         );
     }
     text
+}
+
+/// How old the list is, and why it could not be refreshed.
+fn stale(failed: &FailedRefresh) -> String {
+    let cached = ago(SystemClock.now(), failed.discovered_at);
+    match &failed.error {
+        Some(error) => {
+            let first = error.message.lines().next().unwrap_or_default();
+            let why = Foreign::new(first).shortened(200).to_string();
+            format!(
+                "cached {cached}; last refresh failed: {why} [{}]",
+                error.reason
+            )
+        }
+        None => format!("cached {cached}; last refresh failed"),
+    }
 }

@@ -94,6 +94,16 @@ fn r_disc_03_a_failed_refresh_keeps_the_tools_and_marks_them_stale() {
     assert_eq!(show["tools"], json!(["s__kept"]));
     let list = home.run(&["list"]).ok().stdout;
     assert!(list.contains("failed"), "{list}");
+    let described = home.run(&["describe", "s/kept"]).ok().stdout;
+    let stale = described.lines().find(|line| line.starts_with("stale: "));
+    let stale = stale.unwrap_or_else(|| panic!("no mark: {described}"));
+    assert!(
+        stale.contains("cached ") && stale.contains(" ago; last refresh failed: "),
+        "{stale}"
+    );
+    let described = home.run(&["describe", "s/kept", "--json"]).ok().json();
+    let error = &described["failed_refresh"]["error"];
+    assert_eq!(error["reason"], "SERVER_EXITED", "{described}");
 }
 
 #[test]

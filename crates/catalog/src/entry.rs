@@ -161,6 +161,14 @@ impl ServerEntry {
         self.all_tools().filter(ToolView::enabled)
     }
 
+    /// How many tools are offered.
+    pub fn offered_count(&self) -> usize {
+        match self.is_offered() {
+            true => self.listed.iter().filter(|tool| tool.is_offered()).count(),
+            false => 0,
+        }
+    }
+
     /// Every tool that is known, offered or not, sorted by exposed name.
     pub fn all_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
         self.listed

@@ -54,5 +54,5 @@ pub use parameters::{Parameter, parameters};
 pub use search::{ByMeaning, ByWords, Find, Found, Hit, Likeness, Recalled, SearchRequest, Why};
 pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
-pub use statistics::{CacheStatistics, CachedServer, ServerCounts, Statistics};
+pub use statistics::{CacheStatistics, CachedServer, OfferedCounts, ServerCounts, Statistics};
 pub use view::ToolView;

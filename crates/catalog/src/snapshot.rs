@@ -59,11 +59,10 @@ impl Catalog {
         )
     }
 
-    /// A catalog without a server, and how many tools left with it.
+    /// A catalog without a server, and how many offered tools left with it.
     pub fn without_server(&self, server: &ServerName) -> (Self, usize) {
-        let left = self
-            .server(server)
-            .map_or(0, |entry| entry.record.tools.len());
+        let left = self.server(server);
+        let left = left.map_or(0, |entry| self.offered_by(entry));
         let servers = self
             .servers
             .iter()

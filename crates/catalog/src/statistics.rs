@@ -1,9 +1,13 @@
 //! Counts over a catalog.
 
-use pegboard_model::{Approval, DiscoveryStatus, ServerName, Timestamp};
+use std::sync::Arc;
+
+use pegboard_model::{Approval, DiscoveryStatus, Policy, ServerName, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
+use crate::static_tool::StaticTool;
 
 /// What a catalog holds, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,15 @@ pub struct Statistics {
     pub rejected: usize,
     /// Tools that give way to a static tool of the same name.
     pub conflicts: usize,
+}
+
+/// Tools that are offered, by where they come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfferedCounts {
+    /// Tools of the host program.
+    pub static_tools: usize,
+    /// Tools of servers. A tool that a static tool hides is not among them.
+    pub mcp_tools: usize,
 }
 
 /// Servers by how they stand.
@@ -107,6 +120,25 @@ impl Catalog {
             }
         }
         counts
+    }
+
+    /// Counts the offered tools without looking at their definitions.
+    pub fn offered_counts(&self) -> OfferedCounts {
+        let is_offered = |tool: &&Arc<StaticTool>| tool.policy != Policy::Disable;
+        OfferedCounts {
+            static_tools: self.static_tools().filter(is_offered).count(),
+            mcp_tools: self.servers().map(|entry| self.offered_by(entry)).sum(),
+        }
+    }
+
+    /// How many tools of a server are offered, without those that a static tool hides.
+    pub fn offered_by(&self, entry: &Arc<ServerEntry>) -> usize {
+        let hides = |tool: &Arc<StaticTool>| {
+            let hidden = entry.exposed_as(tool.name.as_str());
+            hidden.is_some_and(|view| view.enabled())
+        };
+        let hidden = self.static_tools().filter(|tool| hides(tool)).count();
+        entry.offered_count().saturating_sub(hidden)
     }
 
     /// How the catalog does as a cache at a moment; whoever reads it counts the hits and misses.

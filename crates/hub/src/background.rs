@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::announcing::Owed;
 use crate::discover::Insistence;
+use crate::events::new_trace;
 use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
@@ -18,41 +20,32 @@ use crate::{RefreshOnStart, StaleRefresh};
 impl Hub {
     /// A session begins: asks, in the background, the servers that the settings name.
     pub fn session_started(&self) {
-        let trace = Trail::new();
         let setting = self.inner.settings.refresh_on_start;
-        for entry in self.catalog().servers() {
-            let wanted = match self.inner.freshness(entry) {
+        self.inner
+            .refresh_those_soon(&self.catalog(), |entry| match self.inner.freshness(entry) {
                 Freshness::Unknown => true,
                 Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
                 Freshness::Fresh => setting == RefreshOnStart::All,
-            };
-            if wanted {
-                self.inner.refresh_soon(entry.spec.clone(), &trace);
-            }
-        }
+            });
     }
 
     /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
     /// Never blocks, never starts a known server that is not yet older than `max_age`.
     pub fn touch(&self) {
         self.mark_stale();
-        let trace = Trail::new();
-        for entry in self.catalog().servers() {
+        self.inner.refresh_those_soon(&self.catalog(), |entry| {
             let by_http = matches!(entry.spec.transport, Transport::Http { .. });
             let running = || {
                 let seat = self.inner.existing_seat(&entry.spec.name);
                 seat.is_some_and(|seat| seat.running().is_some())
             };
             let strict = self.inner.settings.stale_refresh == StaleRefresh::Always;
-            let wanted = match self.inner.freshness(entry) {
+            match self.inner.freshness(entry) {
                 Freshness::Unknown | Freshness::Fresh => false,
                 Freshness::Stale => strict || by_http || running(),
                 Freshness::Expired => true,
-            };
-            if wanted {
-                self.inner.refresh_soon(entry.spec.clone(), &trace);
             }
-        }
+        });
     }
 
     /// Renews the stale marks as time passes; returns how many entries changed their mark.
@@ -73,6 +66,24 @@ impl Hub {
 }
 
 impl Inner {
+    /// Starts, in the background, discoveries of the servers that are `wanted`. One event reports all of them.
+    fn refresh_those_soon(
+        self: &Arc<Self>,
+        catalog: &Catalog,
+        wanted: impl Fn(&ServerEntry) -> bool,
+    ) {
+        let specs = catalog
+            .servers()
+            .filter(|entry| wanted(entry))
+            .map(|entry| &entry.spec)
+            .filter(|spec| self.starts_discovery(spec) && !self.is_paused(spec));
+        let specs: Vec<_> = specs.cloned().collect();
+        let trace = Trail::new().for_batch(specs.len());
+        for spec in specs {
+            self.refresh_soon(spec, &trace);
+        }
+    }
+
     /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
     pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &Trail) {
         if may_start(&spec).is_err() || self.is_paused(&spec) {
@@ -110,7 +121,7 @@ impl Inner {
                     }
                     () = tokio::time::sleep_until(running.idle_at(idle)) => {
                         if seat.retire_if_idle(&running, idle) {
-                            inner.end(running.clone(), &spec.name, "idle");
+                            inner.end(running.clone(), &spec.name, "idle", new_trace());
                             return;
                         }
                     }

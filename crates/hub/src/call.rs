@@ -6,7 +6,7 @@ use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
 use pegboard_model::{
     Activity, ActivityKind, CallFacts, Channel, Era, EventKind, Outcome, Reason, SpanContext, Tool,
-    ToolError, ToolResult, Transport,
+    ToolError, ToolResult, TraceId, Transport,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind, mirrored_headers};
 use serde_json::value::RawValue;
@@ -289,7 +289,7 @@ impl Inner {
         mirrors: bool,
         wish: Wish<'_>,
     ) -> ToolResult<CallOutcome> {
-        let hold = self.hold_for_call(seat, entry).await?;
+        let hold = self.hold_for_call(seat, entry, wish.trace).await?;
         let request = wish.request;
         // The server may have had to be started first, and its tools may be others since.
         self.check_dispatch(request, wish.pass, entry, tool, wish.trace)
@@ -316,6 +316,7 @@ impl Inner {
         self: &Arc<Self>,
         seat: &Arc<Seat>,
         entry: &ServerEntry,
+        trace: &TraceId,
     ) -> ToolResult<Hold> {
         let spec = &entry.spec;
         if let Some(hold) = seat.hold(&spec.hash) {
@@ -325,7 +326,7 @@ impl Inner {
         // Starting is bounded by the discovery's time-out: it is the same start.
         let deadline = Instant::now() + spec.timeouts.discovery;
         let (hold, _) = self
-            .acquire(spec, &entry.record, deadline, Insistence::Patient)
+            .acquire(spec, &entry.record, deadline, Insistence::Patient, trace)
             .await?;
         hold.mark_called();
         Ok(hold)

@@ -56,6 +56,10 @@ pub(crate) async fn discover(
     {
         return Arc::new(refused(&spec, error));
     }
+    if let Some(servers) = trace.take_started() {
+        let kind = EventKind::DiscoveryStarted { servers };
+        inner.events.tell(&trace, kind);
+    }
     let asked_at = inner.clock.now();
     let started = Instant::now();
     let span = inner.begin(&trace, "discovery");
@@ -86,7 +90,7 @@ pub(crate) async fn discover(
                 .map(|note| from_note(note, &spec));
             (record, error, Source::Shared)
         }
-        None => match told(&inner, &spec, &known, insistence).await {
+        None => match told(&inner, &spec, &known, insistence, &trace).await {
             Ok(record) => (record, None, Source::Asked),
             // The server was not really tried, so its last real try stays what is known.
             Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
@@ -116,8 +120,9 @@ async fn told(
     spec: &Arc<ServerSpec>,
     known: &Arc<ServerRecord>,
     insistence: Insistence,
+    trace: &TraceId,
 ) -> ToolResult<ServerRecord> {
-    let answer = ask_anew(inner, spec, known, insistence).await?;
+    let answer = ask_anew(inner, spec, known, insistence, trace).await?;
     let _place = LOOKS.acquire().await;
     let (looking, of, before) = (inner.clone(), spec.clone(), known.clone());
     let looked = tokio::task::spawn_blocking(move || looking.success(&of, &before, answer));
@@ -133,8 +138,9 @@ async fn ask_anew(
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
     insistence: Insistence,
+    trace: &TraceId,
 ) -> ToolResult<Answer> {
-    let answer = ask(inner, spec, known, insistence).await;
+    let answer = ask(inner, spec, known, insistence, trace).await;
     match &answer {
         // A legacy one was learnt anew by the connection itself.
         Err(error) if error.reason == Reason::ServerExited && known.era == Some(Era::Modern) => {
@@ -142,7 +148,7 @@ async fn ask_anew(
                 era: None,
                 ..known.clone()
             };
-            ask(inner, spec, &without_era, Insistence::AtOnce).await
+            ask(inner, spec, &without_era, Insistence::AtOnce, trace).await
         }
         _ => answer,
     }
@@ -153,10 +159,13 @@ async fn ask(
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
     insistence: Insistence,
+    trace: &TraceId,
 ) -> ToolResult<Answer> {
     let budget = first_budget(spec, known);
     let deadline = Instant::now() + budget;
-    let (hold, opened) = inner.acquire(spec, known, deadline, insistence).await?;
+    let (hold, opened) = inner
+        .acquire(spec, known, deadline, insistence, trace)
+        .await?;
     let upstream = hold.upstream();
     let changes = upstream.list_changed();
     let list = || async {
@@ -181,7 +190,7 @@ async fn ask(
         inner.seat(&spec.name).note_failure(&spec.hash, error);
     }
     let failed = answer.is_err();
-    inner.release_after_discovery(spec, hold, opened, failed);
+    inner.release_after_discovery(spec, hold, opened, failed, trace);
     answer
 }
 

@@ -165,7 +165,7 @@ impl Inner {
         pass: &OfferPass,
         trace: &Trail,
     ) -> ToolResult<CallOutcome> {
-        let hold = self.hold_for_call(seat, entry).await?;
+        let hold = self.hold_for_call(seat, entry, trace).await?;
         self.check_offer(&entry.spec, &request.about, pass, trace)
             .await?;
         let (meta, caller) = (request.meta.clone(), request.caller.clone());

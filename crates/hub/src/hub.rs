@@ -278,7 +278,7 @@ impl Hub {
     pub fn release(&self, server: &ServerName) {
         let seat = lock(&self.inner.seats).get(server).cloned();
         if let Some(running) = seat.and_then(|seat| seat.take()) {
-            self.inner.end(running, server, "shutdown");
+            self.inner.end(running, server, "shutdown", new_trace());
         }
     }
 
@@ -428,15 +428,12 @@ impl Inner {
     }
 
     pub(crate) fn tell_registry(&self, trace: &TraceId) {
-        let catalog = self.catalog.load();
-        let static_tools = catalog.static_tools().count();
-        let offered = catalog.servers().filter(|entry| entry.is_offered());
-        let mcp_tools = offered.map(|entry| entry.record.tools.len()).sum();
+        let offered = self.catalog.load().offered_counts();
         self.events.tell(
             trace,
             EventKind::RegistryUpdated {
-                static_tools,
-                mcp_tools,
+                static_tools: offered.static_tools,
+                mcp_tools: offered.mcp_tools,
             },
         );
     }
@@ -468,10 +465,11 @@ impl Inner {
         running: Arc<Running>,
         server: &ServerName,
         why: &'static str,
+        trace: TraceId,
     ) {
         let (inner, server) = (self.clone(), server.clone());
         self.tasks.spawn_to_end(async move {
-            inner.close(&running, &server, &new_trace(), why).await;
+            inner.close(&running, &server, &trace, why).await;
         });
     }
 
@@ -485,7 +483,7 @@ impl Inner {
             if error.reason != pegboard_model::Reason::Cancelled {
                 seat.note_crash(self.clock.now());
             }
-            self.end(running.clone(), seat.server(), "crashed");
+            self.end(running.clone(), seat.server(), "crashed", new_trace());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::Catalog;
-use pegboard_model::{EventKind, Reason, ToolError, ToolRef, ToolResult};
+use pegboard_model::{Reason, ToolError, ToolRef, ToolResult};
 use tokio::time::timeout;
 
 use crate::discover::{Insistence, from_note};
@@ -49,8 +49,6 @@ impl Inner {
         let seat = self.seat(&spec.name);
         // The call would only start the server again.
         let _kept = seat.want();
-        let started = EventKind::DiscoveryStarted { servers: 1 };
-        self.events.tell(trace, started);
         let flight = self.fly(spec.clone(), trace, Insistence::Patient);
         match timeout(spec.timeouts.call, flight).await {
             Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_model::{
-    Approval, Era, EventKind, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext,
-    ToolError, ToolResult,
+    Approval, Era, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext, ToolError,
+    ToolResult,
 };
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
@@ -116,16 +116,11 @@ impl Hub {
                 .collect(),
             Which::One(name) => vec![self.inner.configured(name)?],
         };
-        let trace = Trail::new();
-        let asked = entries
-            .iter()
-            .filter(|entry| force || !self.inner.is_fresh(entry))
-            .count();
-        if asked > 0 {
-            self.inner
-                .events
-                .tell(&trace, EventKind::DiscoveryStarted { servers: asked });
-        }
+        let asked = entries.iter().filter(|entry| {
+            let is_needed = force || !self.inner.is_fresh(entry);
+            is_needed && self.inner.starts_discovery(&entry.spec)
+        });
+        let trace = Trail::new().for_batch(asked.count());
         let work = entries
             .iter()
             .map(|entry| self.inner.refresh_one(entry, force, &trace));
@@ -144,36 +139,30 @@ impl Hub {
         self.mark_stale();
         let started = Instant::now();
         let wanted = self.inner.needed_now();
-        let known = self
-            .catalog()
-            .servers()
-            .count()
-            .saturating_sub(wanted.len());
-        let misses = wanted.len();
-        self.inner.counters.count(known, misses);
+        let (hits, misses) = self.inner.count_lookup(&wanted);
+        let trace = Trail::below(above);
+        let id = *trace;
         let facts = || LookupFacts {
-            hits: known,
+            trace: id,
+            hits,
             misses,
             took: started.elapsed(),
         };
         let recorder = &self.inner.recorder;
         if wanted.is_empty() {
             let span = match recorder.is_tracing() {
-                true => self.inner.begin(&Trail::below(above), "catalog"),
+                true => self.inner.begin(&trace, "catalog"),
                 false => None,
             };
             recorder.lookup(span.as_ref(), &facts());
             return Pending::default();
         }
-        let trace = Trail::below(above);
         let span = self.inner.begin(&trace, "catalog");
         let trace = trace.under(span.as_ref());
-        self.inner.events.tell(
-            &trace,
-            EventKind::DiscoveryStarted {
-                servers: wanted.len(),
-            },
-        );
+        let starting = wanted
+            .iter()
+            .filter(|spec| self.inner.starts_discovery(spec));
+        let trace = trace.for_batch(starting.count());
         let names: Vec<_> = wanted.iter().map(|spec| spec.name.clone()).collect();
         let deadline = self.inner.settings.answer_deadline;
         let is_late = |spec: &Arc<ServerSpec>| {
@@ -272,6 +261,12 @@ impl Inner {
         let (inner, trace) = (self.clone(), trace.clone());
         let work = || discover(inner, spec, trace, insistence);
         self.flights.join(&self.tasks, key, work).await
+    }
+
+    /// Whether a refresh starts a discovery of this server, rather than join the one in progress.
+    pub(crate) fn starts_discovery(&self, spec: &ServerSpec) -> bool {
+        let key = (spec.name.clone(), spec.hash);
+        may_start(spec).is_ok() && self.flights.age(&key).is_none()
     }
 
     /// Servers that the next answer should wait for: those never seen, and under the strict rule those

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use pegboard_model::{Activity, ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
-use crate::events::new_trace;
 use crate::hub::{Hub, Inner};
+use crate::refresh::may_start;
 use crate::trail::Trail;
 
 /// What a new configuration changed.
@@ -49,14 +49,15 @@ impl Hub {
         {
             let server = entry.spec.name.clone();
             let removed = self.inner.unplace(&server);
-            stopping.push(self.inner.stop_soon(&server, "removed", None));
-            self.inner.events.tell(
-                &trace,
-                EventKind::ServerRemoved {
+            stopping.push(self.inner.stop_soon(&server, "removed", &trace, None));
+            // The tools of a disabled server left the registry when it was disabled.
+            if entry.is_offered() {
+                let kind = EventKind::ServerRemoved {
                     server: server.clone(),
                     removed,
-                },
-            );
+                };
+                self.inner.events.tell(&trace, kind);
+            }
             change.removed.push(server);
         }
         for (name, spec) in wanted {
@@ -64,11 +65,11 @@ impl Hub {
             match before.server(&name) {
                 Some(entry) if *entry.spec == *spec => {}
                 Some(entry) if entry.spec.hash == spec.hash => {
-                    let left = (entry.spec.enabled && !spec.enabled)
-                        .then(|| entry.visible_tools().count());
+                    let left = (entry.is_offered() && may_start(&spec).is_err())
+                        .then(|| before.offered_by(entry));
                     self.inner.adjust(spec.clone());
                     if let Some(removed) = left {
-                        stopping.push(self.inner.stop_soon(&name, "disabled", None));
+                        stopping.push(self.inner.stop_soon(&name, "disabled", &trace, None));
                         let server = name.clone();
                         self.inner
                             .events
@@ -83,8 +84,8 @@ impl Hub {
                     let record = record.ok().flatten().map(Arc::new);
                     let is_known = record.as_ref().is_some_and(|record| record.is_known());
                     self.inner.place(self.inner.entry(spec.clone(), record));
-                    let next = (!is_known).then_some((spec, &trace));
-                    stopping.push(self.inner.stop_soon(&name, "changed", next));
+                    let next = (!is_known).then_some(spec);
+                    stopping.push(self.inner.stop_soon(&name, "changed", &trace, next));
                     if present.is_some() {
                         &mut change.redefined
                     } else {
@@ -135,16 +136,17 @@ impl Inner {
         self: &'a Arc<Self>,
         server: &ServerName,
         why: &'static str,
-        next: Option<(Arc<ServerSpec>, &'a Trail)>,
+        trace: &'a Trail,
+        next: Option<Arc<ServerSpec>>,
     ) -> impl Future<Output = ()> + use<'a> {
         let seat = self.existing_seat(server);
         let running = seat.as_ref().and_then(|seat| seat.take());
         let server = server.clone();
         async move {
             if let Some(running) = running {
-                self.close(&running, &server, &new_trace(), why).await;
+                self.close(&running, &server, trace, why).await;
             }
-            if let Some((spec, trace)) = next {
+            if let Some(spec) = next {
                 self.refresh_soon(spec, trace);
             }
         }

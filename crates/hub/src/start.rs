@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{EventKind, ServerRecord, ServerSpec, ToolResult, Transport};
+use pegboard_model::{EventKind, ServerRecord, ServerSpec, ToolResult, TraceId, Transport};
 use pegboard_upstream::ConnectHint;
 use tokio::time::{Instant, timeout_at};
 
 use crate::discover::{Insistence, timed_out};
-use crate::events::new_trace;
 use crate::hub::Inner;
 use crate::refresh::shutting_down;
 use crate::seat::{Hold, Running};
@@ -21,6 +20,7 @@ impl Inner {
         known: &ServerRecord,
         deadline: Instant,
         insistence: Insistence,
+        trace: &TraceId,
     ) -> ToolResult<(Hold, bool)> {
         let seat = self.seat(&spec.name);
         if let Some(hold) = seat.hold(&spec.hash) {
@@ -63,15 +63,14 @@ impl Inner {
         };
         let running = Arc::new(Running::new(upstream, spec.hash));
         let (hold, replaced) = seat.install(running);
-        let trace = new_trace();
         self.events.tell(
-            &trace,
+            trace,
             EventKind::ServerStarted {
                 server: spec.name.clone(),
             },
         );
         if let Some(replaced) = replaced {
-            self.end(replaced, &spec.name, "replaced");
+            self.end(replaced, &spec.name, "replaced", *trace);
         }
         self.watch(seat.clone(), hold.running().clone(), spec.clone());
         self.watch_again(&spec.name, || seat.hold(&spec.hash));
@@ -86,6 +85,7 @@ impl Inner {
         hold: Hold,
         opened: bool,
         failed: bool,
+        trace: &TraceId,
     ) {
         let seat = self.seat(&spec.name);
         let running = hold.running().clone();
@@ -93,7 +93,7 @@ impl Inner {
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
         if opened && (is_stdio || failed) && seat.retire_if_uncalled(&running, failed) {
             // The list is there; nobody waits for a process that is slow to go.
-            self.end(running, &spec.name, "discovered");
+            self.end(running, &spec.name, "discovered", *trace);
         }
     }
 }

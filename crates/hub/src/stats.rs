@@ -1,6 +1,11 @@
 //! Counting what the catalog answered by itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use pegboard_model::ServerSpec;
+
+use crate::hub::Inner;
 
 /// Counters since the hub was opened.
 #[derive(Default)]
@@ -10,7 +15,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn count(&self, known: usize, unknown: usize) {
+    fn count(&self, known: usize, unknown: usize) {
         self.hits.fetch_add(known as u64, Ordering::Relaxed);
         self.misses.fetch_add(unknown as u64, Ordering::Relaxed);
     }
@@ -20,5 +25,29 @@ impl Counters {
             self.hits.load(Ordering::Relaxed),
             self.misses.load(Ordering::Relaxed),
         )
+    }
+}
+
+impl Inner {
+    /// Counts a read of the catalog before which the servers in `asked` are asked. Returns the hits and misses: a
+    /// server is a hit if its tools are known and it need not be asked, and a miss otherwise. A server that is
+    /// disabled or not trusted is neither, because no reader can get its tools.
+    pub(crate) fn count_lookup(&self, asked: &[Arc<ServerSpec>]) -> (usize, usize) {
+        let catalog = self.catalog.load();
+        let (mut known, mut unknown) = (0_usize, 0);
+        for entry in catalog.servers().filter(|entry| entry.is_offered()) {
+            match entry.needs_discovery() {
+                false => known += 1,
+                true => unknown += 1,
+            }
+        }
+        let is_known = |spec: &&Arc<ServerSpec>| {
+            let entry = catalog.server(&spec.name);
+            entry.is_some_and(|entry| !entry.needs_discovery())
+        };
+        let asked = asked.iter().filter(is_known).count();
+        let (hits, misses) = (known.saturating_sub(asked), unknown + asked);
+        self.counters.count(hits, misses);
+        (hits, misses)
     }
 }

@@ -1,6 +1,8 @@
 //! What everything that one request sets in motion has in common.
 
 use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pegboard_model::{SpanContext, TraceId};
 
@@ -15,6 +17,13 @@ const BACKGROUND: &str = "background";
 pub(crate) struct Trail {
     id: TraceId,
     above: Option<SpanContext>,
+    batch: Option<Arc<Batch>>,
+}
+
+/// Discoveries that start together. One event reports all of them.
+struct Batch {
+    servers: usize,
+    is_reported: AtomicBool,
 }
 
 impl Trail {
@@ -28,6 +37,32 @@ impl Trail {
         Self {
             id: above.map_or_else(new_trace, SpanContext::trace_id),
             above: above.cloned(),
+            batch: None,
+        }
+    }
+
+    /// The same trace for a batch of discoveries.
+    pub(crate) fn for_batch(self, servers: usize) -> Self {
+        let is_reported = AtomicBool::new(false);
+        Self {
+            batch: Some(Arc::new(Batch {
+                servers,
+                is_reported,
+            })),
+            ..self
+        }
+    }
+
+    /// How many servers `tools.discovery.started` reports when a discovery starts: those of its batch, and
+    /// `None` once an earlier discovery of the batch has reported them.
+    pub(crate) fn take_started(&self) -> Option<usize> {
+        match &self.batch {
+            None => Some(1),
+            Some(batch) => {
+                let is_reported = batch.is_reported.swap(true, Ordering::Relaxed);
+                // At least the one that starts: a discovery it was going to join may have ended since.
+                (!is_reported).then_some(batch.servers.max(1))
+            }
         }
     }
 

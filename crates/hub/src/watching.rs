@@ -127,7 +127,8 @@ impl Hub {
             return Err(ToolError::new(Reason::ResourceUnknown, message).at_server(server));
         }
         let entry = inner.usable(server)?;
-        inner.gate_watch(&entry, uri, &Trail::new()).await?;
+        let trace = Trail::new();
+        inner.gate_watch(&entry, uri, &trace).await?;
         let is_new = lock(&inner.watches).add(session, server, uri, &inner.limits)?;
         // Taken back also when the caller goes away before the server answered.
         let wish = Wish {
@@ -138,7 +139,7 @@ impl Hub {
             kept: !is_new,
         };
         let seat = inner.seat(server);
-        let hold = inner.hold_for_call(&seat, &entry).await?;
+        let hold = inner.hold_for_call(&seat, &entry, &trace).await?;
         let agreed = inner.agree_on(hold.running(), server, uri).await;
         inner.note(&seat, &hold, &agreed);
         agreed.map(|()| wish.keep())

@@ -30,7 +30,7 @@ pub trait Recorder: Send + Sync + fmt::Debug {
         let _ = event;
     }
 
-    /// The catalog was read: how many servers it knew, and how many had to be asked first.
+    /// The catalog was read: of how many servers it knew the tools, and of how many it did not.
     fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
         let _ = (span, facts);
     }
@@ -128,9 +128,11 @@ pub enum CacheUse {
 /// A reading of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct LookupFacts {
-    /// Servers whose tools were known.
+    /// The trace that the reading belongs to.
+    pub trace: TraceId,
+    /// Enabled servers whose tools were known.
     pub hits: usize,
-    /// Servers that had to be asked.
+    /// Enabled servers whose tools were not known, or that were asked before the answer.
     pub misses: usize,
     /// How long the reader waited.
     pub took: Duration,

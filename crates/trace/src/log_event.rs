@@ -1,11 +1,11 @@
 //! What happened to servers and tools, as log lines under fixed names.
 
-use pegboard_model::{Event, EventKind, Foreign, Recorder};
+use pegboard_model::{Event, EventKind, Foreign, LookupFacts, Recorder, SpanContext};
 
 /// Most characters of a server's error in a log line.
 const ERROR_MAX: usize = 300;
 
-/// A recorder that writes events to the log and hears nothing else.
+/// A recorder that writes events and cache lookups to the log, and records nothing else.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogRecorder;
 
@@ -13,6 +13,17 @@ impl Recorder for LogRecorder {
     fn event(&self, event: &Event) {
         log_event(event);
     }
+
+    fn lookup(&self, _span: Option<&SpanContext>, facts: &LookupFacts) {
+        log_lookup(facts);
+    }
+}
+
+/// Writes a read of the catalog to the log: how many servers were hits, and how many misses.
+pub(crate) fn log_lookup(facts: &LookupFacts) {
+    let LookupFacts { hits, misses, .. } = *facts;
+    let trace = facts.trace.as_str();
+    tracing::debug!(target: "pegboard", event = "tools.cache.lookup", hits, misses, trace);
 }
 
 /// Writes an event to the log: its name, its trace's id, ids and counts.

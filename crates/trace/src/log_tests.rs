@@ -120,6 +120,28 @@ fn r_obs_01_events_have_their_names_their_counts_and_their_trace() {
 }
 
 #[test]
+fn r_store_01_a_lookup_is_logged_with_its_hits_and_misses() {
+    use pegboard_model::Recorder;
+    let facts = pegboard_model::LookupFacts {
+        trace: TraceId::from_bytes([0xab; 16]),
+        hits: 3,
+        misses: 1,
+        took: Duration::ZERO,
+    };
+    let tracer = crate::Tracer::counting(Arc::default());
+    let recorders: [&dyn Recorder; 2] = [&crate::LogRecorder, &tracer];
+    for recorder in recorders {
+        let work = || recorder.lookup(None, &facts);
+        let text = logged("debug", Form::Json, &[], work);
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["event"], "tools.cache.lookup");
+        assert_eq!((&line["hits"], &line["misses"]), (&3.into(), &1.into()));
+        assert_eq!(line["trace"], "ab".repeat(16));
+        assert_eq!(logged("info", Form::Json, &[], work), "");
+    }
+}
+
+#[test]
 fn r_obs_01_a_person_reads_plain_lines() {
     let work = || {
         log_event(&event(EventKind::DiscoveryStarted { servers: 3 }));

@@ -16,7 +16,7 @@ use crate::exporter::{Delivered, Exporter};
 use crate::exposition::Present;
 use crate::ids::{Ids, random};
 use crate::langfuse::Everywhere;
-use crate::log_event::log_event;
+use crate::log_event::{log_event, log_lookup};
 use crate::metrics::Metrics;
 use crate::otlp::Writing;
 use crate::plan::TracePlan;
@@ -165,6 +165,7 @@ impl Recorder for Tracer {
 
     fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
         self.inner.metrics.lookup(facts);
+        log_lookup(facts);
         self.tell(span, |describer, span| describer.lookup(span, facts));
     }
 

@@ -90,6 +90,52 @@ fn r_reg_03_a_static_tool_wins_and_the_catalog_says_so() {
 fn r_reg_03_the_same_name_on_two_servers_is_kept_twice() {
     let catalog = catalog(&["a: search", "b: search"]);
     assert_eq!(exposed(&catalog), ["a__search", "b__search"]);
+    for (written, server) in [("a__search", "a"), ("b/search", "b")] {
+        let found = catalog.find(written).unwrap();
+        assert_eq!(found.server(), Some(&name(server)), "{written}");
+    }
+    let ambiguous = catalog.find("search").unwrap_err();
+    assert_eq!(ambiguous.reason, Reason::ToolAmbiguous);
+    assert_eq!(ambiguous.nearest, ["a__search", "b__search"]);
+}
+
+#[test]
+fn r_reg_03_only_equal_exposed_names_conflict() {
+    let catalog = catalog(&["rube: search"]);
+    let catalog = catalog.with_static(echo("search")).unwrap();
+    assert_eq!(exposed(&catalog), ["rube__search", "search"]);
+    assert_eq!(catalog.conflicts(), []);
+    let bare = catalog.find("search").unwrap();
+    assert!(
+        bare.server().is_none(),
+        "the bare name is the static tool's"
+    );
+    for written in ["rube__search", "rube/search"] {
+        let found = catalog.find(written).unwrap();
+        assert_eq!(found.server(), Some(&name("rube")), "{written}");
+    }
+    let twice = catalog.with_static(echo("search")).unwrap_err();
+    assert_eq!(twice.reason, Reason::NameReserved);
+    // Without the static tool the bare name is the server's again.
+    let without = catalog.without_static("search");
+    assert_eq!(
+        without.find("search").unwrap().server(),
+        Some(&name("rube"))
+    );
+}
+
+#[test]
+fn r_obs_01_offered_tools_are_counted_by_where_they_come_from() {
+    let catalog = catalog(&["github: search issues", "gitlab: search"]);
+    let catalog = catalog.with_static(echo("github__search")).unwrap();
+    let catalog = catalog.with_static(echo("own")).unwrap();
+    let counts = catalog.offered_counts();
+    assert_eq!((counts.static_tools, counts.mcp_tools), (2, 2));
+    let github = catalog.server(&name("github")).unwrap();
+    assert_eq!(catalog.offered_by(github), 1, "one of two is hidden");
+    assert_eq!(catalog.without_server(&name("github")).1, 1);
+    let all = catalog.tools().count();
+    assert_eq!(counts.static_tools + counts.mcp_tools, all);
 }
 
 #[test]

@@ -85,6 +85,7 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
     tracer.lookup(
         below().as_ref(),
         &LookupFacts {
+            trace,
             hits: 3,
             misses: 1,
             took: TOOK,

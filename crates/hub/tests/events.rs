@@ -1,0 +1,272 @@
+//! Which events discoveries and configuration changes emit, with which fields and which trace ids.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where something is not as it should be"
+)]
+
+mod fake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fake::{Behaviour, Bench, spec, wait_for};
+use pegboard_catalog::StaticTool;
+use pegboard_hub::{CallRequest, HubSettings, SessionId, ToolHandler, Which};
+use pegboard_model::{
+    Approval, Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId,
+};
+use pegboard_testkit::{server, wait_until};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// Everything that was emitted so far, as JSON without time and trace, and the trace ids.
+fn drain(events: &mut Receiver<Event>) -> (Vec<Value>, Vec<TraceId>) {
+    let mut all = (Vec::new(), Vec::new());
+    while let Ok(event) = events.try_recv() {
+        let mut json = serde_json::to_value(&event).unwrap();
+        let fields = json.as_object_mut().unwrap();
+        fields.remove("at");
+        fields.remove("trace");
+        if let Some(duration) = fields.remove("duration_ms") {
+            assert!(duration.is_u64(), "{event:?}");
+        }
+        all.0.push(json);
+        all.1.push(event.trace);
+    }
+    all
+}
+
+/// Checks the events of a discovery of the server `a`, which must have one trace id.
+#[track_caller]
+fn check_discovery(events: &mut Receiver<Event>, what: &str) {
+    let (told, traces) = drain(events);
+    let expected = [
+        json!({"event": "tools.discovery.started", "servers": 1}),
+        json!({"event": "server.started", "server": "a"}),
+        json!({"event": "tools.registry.updated", "static_tools": 0, "mcp_tools": 1}),
+        json!({"event": "tools.discovery.server.success", "server": "a", "tools": 1}),
+    ];
+    let relevant = |(at, event): (usize, &Value)| expected.contains(event).then_some(at);
+    let found: Vec<usize> = told.iter().enumerate().filter_map(relevant).collect();
+    let in_order: Vec<_> = found.iter().map(|at| told[*at].clone()).collect();
+    assert_eq!(in_order, expected, "{what}: {told:?}");
+    let traces: Vec<_> = found.iter().map(|at| traces[*at].to_string()).collect();
+    assert!(
+        traces.iter().all(|trace| *trace == traces[0]),
+        "{what}: {traces:?}"
+    );
+}
+
+fn is_success(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::ServerDiscovered { .. })
+}
+
+#[tokio::test]
+async fn r_obs_01_every_way_to_discover_emits_start_and_end_with_one_trace_id() {
+    for way in ["refresh", "first need", "session", "call", "configuration"] {
+        let servers: &[&str] = if way == "configuration" { &[] } else { &["a"] };
+        let bench = Bench::new(servers).await;
+        bench.servers.tools("a", &["one"]);
+        let (mut events, mut waiting) = (bench.hub.subscribe(), bench.hub.subscribe());
+        match way {
+            "refresh" => drop(bench.hub.refresh(Which::All, false).await.unwrap()),
+            "first need" => drop(bench.hub.ensure_known().await),
+            "session" => bench.hub.session_started(),
+            "call" => {
+                let arguments = RawValue::from_string("{}".into()).unwrap();
+                let request = CallRequest::new(SessionId("s".into()), "a/one", arguments);
+                drop(bench.hub.call(&request).await.unwrap());
+            }
+            _ => drop(bench.hub.apply([spec("a")]).await),
+        }
+        wait_for(&mut waiting, is_success).await;
+        check_discovery(&mut events, way);
+        bench.hub.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn r_obs_01_a_list_that_changed_is_a_discovery_of_its_own() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one"]);
+    let arguments = RawValue::from_string("{}".into()).unwrap();
+    let request = CallRequest::new(SessionId("s".into()), "a/one", arguments);
+    bench.hub.call(&request).await.unwrap();
+    bench.servers.tools("a", &["one", "two"]);
+    let mut events = bench.hub.subscribe();
+    bench.servers.announce_change("a");
+    let is_started = |kind: &EventKind| *kind == EventKind::DiscoveryStarted { servers: 1 };
+    let started = wait_for(&mut events, is_started).await;
+    let success = wait_for(&mut events, is_success).await;
+    assert_eq!(started.trace, success.trace);
+    bench.hub.shutdown().await;
+}
+
+#[tokio::test]
+async fn r_obs_01_one_event_starts_a_batch_and_failures_carry_its_trace_id() {
+    let bench = Bench::new(&["bad", "good"]).await;
+    bench.servers.tools("good", &["one", "two"]);
+    let failing = Behaviour::failing(Reason::SpawnDenied);
+    bench.servers.set("bad", failing);
+    let mut events = bench.hub.subscribe();
+    bench.hub.refresh(Which::All, true).await.unwrap();
+    bench.hub.shutdown().await;
+    let (told, traces) = drain(&mut events);
+    assert_eq!(
+        told[0],
+        json!({"event": "tools.discovery.started", "servers": 2})
+    );
+    let failed = json!({"event": "tools.discovery.server.failed", "server": "bad",
+        "reason": "SPAWN_DENIED", "error": "it does not start"});
+    let success = json!({"event": "tools.discovery.server.success", "server": "good", "tools": 2});
+    for expected in [&failed, &success] {
+        assert!(told.contains(expected), "{expected} in {told:?}");
+    }
+    let is_started = |event: &&Value| event["event"] == "tools.discovery.started";
+    assert_eq!(told.iter().filter(is_started).count(), 1, "{told:?}");
+    let stopped = told.iter().position(|event| event["why"] == "shutdown");
+    let discovery = &traces[..stopped.unwrap_or(traces.len())];
+    assert!(
+        discovery.iter().all(|trace| *trace == traces[0]),
+        "{told:?} {traces:?}"
+    );
+}
+
+#[tokio::test]
+async fn r_obs_01_a_discovery_that_is_joined_is_reported_once() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.set("a", Behaviour::hanging());
+    let (mut events, mut waiting) = (bench.hub.subscribe(), bench.hub.subscribe());
+    bench.hub.session_started();
+    wait_until("the server is being started", LONG, || {
+        bench.servers.started("a") == 1
+    })
+    .await;
+    let joining = bench.hub.refresh(Which::All, false);
+    bench.servers.tools("a", &["one"]);
+    joining.await.unwrap();
+    wait_for(&mut waiting, is_success).await;
+    check_discovery(&mut events, "joined");
+    bench.hub.shutdown().await;
+}
+
+/// A server whose tool `off` is disabled.
+fn with_disabled_tool(name: &str) -> ServerSpec {
+    let mut spec = spec(name);
+    let disabled = ToolOverride {
+        enabled: Some(false),
+        ..ToolOverride::default()
+    };
+    spec.tools.insert("off".to_owned(), disabled);
+    spec
+}
+
+#[tokio::test]
+async fn r_obs_01_a_removed_server_is_reported_once_with_its_offered_tools() {
+    let bench = Bench::with(
+        vec![with_disabled_tool("a"), spec("b")],
+        HubSettings::default(),
+    )
+    .await;
+    bench.servers.tools("a", &["off", "one", "two"]);
+    bench.servers.tools("b", &["three"]);
+    let mut events = bench.hub.subscribe();
+    bench.hub.ensure_known().await;
+    let updated = |mcp_tools: usize| json!({"event": "tools.registry.updated", "static_tools": 0, "mcp_tools": mcp_tools});
+    let (told, _) = drain(&mut events);
+    assert!(told.contains(&updated(3)), "{told:?}");
+    let removals = |told: &[Value]| -> Vec<Value> {
+        let is_removal = |event: &&Value| event["event"] == "tools.registry.server.removed";
+        told.iter().filter(is_removal).cloned().collect()
+    };
+    let removed = |name: &str, tools: usize| json!({"event": "tools.registry.server.removed", "server": name, "removed": tools});
+
+    let mut disabled = with_disabled_tool("a");
+    disabled.enabled = false;
+    bench.hub.apply([disabled, spec("b")]).await;
+    let (told, traces) = drain(&mut events);
+    assert_eq!(removals(&told), [removed("a", 2)]);
+    assert_eq!(told.last(), Some(&updated(1)), "{told:?}");
+    assert!(traces.iter().all(|trace| *trace == traces[0]), "{told:?}");
+
+    bench.hub.apply([spec("b")]).await;
+    let (told, _) = drain(&mut events);
+    assert_eq!(removals(&told), Vec::<Value>::new(), "it left before");
+
+    bench.hub.apply([]).await;
+    let (told, _) = drain(&mut events);
+    assert_eq!(removals(&told), [removed("b", 1)]);
+    assert_eq!(told.last(), Some(&updated(0)), "{told:?}");
+}
+
+struct Echo;
+
+#[async_trait]
+impl ToolHandler for Echo {
+    async fn call(&self, arguments: Value) -> ToolResult<Value> {
+        Ok(arguments)
+    }
+}
+
+#[tokio::test]
+async fn r_obs_01_the_registry_counts_what_is_offered() {
+    let bench = Bench::new(&["a"]).await;
+    bench.servers.tools("a", &["one", "two"]);
+    bench.hub.ensure_known().await;
+    let mut events = bench.hub.subscribe();
+    // It hides the server's tool of the same exposed name.
+    let tool = StaticTool::new("a__one", "One.", json!({"type": "object"})).unwrap();
+    bench.hub.register(tool, Arc::new(Echo)).unwrap();
+    let (told, _) = drain(&mut events);
+    let updated = json!({"event": "tools.registry.updated", "static_tools": 1, "mcp_tools": 1});
+    assert_eq!(told, [updated]);
+}
+
+#[tokio::test]
+async fn r_store_01_hits_and_misses_are_counted_for_usable_servers_alone() {
+    let (mut disabled, mut untrusted) = (spec("disabled"), spec("untrusted"));
+    disabled.enabled = false;
+    untrusted.approval = Approval::Pending;
+    let specs = vec![spec("good"), spec("failing"), disabled, untrusted];
+    let bench = Bench::with(specs, HubSettings::default()).await;
+    bench.servers.tools("good", &["one"]);
+    let failing = Behaviour::failing(Reason::SpawnDenied);
+    bench.servers.set("failing", failing);
+    let counted = || {
+        let stats = bench.hub.stats();
+        (stats.hits, stats.misses)
+    };
+    bench.hub.ensure_known().await;
+    assert_eq!(counted(), (0, 2), "both are unknown");
+    bench.hub.ensure_known().await;
+    assert_eq!(counted(), (1, 3), "the failed one has no tools to give");
+    // A failure keeps the tools that are known, and they answer.
+    bench.servers.tools("failing", &["two"]);
+    let which = || Which::One(server("failing"));
+    bench.hub.refresh(which(), true).await.unwrap();
+    let failing = Behaviour::failing(Reason::SpawnDenied);
+    bench.servers.set("failing", failing);
+    bench.hub.refresh(which(), true).await.unwrap();
+    bench.hub.ensure_known().await;
+    assert_eq!(counted(), (3, 3));
+}
+
+#[tokio::test]
+async fn r_store_01_a_list_that_must_be_renewed_first_is_a_miss() {
+    let bench = Bench::strict("a").await;
+    bench.servers.tools("a", &["one"]);
+    bench.hub.ensure_known().await;
+    bench.hub.ensure_known().await;
+    bench.clock.advance(spec("a").ttl);
+    bench.hub.ensure_known().await;
+    let stats = bench.hub.stats();
+    assert_eq!((stats.hits, stats.misses), (1, 2));
+}

@@ -2,7 +2,7 @@
 
 use super::chosen::{Chosen, Group, largest_first, narrower_example, without_count};
 use super::instructions;
-use super::list::{ListRequest, shown};
+use super::list::ListRequest;
 use super::sheet::{LIST_TOKENS, Sheet};
 use super::status::failed_servers;
 use crate::snapshot::Catalog;
@@ -14,9 +14,9 @@ const CATEGORY_TOKENS: u64 = 280;
 const STALE_SERVERS: usize = 5;
 
 /// `{"tools":[{name,summary,category,enabled}],"total":…,"categories":[…]}` in less than 500 tokens. Where
-/// not every tool fits, `shown` and `more` say how many are left and how to see them, and categories come
-/// with counts. `stale` names the servers of these tools whose last refresh failed, and `instructions` holds what
-/// the server that was asked for says to models.
+/// not every tool fits, `shown` and `more` say how many are left and how to see them, and `counts` says how many
+/// tools each of the categories has. `stale` names the servers of these tools whose last refresh failed, and
+/// `instructions` holds what the server that was asked for says to models.
 pub fn list_json(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let chosen = Chosen::of(catalog, request);
     let categories = chosen.categories();
@@ -70,9 +70,8 @@ fn whole(chosen: &Chosen<'_>, categories: &[Group<'_>], end: &str) -> Option<Str
 fn part(chosen: &Chosen<'_>, categories: &[Group<'_>], wanted: Option<&str>, end: &str) -> String {
     let total = chosen.tools.len();
     let servers = chosen.servers();
-    let all = all_groups(categories).or_else(|| all_groups(&servers));
-    let (groups, more_categories) =
-        all.map_or_else(|| some_groups(&servers, categories), |text| (text, 0));
+    let all = Groups::all(categories).or_else(|| Groups::all(&servers));
+    let groups = all.unwrap_or_else(|| Groups::largest(&servers, categories));
     let narrower = if servers.len() > 1 {
         &servers
     } else {
@@ -84,15 +83,15 @@ fn part(chosen: &Chosen<'_>, categories: &[Group<'_>], wanted: Option<&str>, end
         }
         None => "search_tools".to_owned(),
     };
-    let cut = if more_categories > 0 {
-        format!(",\"more_categories\":{more_categories}")
-    } else {
-        String::new()
+    let cut = match groups.left_out {
+        0 => String::new(),
+        left_out => format!(",\"more_categories\":{left_out}"),
     };
+    let Groups { names, counts, .. } = groups;
     let tail = |shown: usize| {
         let more = json(&format!("{} more: {how}", total - shown));
         format!(
-            "],\"total\":{total},\"categories\":[{groups}]{cut},\"shown\":{shown},\"more\":{more}{end}"
+            "],\"total\":{total},\"categories\":[{names}],\"counts\":[{counts}]{cut},\"shown\":{shown},\"more\":{more}{end}"
         )
     };
     let mut sheet = Sheet::of(LIST_TOKENS)
@@ -114,37 +113,46 @@ fn part(chosen: &Chosen<'_>, categories: &[Group<'_>], wanted: Option<&str>, end
     sheet.ended_with(&tail(written))
 }
 
-fn all_groups(groups: &[Group<'_>]) -> Option<String> {
-    let mut sheet = Sheet::of(CATEGORY_TOKENS);
-    let fits = groups
-        .iter()
-        .enumerate()
-        .all(|(at, group)| add_group(&mut sheet, at, group));
-    fits.then(|| sheet.ended_with(""))
+/// Categories or servers that fit, as members of two JSON arrays.
+#[derive(Default)]
+struct Groups {
+    names: String,
+    /// How many tools each of `names` has, in the same order.
+    counts: String,
+    /// How many groups did not fit.
+    left_out: usize,
 }
 
-/// The largest servers, or of one server the largest categories, and how many are left out.
-fn some_groups(servers: &[Group<'_>], categories: &[Group<'_>]) -> (String, usize) {
-    let groups = largest_first(
-        if servers.len() > 1 {
-            servers
-        } else {
-            categories
+impl Groups {
+    fn all(groups: &[Group<'_>]) -> Option<Self> {
+        let fitting = Self::fitting(groups);
+        (fitting.left_out == 0).then_some(fitting)
+    }
+
+    /// The largest servers, or of one server the largest categories.
+    fn largest(servers: &[Group<'_>], categories: &[Group<'_>]) -> Self {
+        let groups = match servers.len() > 1 {
+            true => servers,
+            false => categories,
+        };
+        Self::fitting(&largest_first(groups.to_vec()))
+    }
+
+    fn fitting(groups: &[Group<'_>]) -> Self {
+        let mut sheet = Sheet::of(CATEGORY_TOKENS);
+        let mut fitting = Self::default();
+        for (at, (name, tools)) in groups.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            let (name, count) = (format!("{comma}{}", json(name)), format!("{comma}{tools}"));
+            if !sheet.add(&name) || !sheet.add(&count) {
+                fitting.left_out = groups.len() - at;
+                break;
+            }
+            fitting.names.push_str(&name);
+            fitting.counts.push_str(&count);
         }
-        .to_vec(),
-    );
-    let mut sheet = Sheet::of(CATEGORY_TOKENS);
-    let fitting = groups
-        .iter()
-        .enumerate()
-        .take_while(|(at, group)| add_group(&mut sheet, *at, group))
-        .count();
-    (sheet.ended_with(""), groups.len() - fitting)
-}
-
-fn add_group(sheet: &mut Sheet, at: usize, group: &Group<'_>) -> bool {
-    let comma = if at > 0 { "," } else { "" };
-    sheet.add(&format!("{comma}{}", json(&shown(group))))
+        fitting
+    }
 }
 
 fn entry(tool: &ToolView<'_>) -> String {

@@ -154,7 +154,10 @@ fn r_ctx_02_json_of_many_tools_says_what_is_left_out_and_how_to_get_it() {
         document["more_categories"].as_u64().unwrap() as usize + categories.len(),
         112
     );
-    assert_eq!(categories[0], "server_0 (22)");
+    assert_eq!(categories[0], "server_0", "a name stays a name");
+    let counts = document["counts"].as_array().unwrap();
+    assert_eq!(counts.len(), categories.len());
+    assert!(counts.iter().all(|count| *count == 22), "{counts:?}");
 }
 
 #[test]

@@ -35,3 +35,75 @@ pub(crate) fn as_result(answer: Value) -> ToolResult<CallOutcome> {
         kind: OutcomeKind::Complete,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use crate::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, SystemClock};
+    use pegboard_catalog::StaticTool;
+    use pegboard_model::{ErrorClass, Reason, ServerSpec, ToolError};
+    use pegboard_upstream::{Connect, ConnectHint, Upstream};
+
+    struct NoServers;
+
+    #[async_trait]
+    impl Connect for NoServers {
+        async fn connect(
+            &self,
+            spec: &ServerSpec,
+            _: &ConnectHint,
+            _: Duration,
+        ) -> ToolResult<Arc<dyn Upstream>> {
+            Err(ToolError::new(Reason::SpawnNotFound, "there is none").at_server(&spec.name))
+        }
+    }
+
+    /// Says of itself that it cannot do the work.
+    struct Unfinished;
+
+    #[async_trait]
+    impl ToolHandler for Unfinished {
+        async fn call(&self, _: Value) -> ToolResult<Value> {
+            Err(ToolError::new(
+                Reason::HandlerMissing,
+                "`later` is not built yet",
+            ))
+        }
+    }
+
+    #[tokio::test]
+    async fn r_reg_05_a_tool_without_an_implementation_is_not_implemented() {
+        let parts = Parts {
+            store: Arc::new(pegboard_store::MemoryStore::new()),
+            ledger: Arc::new(pegboard_store::MemoryLedger::new()),
+            connector: Arc::new(NoServers),
+            clock: Arc::new(SystemClock),
+            approver: Arc::new(NobodyToAsk),
+            encoder: None,
+            recorder: Arc::new(pegboard_model::Silent),
+            settings: HubSettings::default(),
+            limits: pegboard_model::Limits::default(),
+        };
+        let hub = Hub::over_unread(parts, Vec::new, []);
+        for name in ["later", "lost"] {
+            let tool = StaticTool::new(name, "Does nothing yet.", json!({"type": "object"}));
+            hub.register(tool.unwrap(), Arc::new(Unfinished)).unwrap();
+        }
+        // A tool whose handler is gone says the same as one whose handler cannot do the work.
+        crate::seat::lock(&hub.inner.handlers).remove("lost");
+        for name in ["later", "lost"] {
+            let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+            let request = CallRequest::new(SessionId("s".to_owned()), name, arguments);
+            let error = hub.call(&request).await.unwrap_err();
+            assert_eq!(error.reason, Reason::HandlerMissing, "{name}");
+            assert_eq!(error.reason.class(), ErrorClass::NotImplemented);
+            let told = serde_json::to_value(&error).unwrap();
+            assert_eq!(told["code"], "TOOL_NOT_IMPLEMENTED", "{told}");
+            assert_eq!(told["retryable"], false, "{told}");
+            assert!(error.message.contains(name), "{}", error.message);
+        }
+    }
+}

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use pegboard_catalog::{Catalog, ListRequest, StaticTool, list_json, list_text};
+use pegboard_catalog::{Catalog, ListRequest, StaticTool, describe_text, list_json, list_text};
 use pegboard_model::{DiscoveryStatus, Policy, ServerRecord};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -195,5 +195,31 @@ fn r_ctx_02_lists_stay_under_500_tokens_at_any_size() {
             list_text(&catalog, &ALL).contains(&total),
             "the total is always told"
         );
+    }
+}
+
+/// The fastest of several runs, so that a busy machine does not count.
+fn fastest(work: impl Fn()) -> std::time::Duration {
+    let run = |_| {
+        let started = std::time::Instant::now();
+        work();
+        started.elapsed()
+    };
+    (0..10).map(run).min().unwrap()
+}
+
+#[test]
+fn r_ctx_02_r_ctx_03_lists_and_descriptions_take_less_than_100_ms() {
+    let limit = std::time::Duration::from_millis(100);
+    let catalog = catalog_of(112, 22, ordinary);
+    let list = fastest(|| assert!(!list_text(&catalog, &ALL).is_empty()));
+    let json = fastest(|| assert!(!list_json(&catalog, &ALL).is_empty()));
+    let name = catalog.tools().last().unwrap().exposed().to_string();
+    let description = fastest(|| {
+        let view = catalog.find(&name).unwrap();
+        assert!(!describe_text(&view, true).is_empty());
+    });
+    for (what, took) in [("list", list), ("JSON", json), ("description", description)] {
+        assert!(took < limit, "{what}: {took:?}");
     }
 }

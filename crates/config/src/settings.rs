@@ -263,7 +263,18 @@ impl Settings {
                 self.concurrent_discoveries = typed.count(entry, MOST_DISCOVERIES)?
             }
             "answer_deadline" => self.answer_deadline = typed.duration(entry, true)?,
-            "ttl" => self.ttl = typed.duration(entry, true)?,
+            "ttl" => {
+                let wanted = typed.duration(entry, true)?;
+                // Approvals and rules about annotations are checked again when a list is past its time.
+                if layer == Layer::Project && wanted > self.ttl {
+                    let why = "a project file can only shorten how long lists count as fresh";
+                    let help =
+                        "write it into your own config file, or into a server of the project";
+                    not_of_projects(entry, typed, why, help);
+                    return None;
+                }
+                self.ttl = wanted;
+            }
             "max_age" => self.max_age = typed.duration(entry, true)?,
             "discovery_timeout" => self.discovery_timeout = typed.duration(entry, false)?,
             "connect_timeout" => self.connect_timeout = typed.duration(entry, false)?,

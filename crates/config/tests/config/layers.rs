@@ -8,7 +8,7 @@ use pegboard_model::{Approval, Layer, NoSecrets, Secret, ServerName, Transport};
 fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
     let loaded = World::with("config.toml", "[settings]\nttl = '1m'\nmax_age = '1h'\n[servers.a]\ncommand = 'user-a'\ndescription = 'x'\n[servers.b]\ncommand = 'user-b'\n")
         .project(".mcp.json", r#"{"mcpServers":{"a":{"command":"mcp-a"},"c":{"command":"mcp-c"}},"other":1}"#)
-        .project(".pegboard/config.toml", "[settings]\nttl = '2m'\n[servers.c]\ncommand = 'own-c'\n")
+        .project(".pegboard/config.toml", "[settings]\nttl = '30s'\n[servers.c]\ncommand = 'own-c'\n")
         .load();
     assert!(loaded.problems.is_empty(), "{:#?}", loaded.problems);
     let lines: Vec<_> = loaded
@@ -35,7 +35,7 @@ fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
             loaded.settings.ttl.as_secs(),
             loaded.settings.max_age.as_secs()
         ),
-        (120, 3600)
+        (30, 3600)
     );
 
     let row = |key: &str| {
@@ -50,7 +50,7 @@ fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
             row("settings.ttl").value.as_str(),
             row("settings.ttl").layer
         ),
-        ("2m", Layer::Project)
+        ("30s", Layer::Project)
     );
     assert_eq!(
         (row("settings.max_age").layer, row("settings.max_age").line),

@@ -1,5 +1,7 @@
 //! Rules for the tools of every server, their places, and what a project may say.
 
+use std::time::Duration;
+
 use pegboard_config::edit::set_rule;
 use pegboard_model::{AskDestructive, Layer, Policy, ServerName};
 
@@ -97,6 +99,22 @@ fn r_pol_01_a_project_cannot_loosen_what_the_user_says() {
             ("y", Policy::Disable, Some(6)),
         ]
     );
+}
+
+#[test]
+fn r_sec_08_a_project_cannot_lengthen_the_time_in_which_a_version_is_not_compared_again() {
+    let ttl = |user: &str, project: &str| {
+        let user = format!("[settings]\n{user}\n[servers.a]\ncommand = \"true\"\n");
+        let project = format!("[settings]\nttl = \"{project}\"\n");
+        let world = World::with("config.toml", &user).project(".pegboard/config.toml", &project);
+        let loaded = world.load();
+        (server(&loaded, "a").ttl, short(&loaded))
+    };
+    let ignored = vec!["warning CONFIG_INVALID -:2".to_owned()];
+    let seconds = Duration::from_secs;
+    assert_eq!(ttl("ttl = \"0s\"", "30d"), (seconds(0), ignored.clone()));
+    assert_eq!(ttl("", "30d"), (seconds(300), ignored));
+    assert_eq!(ttl("", "1m"), (seconds(60), vec![]));
 }
 
 #[track_caller]

@@ -14,6 +14,12 @@ use crate::typed::Typed;
 /// containers of the other two have their own files.
 const INDEPENDENT_RUNNERS: &[&str] = &["docker", "podman", "uvx"];
 
+/// Programs that run the command in their arguments, as words or as the text of a script.
+const WRAPPERS: &[&str] = &[
+    "bash", "dash", "doas", "env", "exec", "fish", "ksh", "nice", "nohup", "setsid", "sh",
+    "stdbuf", "sudo", "timeout", "xargs", "zsh",
+];
+
 /// Endings of file names that are arguments of servers. A word without one may be a package or an image.
 const FILE_ENDINGS: &[&str] = &[
     "cjs", "csv", "db", "env", "jar", "js", "json", "jsonl", "md", "mjs", "mts", "php", "pl", "py",
@@ -52,18 +58,11 @@ impl OwnServer<'_, '_> {
     /// A package runner prefers what it finds in its working directory: programs of `node_modules/.bin`, a
     /// registry named in `.npmrc`, a release of itself named in `.yarnrc.yml`.
     fn check_runner(&self, typed: &mut Typed<'_>) {
-        let program: String = known_parts(self.program).collect();
-        let Some(runner) = package_runner(&program) else {
+        let known = |value: &Template| -> String { known_parts(value).collect() };
+        let args: Vec<String> = self.args.iter().map(known).collect();
+        let Some(runner) = dependent_runner(&known(self.program), &args) else {
             return;
         };
-        let first: String = self
-            .args
-            .first()
-            .map(|arg| known_parts(arg).collect())
-            .unwrap_or_default();
-        if INDEPENDENT_RUNNERS.contains(&runner) || (runner == "uv" && first == "tool") {
-            return;
-        }
         let at = self.cwd_entry.unwrap_or(self.command).key_start;
         let message = format!(
             "`{runner}` may run programs of the folder it is started in, so `cwd` cannot follow the current folder"
@@ -107,6 +106,36 @@ impl OwnServer<'_, '_> {
     }
 }
 
+/// The package runner of a command that takes programs from its working directory, also behind a wrapper such as
+/// `env` or `sh -c`.
+fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
+    let is_wrapper = |program: &str| {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        WRAPPERS.contains(&name)
+    };
+    let rest: Vec<&str> = match is_wrapper(program) {
+        true => args
+            .iter()
+            .flat_map(|arg| arg.split(|c: char| c.is_whitespace() || ";&|()`\"'{}".contains(c)))
+            .filter(|word| !word.is_empty())
+            .collect(),
+        // Only the command itself counts: an argument of the same name is a value.
+        false => args.iter().take(1).map(String::as_str).collect(),
+    };
+    let runs = |at: &str, next: Option<&str>| {
+        let runner = package_runner(at)?;
+        let is_independent =
+            INDEPENDENT_RUNNERS.contains(&runner) || (runner == "uv" && next == Some("tool"));
+        (!is_independent).then_some(runner)
+    };
+    let itself = runs(program, rest.first().copied());
+    itself.or_else(|| {
+        let mut words = rest.iter().zip(rest.iter().skip(1).map(Some).chain([None]));
+        let behind = |(word, next): (&&str, Option<&&str>)| runs(word, next.copied());
+        words.find_map(|pair| behind(pair).filter(|_| is_wrapper(program)))
+    })
+}
+
 /// Whether an argument is certainly meant as a path from the working directory.
 fn is_relative_path(argument: &str) -> bool {
     let value = match argument.split_once('=') {
@@ -126,7 +155,37 @@ fn is_relative_path(argument: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_relative_path;
+    use super::{dependent_runner, is_relative_path};
+
+    #[test]
+    fn r_sec_09_a_package_runner_is_recognised_behind_a_wrapper() {
+        for (line, expected) in [
+            ("npx -y pkg", Some("npx")),
+            ("/usr/bin/env npx -y pkg", Some("npx")),
+            ("env -u X A=1 npm exec pkg", Some("npm")),
+            ("timeout 5 uv run server", Some("uv")),
+            ("timeout 5 uv tool run server", None),
+            ("env uvx server", None),
+            ("uv tool run server", None),
+            ("docker run npx", None),
+            ("python3 -m server npx", None),
+            ("server npx", None),
+        ] {
+            let mut words = line.split(' ').map(str::to_owned);
+            let program = words.next().unwrap();
+            let args: Vec<String> = words.collect();
+            assert_eq!(dependent_runner(&program, &args), expected, "{line}");
+        }
+        for (script, expected) in [
+            ("cd x && exec npx -y pkg", Some("npx")),
+            ("$(npx pkg)", Some("npx")),
+            ("exec server --name npx-like", None),
+            ("uvx server", None),
+        ] {
+            let args = ["-c".to_owned(), script.to_owned()];
+            assert_eq!(dependent_runner("sh", &args), expected, "{script}");
+        }
+    }
 
     #[test]
     fn r_sec_09_relative_paths_are_told_from_packages_and_flags() {

@@ -119,7 +119,10 @@ impl Inner {
         let catalog = self.catalog.load_full();
         let is_stale = catalog
             .server(&spec.name)
-            .is_none_or(|present| !self.is_fresh(present));
+            .is_none_or(|present| match check {
+                Check::Current => !self.is_within_ttl(present),
+                Check::Known | Check::Renewed => !self.is_fresh(present),
+            });
         if !is_stale {
             return Ok(());
         }

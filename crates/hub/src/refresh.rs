@@ -201,6 +201,14 @@ impl Inner {
         self.freshness(entry) == Freshness::Fresh
     }
 
+    /// Whether a list is fresh by the configured time too. A server's own hint can be longer than that, and a server
+    /// must not decide for how long its tools are not compared with what was approved.
+    pub(crate) fn is_within_ttl(&self, entry: &ServerEntry) -> bool {
+        let age = entry.record.discovered_at;
+        let age = age.map(|discovered| self.clock.now().since(discovered));
+        self.is_fresh(entry) && age.is_some_and(|age| age < entry.spec.ttl)
+    }
+
     pub(crate) fn freshness(&self, entry: &ServerEntry) -> Freshness {
         freshness(&entry.spec, &entry.record, self.clock.now(), &self.limits)
     }

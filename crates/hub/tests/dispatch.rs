@@ -175,6 +175,30 @@ async fn r_sec_08_a_grant_is_compared_with_a_list_that_is_past_its_time() {
 }
 
 #[tokio::test]
+async fn r_sec_08_a_server_cannot_lengthen_the_time_in_which_it_is_not_compared() {
+    for (pattern, policy) in [("one", Policy::Ask), ("@destructive", Policy::Deny)] {
+        let spec = without_ttl(ruled(pattern, policy));
+        let bench = Bench::with(vec![spec], settings(AskVia::Both)).await;
+        let day = |behaviour: &mut Behaviour| behaviour.ttl_ms = Some(86_400_000);
+        bench.servers.change("a", day);
+        has(&bench, tool("Adds.", json!({})));
+        bench.hub.ensure_known().await;
+        match policy {
+            Policy::Ask => granted(&bench).await,
+            _ => drop(start(&bench.hub, "{}").await.unwrap().unwrap()),
+        }
+        has(&bench, tool("Removes.", json!({"destructiveHint": true})));
+        let held = start(&bench.hub, "{}").await.unwrap().unwrap_err();
+        let expected = match policy {
+            Policy::Ask => Reason::ToolChanged,
+            _ => Reason::PolicyDenied,
+        };
+        assert_eq!(held.reason, expected, "{held}");
+        assert_eq!(ran(&bench), 1);
+    }
+}
+
+#[tokio::test]
 async fn r_sec_08_a_rule_about_annotations_is_compared_with_a_list_that_is_past_its_time() {
     let spec = without_ttl(ruled("@destructive", Policy::Deny));
     let bench = bench(spec, tool("Reads.", json!({"readOnlyHint": true}))).await;

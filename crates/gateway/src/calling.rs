@@ -46,7 +46,7 @@ pub(crate) async fn call(asked: &Asked<'_>) -> Answered {
     }
     let arguments = match asked.params.arguments.map(tolerant_arguments).transpose() {
         Ok(arguments) => arguments.unwrap_or_else(no_arguments),
-        Err(error) => return Ok(error_result(&error.at_tool(name))),
+        Err(error) => return Ok(asked.refused(&error.at_tool(name))),
     };
     execute(asked, name, arguments, By::Name).await
 }
@@ -60,7 +60,7 @@ pub(crate) async fn execute(
 ) -> Answered {
     let found = match find(asked, written).await {
         Ok(found) => found,
-        Err(error) => return failed(error, by),
+        Err(error) => return failed(asked, error, by),
     };
     let shared = &asked.conversation.shared;
     let tool = found.tool.clone();
@@ -84,13 +84,13 @@ pub(crate) async fn execute(
             let result = match is_aside {
                 true => match within_limit(shared, outcome.result).await {
                     Ok(result) => result,
-                    Err(error) => return failed(error, by),
+                    Err(error) => return failed(asked, error, by),
                 },
                 false => outcome.result,
             };
             Ok(tagged(asked, result, era == Some(Era::Legacy), false))
         }
-        Err(Failure::Tool(error)) => failed(within_profile(asked, &tool, *error), by),
+        Err(Failure::Tool(error)) => failed(asked, within_profile(asked, &tool, *error), by),
         Err(Failure::Fault(fault)) => Err(fault),
     }
 }
@@ -177,7 +177,7 @@ fn era_of(asked: &Asked<'_>, tool: &str) -> Option<Era> {
 
 /// A failure as the caller should get it: an unknown name is a protocol error, a server's own protocol error is
 /// passed on, and everything else is a result that the model can read.
-fn failed(error: ToolError, by: By) -> Answered {
+fn failed(asked: &Asked<'_>, error: ToolError, by: By) -> Answered {
     let is_for_client = error
         .rpc
         .as_ref()
@@ -195,7 +195,7 @@ fn failed(error: ToolError, by: By) -> Answered {
     if by == By::Name && is_unknown {
         return Err(error.into());
     }
-    Ok(error_result(&error))
+    Ok(asked.refused(&error))
 }
 
 /// An error as a tool's result: words for the model, codes for programs.

@@ -89,6 +89,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
     pub(crate) open: Option<spans::Open>,
+    /// Why Pegboard itself answered with an error result; a tool that ran and failed leaves it empty.
+    pub(crate) failure: OnceLock<ToolError>,
     surface: OnceLock<Arc<Surface>>,
 }
 
@@ -142,6 +144,7 @@ impl<'a> Asked<'a> {
             is_modern,
             view,
             open,
+            failure: OnceLock::new(),
             surface: OnceLock::new(),
         })
     }

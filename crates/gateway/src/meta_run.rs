@@ -6,7 +6,7 @@ use pegboard_model::ToolResult;
 use pegboard_shelf::{ReadWish, read};
 use serde_json::value::RawValue;
 
-use crate::calling::{By, error_result, execute, text_result};
+use crate::calling::{By, execute, text_result};
 use crate::dispatch::{Answered, Asked};
 use crate::heavy;
 use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call, is_meta_tool};
@@ -37,7 +37,7 @@ async fn look(asked: &Asked<'_>, name: &str, arguments: Option<&RawValue>) -> An
     };
     Ok(match answer {
         Ok(text) => text_result(&text),
-        Err(error) => error_result(&error),
+        Err(error) => asked.refused(&error),
     })
 }
 
@@ -86,7 +86,7 @@ async fn describe(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult
 async fn call_tool(asked: &Asked<'_>, meta_tool: &str) -> Answered {
     let wish = match CallWish::read(meta_tool, asked.params.arguments) {
         Ok(wish) => wish,
-        Err(error) => return Ok(error_result(&error)),
+        Err(error) => return Ok(asked.refused(&error)),
     };
     let by = match wish.read_only {
         true => By::ReadOnlyMetaTool,

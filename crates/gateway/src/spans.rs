@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use pegboard_hub::new_trace;
 use pegboard_model::{Channel, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::calling::error_result;
 use crate::dispatch::{Answered, Asked, Fault};
 use crate::message::Message;
 use crate::response::code;
@@ -90,6 +92,7 @@ impl Asked<'_> {
             false => self.conversation.revision(),
         };
         let error = answered.as_ref().err().map(as_error);
+        let error = error.as_ref().or_else(|| self.failure.get());
         let facts = RequestFacts {
             method: self.message.method(),
             name: subject(self.message),
@@ -98,7 +101,7 @@ impl Asked<'_> {
                 false => Channel::Http,
             },
             protocol: revision,
-            outcome: match (&error, answered) {
+            outcome: match (error, answered) {
                 (Some(error), _) => Outcome::Failed(error),
                 (None, Ok(result)) if self.is_failed(result) => Outcome::ToolFailed,
                 (None, _) => Outcome::Ok,
@@ -107,6 +110,14 @@ impl Asked<'_> {
         };
         let recorder = self.conversation.shared.hub.recorder();
         recorder.request(Some(&open.context), &facts);
+    }
+
+    /// An error as a result for the model. The span of the request gets the error itself, because the tool did
+    /// not run.
+    pub(crate) fn refused(&self, error: &ToolError) -> Bytes {
+        // The first one is what went wrong.
+        let _ = self.failure.set(error.clone());
+        error_result(error)
     }
 
     /// Whether the tool itself says that it failed.

@@ -115,6 +115,32 @@ fn r_obs_02_discovery_lookup_search_policy_and_call_reach_a_collector() {
 }
 
 #[test]
+fn r_obs_02_arguments_that_do_not_fit_are_not_traced_as_a_tool_that_failed() {
+    let collector = Collector::start();
+    let home = machine(&collector);
+    let mut serving = Serving::start(&home, &[]);
+    let refused = serving.call_tool("example/add_numbers", json!({"a": "one"}));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    serving.call("example__add_numbers", json!({"a": "one"}));
+    serving.call("search_tools", json!({}));
+    let impossible = json!({"from": "2026-13-45", "to": "2026-01-01"});
+    serving.call("example__date_difference", impossible);
+    serving.stop();
+    for (request, outcome) in [
+        ("tools/call call_tool", "ARGS_INVALID"),
+        ("tools/call example__add_numbers", "ARGS_INVALID"),
+        ("tools/call search_tools", "ARGS_INVALID"),
+        // This one ran and failed.
+        ("tools/call example__date_difference", "TOOL_FAILED"),
+    ] {
+        let span = collector.wait_for(request);
+        assert_eq!(span.attributes["pegboard.outcome"], outcome, "{span:?}");
+        assert!(span.is_error, "{span:?}");
+    }
+    home.assert_nothing_runs();
+}
+
+#[test]
 fn r_obs_02_a_list_that_was_asked_for_and_one_that_was_known_are_told_apart() {
     let collector = Collector::start();
     let home = machine(&collector);

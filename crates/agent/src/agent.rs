@@ -176,6 +176,11 @@ impl Agent {
             time: self.budget.time,
         };
         conversation.say(task);
+        let catalog = self.hub().catalog();
+        let offered = catalog.servers().filter(|entry| entry.is_offered());
+        let servers: Vec<_> = offered.map(|entry| entry.name().clone()).collect();
+        let needs_discovery = !catalog.needs_discovery().is_empty();
+        drop(catalog);
         let mut work = Work {
             conversation,
             run: &mut run,
@@ -191,6 +196,8 @@ impl Agent {
             span.as_ref(),
             &RunFacts {
                 agent: "pegboard",
+                servers: &servers,
+                needs_discovery,
                 turns: run.turns,
                 calls: run.calls,
                 input: Some(task),

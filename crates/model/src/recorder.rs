@@ -263,6 +263,10 @@ pub struct TurnFacts<'a> {
 pub struct RunFacts<'a> {
     /// What the agent is called.
     pub agent: &'a str,
+    /// The servers whose tools it may use: those that are enabled and trusted.
+    pub servers: &'a [ServerName],
+    /// Whether the tools of some of them were not known when it began.
+    pub needs_discovery: bool,
     /// How often a model was asked.
     pub turns: usize,
     /// How many tools were called.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use pegboard_model::{
     CacheUse, CallFacts, Channel, DiscoveryFacts, LookupFacts, PolicyFacts, RequestFacts, RunFacts,
-    SearchFacts, SpanContext, TurnFacts,
+    SearchFacts, ServerName, SpanContext, TurnFacts,
 };
 
 use crate::keys;
 use crate::redactor::Redactor;
 use crate::span::{Draft, Kind, Observation, Span};
 
-/// Most names of tools in one span; their number is always told.
+/// Most names of tools or servers in one span. The number of tools is always recorded.
 const NAMES_MAX: usize = 200;
 
 /// Writes spans.
@@ -175,6 +175,9 @@ impl<'a> Describer<'a> {
         draft.name(&format!("invoke_agent {}", facts.agent));
         draft.text(keys::OPERATION, "invoke_agent");
         draft.text(keys::AGENT, facts.agent);
+        let servers = facts.servers.iter().take(NAMES_MAX);
+        draft.texts(keys::MCP_SERVERS, servers.map(ServerName::as_str));
+        draft.flag(keys::NEEDS_DISCOVERY, facts.needs_discovery);
         draft.whole(keys::TURNS, facts.turns);
         draft.whole(keys::CALLS, facts.calls);
         draft.input(keys::INPUT_MESSAGES, facts.input);

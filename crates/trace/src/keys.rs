@@ -45,3 +45,6 @@ pub(crate) const DECISION: &str = "pegboard.decision";
 pub(crate) const RULE: &str = "pegboard.rule";
 pub(crate) const TURNS: &str = "pegboard.turns";
 pub(crate) const CALLS: &str = "pegboard.calls";
+/// Written as the metadata of an agent's trace is written elsewhere, so that it is found by the same filter.
+pub(crate) const MCP_SERVERS: &str = "pegboard.mcpServers";
+pub(crate) const NEEDS_DISCOVERY: &str = "pegboard.needsDiscovery";

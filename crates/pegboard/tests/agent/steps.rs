@@ -195,7 +195,11 @@ impl Recorder for Listening {
     }
 
     fn run(&self, _span: Option<&SpanContext>, facts: &RunFacts<'_>) {
-        let line = format!("run: {} turns, {} calls", facts.turns, facts.calls);
+        let servers: Vec<&str> = facts.servers.iter().map(|name| name.as_str()).collect();
+        let line = format!(
+            "run: {} turns, {} calls, servers {servers:?}, needs discovery: {}",
+            facts.turns, facts.calls, facts.needs_discovery,
+        );
         self.0.lock().expect("no panic").push(line);
     }
 
@@ -207,22 +211,28 @@ impl Recorder for Listening {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_03_turns_and_runs_are_told_to_a_recorder() {
-    let home = Home::with_example();
+    let home = Home::new();
+    home.add_example("example");
     let pegboard = home.open().await;
     let server = model(json!([
         {"calls": [{"name": "call_tool", "input": {"tool_name": "example__echo", "arguments": {"text": "hi"}}}]},
         {"text": "Hi."},
+        {"text": "Hi again."},
     ]));
     let listening = Arc::new(Listening::default());
     let agent = agent(&pegboard, Who::Anthropic, &server).recorder(listening.clone());
     asked(&agent, "Say hi.").await;
+    asked(&agent, "Say hi again.").await;
     let told = listening.0.lock().expect("no panic").join("\n");
     assert_eq!(
         told,
         "turn of m-1 by anthropic: 120 read, 30 written, 1 calls, tool_use\n\
          turn of m-1 by anthropic: 120 read, 30 written, 0 calls, end_turn\n\
          saved: true\n\
-         run: 2 turns, 1 calls"
+         run: 2 turns, 1 calls, servers [\"example\"], needs discovery: true\n\
+         turn of m-1 by anthropic: 120 read, 30 written, 0 calls, end_turn\n\
+         saved: true\n\
+         run: 1 turns, 0 calls, servers [\"example\"], needs discovery: false"
     );
     pegboard.close().await;
 }

@@ -151,6 +151,8 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
         below().as_ref(),
         &RunFacts {
             agent: "ask",
+            servers: std::slice::from_ref(&server),
+            needs_discovery: true,
             turns: 2,
             calls: 3,
             input: Some(text),

@@ -106,6 +106,7 @@ async fn r_obs_02_every_kind_of_work_is_a_span_with_the_names_of_the_conventions
         json!({
             "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "ask", "pegboard.turns": 2,
             "pegboard.calls": 3, "pegboard.outcome": "ok",
+            "pegboard.mcpServers": ["github"], "pegboard.needsDiscovery": true,
         }),
     );
     check(

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod any_message;
 mod calls;
 mod client;
 mod client_requests;

@@ -24,6 +24,15 @@ pub(super) enum ToolType {
     Mcp,
 }
 
+impl ToolType {
+    pub(super) fn of(view: &ToolView<'_>) -> Self {
+        match view.server() {
+            Some(_) => Self::Mcp,
+            None => Self::Native,
+        }
+    }
+}
+
 /// A tool in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -78,10 +87,7 @@ impl ListedTool {
             name: view.exposed().to_string(),
             description: view.description().into_owned(),
             summary: view.summary().to_owned(),
-            r#type: match server {
-                Some(_) => ToolType::Mcp,
-                None => ToolType::Native,
-            },
+            r#type: ToolType::of(view),
             server,
             tool: view.name().to_owned(),
             category: view.category().to_owned(),
@@ -111,8 +117,8 @@ pub(super) struct PageQuery {
 }
 
 /// A page of tools.
-pub(super) struct Page {
-    pub(super) tools: Vec<ListedTool>,
+pub(super) struct Page<T = ListedTool> {
+    pub(super) tools: Vec<T>,
     pub(super) next: Option<String>,
     pub(super) total: usize,
 }
@@ -124,6 +130,16 @@ impl PageQuery {
         catalog: &Catalog,
         is_wanted: impl Fn(&ToolView<'_>) -> bool,
     ) -> Answered<Page> {
+        self.page_of(catalog, is_wanted, ListedTool::of)
+    }
+
+    /// The same page with each tool in another form.
+    pub(super) fn page_of<T>(
+        &self,
+        catalog: &Catalog,
+        is_wanted: impl Fn(&ToolView<'_>) -> bool,
+        form: impl Fn(&ToolView<'_>) -> T,
+    ) -> Answered<Page<T>> {
         let limit = limit(self.limit, USUAL_PAGE, LARGEST_PAGE)?;
         let after = self.cursor.as_deref().map(opened).transpose()?;
         let mut page = Page {
@@ -143,7 +159,7 @@ impl PageQuery {
                 continue;
             }
             last = Some(name);
-            page.tools.push(ListedTool::of(&view));
+            page.tools.push(form(&view));
         }
         Ok(page)
     }

@@ -24,6 +24,7 @@ mod sessions;
 mod stats;
 mod tools;
 
+mod wrapped;
 use axum::Router;
 use axum::response::IntoResponse;
 use axum::routing::get;

@@ -3,13 +3,14 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use pegboard_catalog::Catalog;
+use pegboard_catalog::{Catalog, ToolView};
 use pegboard_model::{Foreign, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::listed::{ListedTool, PageQuery};
 use super::server_view::ListedServer;
+use super::wrapped::{AvailableTool, WrappedConfiguration};
 use crate::answer::tagged;
 use crate::fault::{Answered, ErrorBody, Fault};
 use crate::household::Project;
@@ -83,6 +84,8 @@ pub(super) async fn list(
 pub(super) struct Configuration {
     /// The project.
     project: ShownProject,
+    /// The tools of this page in the shape of a configuration screen, with fewer details.
+    configuration: WrappedConfiguration,
     /// Every tool that is known: of the host program and of servers, sorted by name.
     available_tools: Vec<ListedTool>,
     /// How many tools there are on all pages.
@@ -127,11 +130,17 @@ pub(super) async fn configuration(
             format!("no project `{id}` is known"),
         )
     })?;
-    let page = query.page(&view.catalog, |tool| !tool.is_internal())?;
+    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ListedTool::of(tool));
+    let page = query.page_of(&view.catalog, |tool| !tool.is_internal(), pairs)?;
+    let (wrapped, tools) = page.tools.into_iter().unzip();
     let files = view.files.iter().map(|file| file.display().to_string());
     let answer = Configuration {
         project: view.project.into(),
-        available_tools: page.tools,
+        configuration: WrappedConfiguration {
+            mode: None,
+            available_tools: wrapped,
+        },
+        available_tools: tools,
         total: page.total,
         next_cursor: page.next,
         servers: servers(&view.catalog, &state),

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use pegboard_catalog::ToolView;
 use pegboard_gateway::Mode;
 use pegboard_hub::SessionInfo;
 use pegboard_model::{Foreign, Reason};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::listed::{ListedTool, PageQuery};
+use super::wrapped::{AvailableTool, WrappedConfiguration};
 use crate::answer::{Fresh, tagged};
 use crate::fault::{Answered, ErrorBody, Fault};
 use crate::input::{Named, Query};
@@ -85,6 +87,8 @@ pub(super) struct SessionConfiguration {
     session: Session,
     /// How tools are shown to it: `lazy`, `direct` or `both`.
     mode: &'static str,
+    /// The tools of this page in the shape of a configuration screen, with fewer details.
+    configuration: WrappedConfiguration,
     /// The tools within its reach, sorted by name; those that are for Pegboard itself are left out.
     available_tools: Vec<ListedTool>,
     /// How many tools there are on all pages.
@@ -133,16 +137,23 @@ pub(super) async fn configuration(
         Some(offered) => offered.catalog.clone(),
         None => state.hub().catalog(),
     };
-    let page = query.page(&catalog, |tool| tool.enabled() && !tool.is_internal())?;
-    let mode = offered.map_or(Mode::default(), |offered| offered.profile.mode);
+    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ListedTool::of(tool));
+    let is_wanted = |tool: &ToolView<'_>| tool.enabled() && !tool.is_internal();
+    let page = query.page_of(&catalog, is_wanted, pairs)?;
+    let (wrapped, tools) = page.tools.into_iter().unzip();
+    let mode = match offered.map_or(Mode::default(), |offered| offered.profile.mode) {
+        Mode::Lazy => "lazy",
+        Mode::Direct => "direct",
+        Mode::Both => "both",
+    };
     let answer = SessionConfiguration {
         session: info.into(),
-        mode: match mode {
-            Mode::Lazy => "lazy",
-            Mode::Direct => "direct",
-            Mode::Both => "both",
+        mode,
+        configuration: WrappedConfiguration {
+            mode: Some(mode),
+            available_tools: wrapped,
         },
-        available_tools: page.tools,
+        available_tools: tools,
         total: page.total,
         next_cursor: page.next,
     };

@@ -57,6 +57,27 @@ async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
         assert_eq!(tool[member], value, "{member} of {tool}");
     }
     assert!(tool["lastDiscovered"].is_u64() && tool["tokens"].as_u64().unwrap() > 10);
+    let wrapped = &answer["configuration"]["availableTools"];
+    assert_eq!(
+        names(wrapped),
+        ["one/read", "one/write", "own_tool", "two/erase"]
+    );
+    assert_eq!(
+        wrapped[0],
+        json!({
+            "name": "one/read", "description": "Does read with a text.", "type": "mcp",
+            "configuredPolicy": "allow", "discoveryStatus": "success",
+            "lastDiscovered": wrapped[0]["lastDiscovered"],
+        })
+    );
+    let at = wrapped[0]["lastDiscovered"].as_str().unwrap();
+    let at: jiff::Timestamp = at.parse().unwrap();
+    assert_eq!(
+        at.as_millisecond(),
+        tool["lastDiscovered"].as_i64().unwrap()
+    );
+    assert_eq!(wrapped[2]["type"], "native");
+    assert_eq!(wrapped[2].get("lastDiscovered"), None);
     assert_eq!(tools[2]["type"], "native");
     assert_eq!(answer["servers"][0]["name"], "one");
     assert_eq!(answer["project"]["id"], "default");
@@ -90,6 +111,16 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
         let answer = face.get(&path).await.json();
         assert_eq!(names(&answer["availableTools"]), expected, "{id}");
         assert_eq!(answer["mode"], mode, "{id}");
+        let wrapped = &answer["configuration"];
+        assert_eq!(wrapped["mode"], mode, "{id}");
+        let exposed: Vec<String> = names(&wrapped["availableTools"])
+            .iter()
+            .map(|name| name.replace('/', "__"))
+            .collect();
+        assert_eq!(exposed, expected, "{id}");
+        for tool in wrapped["availableTools"].as_array().unwrap() {
+            assert!(tool["configuredPolicy"].is_string(), "{tool}");
+        }
     }
     face.hub.session_ended(&SessionId("close".to_owned()));
     let ended = face.get("/sessions/close/configuration").await;

@@ -91,9 +91,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answered<T> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut reader);
     let value = parsed.map_err(|error| {
-        let path = error.path().to_string();
-        let path = path.trim_matches('.').to_owned();
-        fault(&path, &error.into_inner().to_string())
+        // Text that is not JSON has no fields, and a part of the path that is not known is written as `?`.
+        let path = match error.inner().is_data() {
+            true => error.path().to_string(),
+            false => String::new(),
+        };
+        let path = path.trim_matches(['.', '?']);
+        fault(path, &error.inner().to_string())
     })?;
     reader
         .end()

@@ -168,6 +168,9 @@ pub(crate) enum Command {
         pegboard refresh --all --force"
     )]
     Refresh(RefreshArgs),
+    /// Forget the stored tools of a server, or of all servers
+    #[command(after_help = "Examples:\n  pegboard clear github\n  pegboard clear --yes")]
+    Clear(ClearArgs),
     /// Review what a project's servers run and receive, and trust them
     #[command(
         after_help = "Examples:\n  pegboard trust\n  pegboard trust github\n  \
@@ -457,6 +460,15 @@ pub(crate) struct RefreshArgs {
     /// Ask also where the list is still fresh
     #[arg(long, short)]
     pub(crate) force: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ClearArgs {
+    /// The server [default: all]
+    pub(crate) server: Option<String>,
+    /// Forget without being asked
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Args)]

@@ -3,6 +3,7 @@
 mod activity;
 mod approvals;
 mod calls;
+mod clear;
 mod context;
 mod described;
 mod events;
@@ -23,8 +24,8 @@ mod servers;
 mod sessions;
 mod stats;
 mod tools;
-
 mod wrapped;
+
 use axum::Router;
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -74,6 +75,8 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(server_switch::trust))
         .routes(routes!(refresh::one))
         .routes(routes!(refresh::all))
+        .routes(routes!(clear::one))
+        .routes(routes!(clear::all))
         .routes(routes!(tools::list))
         .routes(routes!(tools::one))
         .routes(routes!(tools::format))

@@ -131,6 +131,71 @@ async fn r_api_06_a_refresh_tells_what_changed() {
 }
 
 #[tokio::test]
+async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
+    let face = Face::new().await;
+    let starts = face.servers.starts();
+    let total = |path: &'static str| async { face.get(path).await.json()["total"].clone() };
+    for path in ["/servers/one/clear", "/clear"] {
+        let refused = face.ask(CALL, "POST", path, Value::Null).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (403, "ADMIN_NEEDED".into())
+        );
+    }
+    assert_eq!(total("/tools").await, 3, "nothing was forgotten");
+    let mut events = face.hub.subscribe();
+    let cleared = face.admin("POST", "/servers/one/clear", Value::Null).await;
+    assert_eq!(
+        (cleared.status, cleared.json()),
+        (200, json!({"cleared": 1}))
+    );
+    assert_eq!(total("/tools").await, 1);
+    let server = face.get("/servers/one").await.json();
+    assert_eq!(server["health"]["status"], "never");
+    let told = events.try_recv().unwrap().kind;
+    let updated = EventKind::RegistryUpdated {
+        static_tools: 0,
+        mcp_tools: 1,
+    };
+    assert_eq!(told, updated);
+    let cleared = face.admin("POST", "/clear", Value::Null).await;
+    assert_eq!(cleared.json(), json!({"cleared": 1}));
+    assert_eq!(total("/tools").await, 0);
+    assert_eq!(face.servers.starts(), starts, "nothing was started for it");
+    let unknown = face.admin("POST", "/servers/none/clear", Value::Null).await;
+    assert_eq!(
+        (unknown.status, unknown.code()),
+        (404, "SERVER_UNKNOWN".into())
+    );
+    face.eventually("/activity", |seen| {
+        let lines = seen["activity"].as_array().unwrap();
+        let is_cleared = |line: &&Value| line["outcome"] == "cleared" && line["session"] == "api";
+        lines.iter().filter(is_cleared).count() == 2
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn r_api_04_a_body_that_is_not_json_names_no_field() {
+    let face = Face::new().await;
+    for body in ["{nope", "", "{", "[", r#"{"name": tru}"#, "\u{1}"] {
+        let mut request = crate::face::request(crate::face::ADMIN, "POST", "/servers", json!({}));
+        *request.body_mut() = axum::body::Body::from(body);
+        let answer = face.send(request).await;
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, "REQUEST_INVALID".into())
+        );
+        let error = &answer.json()["error"];
+        assert_eq!(error.get("field"), None, "{body}: {error}");
+    }
+    let nested = json!({"name": "three", "command": "a", "env": {"": 1}});
+    let answer = face.admin("POST", "/servers", nested).await;
+    let field = answer.json()["error"]["field"].clone();
+    assert_eq!(field, "env", "{}", answer.body);
+}
+
+#[tokio::test]
 async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
     let face = Face::new().await;
     for (body, code, field) in [

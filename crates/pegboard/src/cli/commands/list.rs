@@ -1,5 +1,6 @@
 //! `pegboard list`: the configured servers, nothing started.
 
+use pegboard_config::shown_command_line;
 use pegboard_hub::SystemClock;
 use pegboard_model::{Approval, Clock, DiscoveryStatus};
 use serde::Serialize;
@@ -12,6 +13,8 @@ use crate::cli::people::{ago, count};
 struct Row {
     name: String,
     transport: &'static str,
+    /// The command or address, with secrets masked.
+    command: String,
     enabled: bool,
     approval: Approval,
     status: DiscoveryStatus,
@@ -94,6 +97,7 @@ fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
     Row {
         name: entry.spec.name.to_string(),
         transport: entry.spec.transport.kind(),
+        command: shown_command_line(&entry.spec.transport),
         enabled: entry.spec.enabled,
         approval: entry.spec.approval,
         status: entry.status(),

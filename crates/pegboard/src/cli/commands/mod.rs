@@ -5,6 +5,7 @@ mod add;
 mod approvals;
 pub(crate) mod ask;
 mod call;
+mod clear;
 mod config;
 mod context;
 mod dashboard;
@@ -67,6 +68,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
         Command::Ask(args) => ask::run(&args, global, output),
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),
+        Command::Clear(args) => clear::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),
         Command::Policy(command) => policy::run(command, global, output),
         Command::Approvals(args) => approvals::run(args.command, global, output),

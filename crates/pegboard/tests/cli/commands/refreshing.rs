@@ -180,3 +180,59 @@ fn doctor_starts_a_server_and_names_what_is_wrong_and_what_to_do() {
     home.run(&["doctor", "fine"]).ok();
     home.assert_nothing_runs();
 }
+
+#[test]
+fn r_store_04_clear_forgets_stored_tools_after_a_confirmation() {
+    let home = Home::with_example();
+    home.add_example("second");
+    home.run(&["refresh", "--all"]).ok();
+    let statuses = || -> Vec<(String, u64)> {
+        let listed = home.run(&["list", "--json"]).ok().json();
+        let rows = listed["servers"].as_array().unwrap().iter();
+        rows.map(|row| {
+            let status = row["status"].as_str().unwrap().to_owned();
+            (status, row["tools"].as_u64().unwrap())
+        })
+        .collect()
+    };
+    let known = || ("success".to_owned(), 16);
+    let unknown = || ("never".to_owned(), 0);
+    let refused = home.run(&["clear", "example"]).exits(1);
+    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    assert_eq!(statuses(), [known(), known()]);
+    let cleared = home.run(&["clear", "example", "--yes", "--json"]).ok();
+    assert_eq!(cleared.json(), json!({"cleared": 1}));
+    assert_eq!(statuses(), [unknown(), known()]);
+    let again = home.run(&["clear", "example", "--yes", "--json"]).ok();
+    assert_eq!(again.json(), json!({"cleared": 0}));
+    let all = home.run(&["clear", "--yes"]).ok();
+    assert!(
+        all.stderr.contains("forgot 1 stored list"),
+        "{}",
+        all.stderr
+    );
+    assert_eq!(statuses(), [unknown(), unknown()]);
+    home.run(&["clear", "exampel", "--yes"]).exits(7);
+    home.run(&["refresh", "example"]).ok();
+    assert_eq!(statuses(), [known(), unknown()]);
+}
+
+#[test]
+fn r_cfg_08_list_as_json_has_the_command_with_secrets_masked() {
+    let home = Home::new();
+    home.add(
+        "local",
+        "npx",
+        &["-y", "pkg", "--token", "hush-hush-hush"],
+        "",
+    );
+    let url = "url = \"https://somebody:hush-hush-hush@example.com/mcp\"";
+    let remote = format!("{}[servers.remote]\n{url}\n", home.config());
+    home.write("config/config.toml", &remote);
+    let run = home.run(&["list", "--json"]).ok();
+    assert!(!run.stdout.contains("hush-hush"), "{}", run.stdout);
+    let rows = run.json()["servers"].clone();
+    let command = |at: usize| rows[at]["command"].as_str().unwrap().to_owned();
+    assert!(command(0).starts_with("npx -y pkg --token "), "{rows}");
+    assert!(command(1).contains("example.com/mcp"), "{rows}");
+}

@@ -97,7 +97,7 @@ fn every_command_has_help_with_an_example() {
         .filter_map(|line| line.split_whitespace().next())
         .filter(|command| *command != "help")
         .collect();
-    assert_eq!(commands.len(), 31, "{commands:?}");
+    assert_eq!(commands.len(), 32, "{commands:?}");
     for command in commands {
         let help = home.run(&[command, "--help"]).ok().stdout;
         assert!(

@@ -110,6 +110,26 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn save_attempt(&self, record: &ServerRecord) -> StoreResult<()> {
+        let key = (record.server.clone(), record.config);
+        let mut records = self.records();
+        records.entry(key).or_insert_with(|| record.clone());
+        Ok(())
+    }
+
+    async fn load_former(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+    ) -> StoreResult<Option<ServerRecord>> {
+        let records = self.records();
+        let former = records
+            .values()
+            .filter(|record| record.server == *server && record.config != *config)
+            .filter(|record| record.is_known());
+        Ok(former.max_by_key(|record| record.discovered_at).cloned())
+    }
+
     async fn forget(&self, server: &ServerName) -> StoreResult<bool> {
         let mut records = self.records();
         let before = records.len();

@@ -62,6 +62,16 @@ pub trait Store: MeaningStore {
     /// many definitions of one server the oldest are dropped.
     async fn save(&self, record: &ServerRecord) -> StoreResult<()>;
 
+    /// Keeps the record of a try that has not ended, unless there is a record of the same definition.
+    async fn save_attempt(&self, record: &ServerRecord) -> StoreResult<()>;
+
+    /// The latest record with tools that the server has under another definition than this one.
+    async fn load_former(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+    ) -> StoreResult<Option<ServerRecord>>;
+
     /// Drops a server's records; `false` when there was none.
     async fn forget(&self, server: &ServerName) -> StoreResult<bool>;
 

@@ -11,6 +11,45 @@ use fixture::{config, name, open, record, record_with};
 use pegboard_model::{ConfigHash, Reason, ServerRecord, Timestamp};
 use pegboard_store::{MemoryStore, SqliteStore, StateDir, Store, StoreStats};
 
+/// A try that has not ended replaces nothing, and is replaced by what it finds out.
+async fn check_attempts(store: &dyn Store) {
+    let (server, first, second) = (name("tried"), ConfigHash([1; 32]), ConfigHash([2; 32]));
+    let attempt = |config| ServerRecord {
+        attempted_at: Some(Timestamp(50)),
+        ..ServerRecord::never(server.clone(), config)
+    };
+    store.save_attempt(&attempt(first)).await.unwrap();
+    let kept = store.load_server(&server, &first).await.unwrap();
+    assert_eq!(kept, Some(attempt(first)));
+    assert_eq!(store.load_former(&server, &second).await.unwrap(), None);
+
+    let found = ServerRecord {
+        config: first,
+        ..record(&server, 60)
+    };
+    store.save(&found).await.unwrap();
+    store.save_attempt(&attempt(first)).await.unwrap();
+    let kept = store.load_server(&server, &first).await.unwrap();
+    assert_eq!(
+        kept.as_ref(),
+        Some(&found),
+        "a list is never replaced by a try"
+    );
+
+    store.save_attempt(&attempt(second)).await.unwrap();
+    let former = store.load_former(&server, &second).await.unwrap();
+    assert_eq!(former.as_ref(), Some(&found));
+    assert_eq!(store.load_former(&server, &first).await.unwrap(), None);
+    let later = ServerRecord {
+        config: ConfigHash([3; 32]),
+        ..record(&server, 70)
+    };
+    store.save(&later).await.unwrap();
+    let former = store.load_former(&server, &second).await.unwrap();
+    assert_eq!(former, Some(later), "the latest one");
+    assert!(store.forget(&server).await.unwrap());
+}
+
 /// The same behaviour is expected of every store.
 async fn check_keeping(store: &dyn Store) {
     assert_eq!(store.load().await.unwrap().records, []);
@@ -52,6 +91,7 @@ async fn check_keeping(store: &dyn Store) {
     assert_eq!(json["servers"], 3);
     assert!(json["bytes"].as_u64().unwrap() > 1_000);
 
+    check_attempts(store).await;
     let newer = record(&name("alpha"), 40);
     store.save(&newer).await.unwrap();
     assert_eq!(

@@ -340,6 +340,33 @@ impl Store for SqliteStore {
         written.await.unwrap_or_else(|_| Err(broken_off()))
     }
 
+    async fn save_attempt(&self, record: &ServerRecord) -> StoreResult<()> {
+        let record = record.clone();
+        self.run(move |inner| {
+            let sealed = SealedRecord::new(&record, &inner.sealer)?;
+            inner.with("write to the store", |connection| {
+                sealed.write_if_absent(connection)
+            })
+        })
+        .await
+    }
+
+    async fn load_former(
+        &self,
+        server: &ServerName,
+        config: &ConfigHash,
+    ) -> StoreResult<Option<ServerRecord>> {
+        let (server, config) = (server.clone(), *config);
+        self.run(move |inner| {
+            inner
+                .with("read the store", |connection| {
+                    rows::find_former(connection, &inner.sealer, &server, &config)
+                })?
+                .transpose()
+        })
+        .await
+    }
+
     async fn forget(&self, server: &ServerName) -> StoreResult<bool> {
         let server = server.clone();
         self.run(move |inner| {

@@ -47,15 +47,30 @@ impl SealedRecord {
         Ok(())
     }
 
+    /// The record, unless there is one of the same definition.
+    pub(super) fn write_if_absent(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.execute(
+            connection,
+            "INSERT INTO server (name, config, attempted_at, discovered_at, tools, body, seal)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT (name, config) DO NOTHING",
+        )
+    }
+
     fn insert(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let mut statement = connection.prepare_cached(
+        self.execute(
+            connection,
             "INSERT INTO server (name, config, attempted_at, discovered_at, tools, body, seal)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (name, config) DO UPDATE SET
                  attempted_at = excluded.attempted_at,
                  discovered_at = excluded.discovered_at, tools = excluded.tools,
                  body = excluded.body, seal = excluded.seal",
-        )?;
+        )
+    }
+
+    fn execute(&self, connection: &Connection, insert: &str) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(insert)?;
         let tools = i64::try_from(self.tools).unwrap_or(i64::MAX);
         statement.execute(params![
             self.name.as_str(),
@@ -101,6 +116,26 @@ pub(super) fn find(
                 "they belong to another definition",
             )),
         }))
+    };
+    statement
+        .query_row(params![server.as_str(), config.0], open)
+        .optional()
+}
+
+/// Reads the latest row with tools that a server has under another definition.
+pub(super) fn find_former(
+    connection: &Connection,
+    sealer: &Sealer,
+    server: &ServerName,
+    config: &ConfigHash,
+) -> rusqlite::Result<Option<Result<ServerRecord, ToolError>>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, body, seal FROM server
+         WHERE name = ?1 AND config <> ?2 AND discovered_at IS NOT NULL
+         ORDER BY discovered_at DESC, id DESC LIMIT 1",
+    )?;
+    let open = |row: &Row<'_>| {
+        Ok(RawRow::of(row)?.map_or_else(|| Err(shapeless()), |raw| raw.open(sealer)))
     };
     statement
         .query_row(params![server.as_str(), config.0], open)

@@ -13,6 +13,7 @@ use crate::dialect::ClientInfo;
 use crate::doubts::Doubts;
 use crate::http::HttpOpening;
 use crate::http::open::Clients;
+use crate::machine_load::MachineLoad;
 use crate::resolve::Resolver;
 use crate::stdio::StdioOpening;
 use crate::talk::TalkSetup;
@@ -54,7 +55,7 @@ impl Connector {
         }
     }
 
-    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>) -> TalkSetup {
+    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>, budget: Duration) -> TalkSetup {
         TalkSetup {
             wording: Wording {
                 server: spec.name.clone(),
@@ -63,7 +64,8 @@ impl Connector {
             },
             limits: self.setup.limits.clone(),
             client: self.setup.client.clone(),
-            list_time: spec.timeouts.discovery,
+            // A first discovery may have more time than the later ones.
+            list_time: spec.timeouts.discovery.max(budget),
             hash: spec.hash,
             doubts: Arc::clone(&self.doubts),
         }
@@ -95,7 +97,7 @@ impl Connect for Connector {
             } => {
                 let parts = (command, args.as_slice(), env, cwd.as_ref());
                 let launch = resolver.launch(parts, &self.setup)?;
-                let setup = self.talk_setup(spec, resolver);
+                let setup = self.talk_setup(spec, resolver, budget);
                 StdioOpening {
                     launch,
                     hint,
@@ -113,7 +115,7 @@ impl Connect for Connector {
             } => {
                 let target = resolver.target(url, headers, bearer.as_ref())?;
                 let client = self.clients.of(&target, spec.timeouts.connect)?;
-                let setup = self.talk_setup(spec, resolver);
+                let setup = self.talk_setup(spec, resolver, budget);
                 let connect_time = spec.timeouts.connect;
                 HttpOpening {
                     target,
@@ -128,5 +130,9 @@ impl Connect for Connector {
                 .await
             }
         }
+    }
+
+    fn load(&self) -> MachineLoad {
+        MachineLoad::now()
     }
 }

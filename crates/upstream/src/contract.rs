@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
+use crate::MachineLoad;
+
 /// Opens conversations with servers; a trait so that tests can replace the servers.
 #[async_trait]
 pub trait Connect: Send + Sync {
@@ -23,6 +25,11 @@ pub trait Connect: Send + Sync {
         hint: &ConnectHint,
         budget: Duration,
     ) -> ToolResult<Arc<dyn Upstream>>;
+
+    /// How busy the machine is on which servers are started.
+    fn load(&self) -> MachineLoad {
+        MachineLoad::Unknown
+    }
 }
 
 /// What an earlier conversation with the same definition taught.

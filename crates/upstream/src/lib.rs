@@ -14,6 +14,7 @@
 // What others use.
 mod connector;
 mod contract;
+mod machine_load;
 
 // The protocol, over any transport.
 mod declared;
@@ -84,6 +85,7 @@ pub use contract::{
 pub use declared::declares;
 pub use dialect::ClientInfo;
 pub use http::{Reply, ReplyLimits, Service};
+pub use machine_load::{MachineLoad, processors};
 pub use marks::{runs_under_a_server, sweep_orphans};
 pub use mirror::mirrored_headers;
 pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watch_soon, watched_by};

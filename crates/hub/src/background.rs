@@ -1,6 +1,7 @@
 //! What happens without anybody waiting: idle servers stop, changed lists are fetched, old ones renewed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_model::{ServerSpec, Transport};
@@ -20,28 +21,40 @@ use crate::{RefreshOnStart, StaleRefresh};
 impl Hub {
     /// A session begins: asks, in the background, the servers that the settings name.
     pub fn session_started(&self) {
+        self.inner.is_needed.store(true, Ordering::Relaxed);
+        self.inner
+            .has_session_waiting
+            .store(false, Ordering::Release);
         let setting = self.inner.settings.refresh_on_start;
         self.inner
             .refresh_those_soon(&self.catalog(), |entry| match self.inner.freshness(entry) {
-                Freshness::Unknown => true,
+                Freshness::Unknown => self.inner.is_retry_due(entry),
                 Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
                 Freshness::Fresh => setting == RefreshOnStart::All,
             });
     }
 
     /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
-    /// Never blocks, never starts a known server that is not yet older than `max_age`.
+    /// Never blocks, never starts a known server that is not yet older than `max_age`. Servers whose first try failed
+    /// are retried once their pause is over, if tools were needed before.
     pub fn touch(&self) {
         self.mark_stale();
+        let is_needed = self.inner.is_needed.load(Ordering::Relaxed);
         self.inner.refresh_those_soon(&self.catalog(), |entry| {
             let by_http = matches!(entry.spec.transport, Transport::Http { .. });
             let running = || {
                 let seat = self.inner.existing_seat(&entry.spec.name);
-                seat.is_some_and(|seat| seat.running().is_some())
+                let running = seat.and_then(|seat| seat.running());
+                let idle = entry.spec.timeouts.idle;
+                running.is_some_and(|running| !running.is_past_idle(idle))
             };
             let strict = self.inner.settings.stale_refresh == StaleRefresh::Always;
             match self.inner.freshness(entry) {
-                Freshness::Unknown | Freshness::Fresh => false,
+                Freshness::Unknown => {
+                    let was_tried = entry.record.attempted_at.is_some();
+                    is_needed && was_tried && self.inner.is_retry_due(entry)
+                }
+                Freshness::Fresh => false,
                 Freshness::Stale => strict || by_http || running(),
                 Freshness::Expired => true,
             }
@@ -185,6 +198,7 @@ impl Inner {
             // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
             let held = seat.hold(&spec.hash);
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
+            let held = held.filter(|_| !running.is_past_idle(spec.timeouts.idle));
             if held.is_some() {
                 inner.fly(spec, &Trail::new(), Insistence::Patient).await;
                 inner.announce_owed(&seat);

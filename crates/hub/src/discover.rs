@@ -1,9 +1,10 @@
 //! One discovery of one server, from the wish to the new snapshot.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_catalog::ServerEntry;
+use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_guard::admit_again;
 use pegboard_model::{
     CacheUse, Channel, DiscoveryFacts, DiscoveryStatus, Era, ErrorNote, EventKind, Outcome, Reason,
@@ -18,10 +19,11 @@ use crate::deltas::{LastDelta, told_changes};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
+use crate::start_queue::StartPermit;
 use crate::trail::Trail;
 
-/// How long a package runner may take for its first start.
-const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
+/// How long the first discovery of a server may take.
+const FIRST_DISCOVERY: Duration = Duration::from_secs(120);
 /// How much longer than its own time-out another process's discovery is waited for.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
 
@@ -35,6 +37,16 @@ pub(crate) enum Insistence {
     Patient,
     /// A person asked: the pause does not count.
     AtOnce,
+}
+
+/// How a discovery ended.
+struct Settled {
+    record: Arc<ServerRecord>,
+    /// What the server had under its definition before, if nothing was known under the present one.
+    former: Option<ServerRecord>,
+    error: Option<ToolError>,
+    source: Source,
+    took: Duration,
 }
 
 /// All that a server told.
@@ -66,8 +78,9 @@ pub(crate) async fn discover(
     let known = inner.known_record(&spec);
     let _shown = Shown::new(&inner, &spec);
 
+    let start = inner.turn_of(&spec).await;
     let place = inner.discoveries.clone().try_acquire_owned().ok();
-    let has_waited = place.is_none();
+    let has_waited = place.is_none() || start.has_waited;
     let _place = match place {
         Some(place) => Some(place),
         None => inner.discoveries.clone().acquire_owned().await.ok(),
@@ -82,27 +95,51 @@ pub(crate) async fn discover(
         }
         _ => None,
     };
-    let (record, error, source) = match elsewhere {
+    // Where nothing is known under this definition, what changed is told against the one before.
+    let former = inner.former_record(&known);
+    let begun = Instant::now();
+    let (record, error, source, former) = match elsewhere {
         Some(record) => {
             let error = record
                 .last_error
                 .as_ref()
                 .map(|note| from_note(note, &spec));
-            (record, error, Source::Shared)
+            (record, error, Source::Shared, former.await)
         }
-        None => match told(&inner, &spec, &known, insistence, &trace).await {
-            Ok(record) => (record, None, Source::Asked),
-            // The server was not really tried, so its last real try stays what is known.
-            Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
-                return Arc::new(refused(&spec, error));
+        None => {
+            let asked = paced(&start, told(&inner, &spec, &known, insistence, &trace));
+            let (asked, former) = tokio::join!(asked, former);
+            match asked {
+                Ok(record) => (record, None, Source::Asked, former),
+                // The server was not really tried, so its last real try stays what is known.
+                Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
+                    return Arc::new(refused(&spec, error));
+                }
+                Err(error) => (
+                    inner.failure(&known, &error),
+                    Some(error),
+                    Source::Asked,
+                    None,
+                ),
             }
-            Err(error) => (inner.failure(&known, &error), Some(error), Source::Asked),
-        },
+        }
     };
+    drop(start);
     let record = Arc::new(record);
     // Readers need not wait for the disk; whoever waits for the lead does, and so does who asked.
-    let took = started.elapsed();
-    let outcome = inner.settle(&spec, record.clone(), error, source, took, &trace);
+    let took = match source {
+        // Waiting for its turn is not the server's time.
+        Source::Asked => begun.elapsed(),
+        Source::Shared | Source::Fresh => started.elapsed(),
+    };
+    let settled = Settled {
+        record: record.clone(),
+        former,
+        error,
+        source,
+        took,
+    };
+    let outcome = inner.settle(&spec, settled, &trace);
     inner.tell_discovery(span.as_ref(), &spec, &record, &outcome, took);
     if source == Source::Asked
         && let Err(error) = inner.store.save(&record).await
@@ -111,6 +148,20 @@ pub(crate) async fn discover(
     }
     drop(lead);
     Arc::new(outcome)
+}
+
+/// Asks a server as the start that it is; how long it took paces the next starts.
+async fn paced(
+    start: &StartPermit,
+    asked: impl Future<Output = ToolResult<ServerRecord>>,
+) -> ToolResult<ServerRecord> {
+    start.begin();
+    let told = asked.await;
+    let is_measure = |error: &ToolError| error.reason == Reason::DiscoveryTimeout;
+    if told.as_ref().err().is_none_or(is_measure) {
+        start.measure();
+    }
+    told
 }
 
 /// What a server has, after its answer was looked at. That is done beside the clients' requests: many long
@@ -194,14 +245,13 @@ async fn ask(
     answer
 }
 
-/// How long a discovery may take. A package runner that was never seen to work gets longer: it may have
-/// to download the server first. A time-out that the user set is never stretched.
+/// How long a discovery may take, counted from its own start. A server that was never discovered gets longer: it may
+/// have to be downloaded first, and other first starts compete with it. A configured time-out is never stretched.
 fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
     let own = spec.timeouts.discovery;
     let is_default = own == Timeouts::default().discovery;
-    let may_download = !known.is_known() && spec.transport.package_runner().is_some();
-    if is_default && may_download {
-        FIRST_DOWNLOAD
+    if is_default && !known.is_known() {
+        FIRST_DISCOVERY
     } else {
         own
     }
@@ -275,6 +325,16 @@ impl Inner {
             .unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)))
     }
 
+    /// Waits for the turn of a server that has to be started for its tools.
+    async fn turn_of(&self, spec: &ServerSpec) -> StartPermit {
+        let seat = self.seat(&spec.name);
+        let is_running = seat.running().is_some();
+        if is_running || matches!(spec.transport, Transport::Http { .. }) {
+            return self.starts.enter_unpaced(&spec.name);
+        }
+        self.starts.enter(&spec.name, seat.hurried()).await
+    }
+
     /// Refuses while a server that does not run is left alone after failures.
     fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
         match self.existing_seat(&spec.name) {
@@ -299,7 +359,19 @@ impl Inner {
             .await
             .ok()??;
         let is_new = record.attempted_at > known.attempted_at;
-        (is_new && record.attempted_at >= Some(asked_at)).then_some(record)
+        // A try that did not end found nothing out.
+        let has_ended = record.status != DiscoveryStatus::Never;
+        (has_ended && is_new && record.attempted_at >= Some(asked_at)).then_some(record)
+    }
+
+    /// What the server had under its definition before, if nothing is known under the present one.
+    async fn former_record(&self, known: &ServerRecord) -> Option<ServerRecord> {
+        if known.is_known() {
+            return None;
+        }
+        let former = self.store.load_former(&known.server, &known.config).await;
+        // What cannot be read cannot be compared with.
+        former.ok().flatten()
     }
 
     fn success(&self, spec: &ServerSpec, known: &ServerRecord, answer: Answer) -> ServerRecord {
@@ -384,20 +456,21 @@ impl Inner {
         self.recorder.discovery(span, &facts);
     }
 
-    fn settle(
-        &self,
-        spec: &Arc<ServerSpec>,
-        record: Arc<ServerRecord>,
-        error: Option<ToolError>,
-        source: Source,
-        took: Duration,
-        trace: &TraceId,
-    ) -> RefreshOutcome {
+    fn settle(&self, spec: &Arc<ServerSpec>, settled: Settled, trace: &TraceId) -> RefreshOutcome {
+        let Settled {
+            record,
+            former,
+            error,
+            source,
+            took,
+        } = settled;
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (tools, rejections) = (record.tools.len(), record.rejections.clone());
         let era = record.era;
-        let was_known = self.known_record(spec).is_known();
-        let delta = self.publish(trace, record, false);
+        let was_known = former.is_some() || self.known_record(spec).is_known();
+        let against_former = former.map(|former| Delta::between(&former.tools, &record.tools));
+        let published = self.publish(trace, record, false);
+        let delta = against_former.unwrap_or(published);
         let seat = self.seat(&spec.name);
         let result = match error {
             None => {
@@ -463,12 +536,14 @@ mod tests {
     }
 
     #[test]
-    fn r_disc_13_the_first_start_of_a_package_runner_may_take_longer() {
+    fn r_disc_13_the_first_discovery_may_take_longer_unless_a_limit_is_configured() {
         check("npx", None, false, 120);
         check("/usr/local/bin/uvx", None, false, 120);
         check("npx", None, true, 30);
         check("npx", Some(5), false, 5);
         check("npx", Some(300), false, 300);
-        check("/usr/bin/server", None, false, 30);
+        check("/usr/bin/server", None, false, 120);
+        check("/usr/bin/server", None, true, 30);
+        check("/usr/bin/server", Some(5), false, 5);
     }
 }

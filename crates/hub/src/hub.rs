@@ -1,6 +1,7 @@
 //! The hub itself: what it owns, and how it is opened and closed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
 use crate::sessions::Register;
 use crate::snapshots::{FirstSnapshot, Snapshots};
+use crate::start_queue::StartQueue;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::watching::Watches;
@@ -82,6 +84,11 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     pub(crate) flights: Flights<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
     pub(crate) discoveries: Arc<Semaphore>,
+    pub(crate) starts: Arc<StartQueue>,
+    /// Whether tools were needed since the start.
+    pub(crate) is_needed: AtomicBool,
+    /// Whether a session was opened before the catalog was read.
+    pub(crate) has_session_waiting: AtomicBool,
     pub(crate) counters: Counters,
     pub(crate) checks: Checks,
     pub(crate) meaning: Option<Meaning>,
@@ -151,7 +158,7 @@ impl Hub {
             handlers: Mutex::default(),
             store: parts.store,
             ledger: parts.ledger.clone(),
-            connector: parts.connector,
+            connector: parts.connector.clone(),
             events: Events::new(
                 parts.clock.clone(),
                 activity.clone(),
@@ -169,6 +176,9 @@ impl Hub {
             limits: parts.limits,
             flights: Flights::new(),
             discoveries: Arc::new(Semaphore::new(discoveries)),
+            starts: StartQueue::new(parts.connector.clone(), discoveries),
+            is_needed: AtomicBool::new(false),
+            has_session_waiting: AtomicBool::new(false),
             counters: Counters::default(),
             checks: Checks::default(),
             meaning: parts.encoder.map(Meaning::new),

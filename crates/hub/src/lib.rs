@@ -36,11 +36,14 @@ mod offers;
 mod policies;
 mod refresh;
 mod reload;
+mod retry;
 mod seat;
 mod sessions;
 mod shown_arguments;
 mod snapshots;
 mod start;
+mod start_pacer;
+mod start_queue;
 mod static_tools;
 mod stats;
 mod tasks;
@@ -64,6 +67,7 @@ pub use reload::ConfigChange;
 pub use sessions::{Face, Presence, SessionInfo};
 pub use shown_arguments::readable as readable_arguments;
 pub use snapshots::FirstSnapshot;
+pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 
 pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind, declares};
@@ -80,7 +84,7 @@ pub struct HubSettings {
     pub refresh_on_start: RefreshOnStart,
     /// What happens when tools are needed and their time is over.
     pub stale_refresh: StaleRefresh,
-    /// Discoveries side by side.
+    /// The most discoveries side by side; how many there are is paced by what the machine can do.
     pub concurrent_discoveries: usize,
     /// How long a listing waits for servers that were never seen.
     pub answer_deadline: Duration,

@@ -49,6 +49,7 @@ impl Inner {
         let seat = self.seat(&spec.name);
         // The call would only start the server again.
         let _kept = seat.want();
+        let _ahead = seat.hasten();
         let flight = self.fly(spec.clone(), trace, Insistence::Patient);
         match timeout(spec.timeouts.call, flight).await {
             Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),

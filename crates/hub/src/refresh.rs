@@ -1,6 +1,7 @@
 //! Asking servers for their tools: on demand, on first need, all side by side.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -116,6 +117,11 @@ impl Hub {
                 .collect(),
             Which::One(name) => vec![self.inner.configured(name)?],
         };
+        let seat = match &which {
+            Which::One(name) => Some(self.inner.seat(name)),
+            Which::All => None,
+        };
+        let _ahead = seat.as_ref().map(|seat| seat.hasten());
         let asked = entries.iter().filter(|entry| {
             let is_needed = force || !self.inner.is_fresh(entry);
             is_needed && self.inner.starts_discovery(&entry.spec)
@@ -127,18 +133,29 @@ impl Hub {
         Ok(join_all(work).await)
     }
 
-    /// The first need: discovers the servers never seen, side by side, and waits for them no longer than
+    /// The first need: discovers the servers that were never tried, side by side, and waits for them no longer than
     /// the answer's deadline. What is still under way then goes on by itself, and no later need waits for it
-    /// again.
+    /// again; nor for a server whose last try failed, which is retried by [`Hub::touch`].
     pub async fn ensure_known(&self) -> Pending {
         self.ensure_known_below(None).await
     }
 
     /// The same as a part of whatever the span above is about.
     pub async fn ensure_known_below(&self, above: Option<&SpanContext>) -> Pending {
+        self.ensure_known_of(None, above).await
+    }
+
+    /// The same for one server, or for all.
+    pub async fn ensure_known_of(
+        &self,
+        only: Option<&ServerName>,
+        above: Option<&SpanContext>,
+    ) -> Pending {
         self.mark_stale();
+        self.inner.is_needed.store(true, Ordering::Relaxed);
+        self.begin_sessions();
         let started = Instant::now();
-        let wanted = self.inner.needed_now();
+        let wanted = self.inner.needed_now(only);
         let (hits, misses) = self.inner.count_lookup(&wanted);
         let trace = Trail::below(above);
         let id = *trace;
@@ -163,7 +180,7 @@ impl Hub {
             .iter()
             .filter(|spec| self.inner.starts_discovery(spec));
         let trace = trace.for_batch(starting.count());
-        let names: Vec<_> = wanted.iter().map(|spec| spec.name.clone()).collect();
+        let names: Vec<_> = wanted.to_vec();
         let deadline = self.inner.settings.answer_deadline;
         let is_late = |spec: &Arc<ServerSpec>| {
             let age = self.inner.flights.age(&(spec.name.clone(), spec.hash));
@@ -179,9 +196,14 @@ impl Hub {
         let _ = timeout(deadline, join_all(work)).await;
         recorder.lookup(span.as_ref(), &facts());
         let catalog = self.catalog();
-        let discovering = |name: &ServerName| catalog.server(name).is_some_and(|e| e.discovering);
+        let discovering = |spec: &Arc<ServerSpec>| {
+            let entry = catalog.server(&spec.name);
+            entry.is_some_and(|entry| entry.discovering)
+        };
+        let late = names.into_iter().filter(discovering);
+        let late = late.inspect(|spec| self.inner.note_overrun(spec));
         Pending {
-            discovering: names.into_iter().filter(discovering).collect(),
+            discovering: late.map(|spec| spec.name.clone()).collect(),
         }
     }
 }
@@ -277,18 +299,19 @@ impl Inner {
         may_start(spec).is_ok() && self.flights.age(&key).is_none()
     }
 
-    /// Servers that the next answer should wait for: those never seen, and under the strict rule those
-    /// whose time is over.
-    fn needed_now(&self) -> Vec<Arc<ServerSpec>> {
+    /// Servers that the next answer should wait for: those never tried, and under the strict rule those
+    /// whose time is over. A server whose last try failed, or took too long in another process, is waited for no more.
+    fn needed_now(&self, only: Option<&ServerName>) -> Vec<Arc<ServerSpec>> {
         let strict = self.settings.stale_refresh == StaleRefresh::Always;
         let catalog = self.catalog.load();
         let entries = catalog
             .servers()
+            .filter(|entry| only.is_none_or(|only| entry.spec.name == *only))
             .filter(|entry| may_start(&entry.spec).is_ok());
         let wanted = entries.filter(|entry| match self.freshness(entry) {
-            Freshness::Unknown => !self.is_resting(entry),
+            Freshness::Unknown => entry.record.attempted_at.is_none(),
             Freshness::Fresh => false,
-            Freshness::Stale | Freshness::Expired => strict,
+            Freshness::Stale | Freshness::Expired => strict && entry.record.last_error.is_none(),
         });
         wanted.map(|entry| entry.spec.clone()).collect()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pegboard_model::{ConfigHash, Limits, Reason, ServerName, Timestamp, ToolError, ToolResult};
 use pegboard_upstream::Upstream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::announcing::Owed;
@@ -16,6 +16,8 @@ use crate::announcing::Owed;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// No wait between two starts is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How soon an idle server is looked at again whose list is being fetched.
+const LISTING_PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Seat {
     server: ServerName,
@@ -28,6 +30,9 @@ pub(crate) struct Seat {
     room: Arc<Semaphore>,
     /// Calls that wait for the server's first list and will need it right after.
     wanted: AtomicUsize,
+    /// Callers that wait for this server's discovery and for no other.
+    hurrying: AtomicUsize,
+    hurry: Notify,
     queued: AtomicUsize,
     queue_limit: usize,
     /// When the list was last fetched because the server said it changed.
@@ -77,7 +82,10 @@ pub(crate) struct Running {
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) config: ConfigHash,
     pub(crate) since: Instant,
+    /// Requests under way, the discoveries among them.
     users: AtomicUsize,
+    /// Those that a caller waits for: only they keep a server from becoming idle.
+    callers: AtomicUsize,
     called: AtomicBool,
     last_used: Mutex<Instant>,
     /// The resources that the server was asked to watch; held while it is asked for more or less.
@@ -93,6 +101,7 @@ impl Running {
             config,
             since: now,
             users: AtomicUsize::new(0),
+            callers: AtomicUsize::new(0),
             called: AtomicBool::new(false),
             last_used: Mutex::new(now),
             watched: tokio::sync::Mutex::default(),
@@ -113,19 +122,35 @@ impl Running {
         self.users.load(Ordering::Acquire)
     }
 
-    /// When it may be stopped if nobody uses it until then.
+    /// Whether a call is under way, or a session watches one of its resources.
+    fn is_used(&self) -> bool {
+        self.callers.load(Ordering::Acquire) > 0 || self.watches.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether it stops as soon as its last discovery is over: no other one should begin.
+    pub(crate) fn is_past_idle(&self, idle: Duration) -> bool {
+        !self.is_used() && Instant::now() >= *lock(&self.last_used) + idle
+    }
+
+    /// When it may be stopped if no caller uses it until then. A discovery is no use: a list that is renewed more
+    /// often than the server may be idle would keep it running for ever.
     pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
-        if self.is_needed() {
-            Instant::now() + idle
-        } else {
-            *lock(&self.last_used) + idle
+        let now = Instant::now();
+        if self.is_used() {
+            return now + idle;
+        }
+        let idle_at = *lock(&self.last_used) + idle;
+        match self.users() {
+            0 => idle_at,
+            _ => idle_at.max(now + LISTING_PAUSE),
         }
     }
 }
 
-/// Keeps a connection from being stopped as idle.
+/// Keeps a connection from being stopped.
 pub(crate) struct Hold {
     running: Arc<Running>,
+    is_call: AtomicBool,
 }
 
 impl Hold {
@@ -137,15 +162,29 @@ impl Hold {
         &self.running
     }
 
-    /// Remembers that a call used it: then it stays until it is idle, however it was started.
+    fn new(running: Arc<Running>) -> Self {
+        running.users.fetch_add(1, Ordering::AcqRel);
+        Self {
+            running,
+            is_call: AtomicBool::new(false),
+        }
+    }
+
+    /// Remembers that a call uses it: then it stays until it is idle, however it was started.
     pub(crate) fn mark_called(&self) {
         self.running.called.store(true, Ordering::Release);
+        if !self.is_call.swap(true, Ordering::AcqRel) {
+            self.running.callers.fetch_add(1, Ordering::AcqRel);
+        }
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        *lock(&self.running.last_used) = Instant::now();
+        if *self.is_call.get_mut() {
+            *lock(&self.running.last_used) = Instant::now();
+            self.running.callers.fetch_sub(1, Ordering::AcqRel);
+        }
         self.running.users.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -160,6 +199,8 @@ impl Seat {
             crashed_at: Mutex::default(),
             room: Arc::new(Semaphore::new(limits.calls_per_server)),
             wanted: AtomicUsize::new(0),
+            hurrying: AtomicUsize::new(0),
+            hurry: Notify::new(),
             queued: AtomicUsize::new(0),
             queue_limit: limits.queued_calls_per_server,
             change: Mutex::default(),
@@ -176,18 +217,15 @@ impl Seat {
         let running = running
             .as_ref()
             .filter(|r| r.config == *config && r.upstream.is_alive())?;
-        running.users.fetch_add(1, Ordering::AcqRel);
-        Some(Hold {
-            running: running.clone(),
-        })
+        Some(Hold::new(running.clone()))
     }
 
     /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
     pub(crate) fn install(&self, running: Arc<Running>) -> (Hold, Option<Arc<Running>>) {
-        running.users.fetch_add(1, Ordering::AcqRel);
         *lock(&self.crashed_at) = None;
-        let replaced = lock(&self.running).replace(running.clone());
-        (Hold { running }, replaced)
+        let hold = Hold::new(running.clone());
+        let replaced = lock(&self.running).replace(running);
+        (hold, replaced)
     }
 
     pub(crate) fn running(&self) -> Option<Arc<Running>> {
@@ -227,6 +265,24 @@ impl Seat {
     pub(crate) fn want(&self) -> Counted<'_> {
         self.wanted.fetch_add(1, Ordering::AcqRel);
         Counted(&self.wanted)
+    }
+
+    /// Lets this server's discovery start ahead of others that wait for their turn, until it is dropped.
+    pub(crate) fn hasten(&self) -> Counted<'_> {
+        self.hurrying.fetch_add(1, Ordering::AcqRel);
+        self.hurry.notify_waiters();
+        Counted(&self.hurrying)
+    }
+
+    /// Resolves when a caller waits for this server's discovery and for no other.
+    pub(crate) async fn hurried(&self) {
+        loop {
+            let hurry = self.hurry.notified();
+            if self.hurrying.load(Ordering::Acquire) > 0 {
+                return;
+            }
+            hurry.await;
+        }
     }
 
     pub(crate) fn take(&self) -> Option<Arc<Running>> {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use pegboard_store::{Ledger, MemoryLedger, MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
-    OfferKind, OutcomeKind, ToolListing, Upstream,
+    MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,6 +88,8 @@ pub(crate) struct Servers {
     pub(crate) offer_lists: Mutex<Vec<(String, OfferKind)>>,
     pub(crate) watches: Mutex<Vec<(String, String, bool)>>,
     running: Mutex<BTreeMap<String, Arc<Running>>>,
+    /// Whether every processor of the machine has work.
+    pub(crate) is_busy: AtomicBool,
     /// Looks at each call in the moment it arrives.
     pub(crate) on_call: Mutex<Option<OnCall>>,
 }
@@ -229,6 +232,13 @@ impl Connect for FakeConnector {
             .unwrap()
             .insert(server, running.clone());
         Ok(running)
+    }
+
+    fn load(&self) -> MachineLoad {
+        match self.0.is_busy.load(Ordering::Relaxed) {
+            true => MachineLoad::High,
+            false => MachineLoad::Low,
+        }
     }
 }
 

@@ -1,0 +1,141 @@
+//! When a server that was never discovered is tried again. Reading never waits for that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use pegboard_catalog::ServerEntry;
+use pegboard_model::{EventKind, ServerName, ServerRecord, ServerSpec, Timestamp};
+
+use crate::discover::Insistence;
+use crate::freshness::{Freshness, is_recent};
+use crate::hub::{Hub, Inner};
+use crate::refresh::may_start;
+use crate::trail::Trail;
+
+/// The pause before the first retry; each further failure doubles it.
+const FIRST_RETRY: Duration = Duration::from_secs(30);
+/// No pause between two tries is longer.
+const LONGEST_RETRY: Duration = Duration::from_secs(30 * 60);
+
+/// The pause before the next try after so many failures in a row.
+fn retry_pause(failures: u32) -> Duration {
+    let doublings = failures.saturating_sub(1).min(16);
+    FIRST_RETRY
+        .saturating_mul(1 << doublings)
+        .min(LONGEST_RETRY)
+}
+
+impl Hub {
+    /// Tools are needed: the servers that were never discovered are discovered in the background, each of them
+    /// once its pause after a failure is over. Never blocks.
+    pub fn note_need(&self) {
+        self.inner.is_needed.store(true, Ordering::Relaxed);
+        let trace = Trail::new();
+        for entry in self.catalog().servers() {
+            let is_unknown = self.inner.freshness(entry) == Freshness::Unknown;
+            if is_unknown && self.inner.is_retry_due(entry) {
+                self.inner.refresh_soon(entry.spec.clone(), &trace);
+            }
+        }
+    }
+
+    /// Waits for the first lists of the servers that were never tried, all or the one that is named, each for as
+    /// long as its own limit allows. For a command whose user sees the progress.
+    pub async fn first_discoveries(&self, only: Option<&ServerName>) {
+        let specs = self.inner.undiscovered(only);
+        if specs.is_empty() {
+            return;
+        }
+        let trace = Trail::new();
+        let servers = specs.len();
+        self.inner
+            .events
+            .tell(&trace, EventKind::DiscoveryStarted { servers });
+        let work = specs
+            .into_iter()
+            .map(|spec| self.inner.fly(spec, &trace, Insistence::Patient));
+        join_all(work).await;
+    }
+
+    /// The servers whose first discovery has neither ended nor failed, all or the one that is named, sorted by name.
+    pub fn undiscovered(&self, only: Option<&ServerName>) -> Vec<ServerName> {
+        let specs = self.inner.undiscovered(only);
+        specs.iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// A client opened a session before the catalog was read: [`Hub::begin_sessions`] does the rest.
+    pub fn announce_session(&self) {
+        self.inner
+            .has_session_waiting
+            .store(true, Ordering::Release);
+    }
+
+    /// Begins the session that was announced, if one was.
+    pub fn begin_sessions(&self) {
+        if self.inner.has_session_waiting.swap(false, Ordering::AcqRel) {
+            self.session_started();
+        }
+    }
+}
+
+impl Inner {
+    /// Whether a server may be tried again now. A try that did not end, because its process did, needs no pause.
+    pub(crate) fn is_retry_due(&self, entry: &ServerEntry) -> bool {
+        let Some(failed_at) = failed_at(&entry.record) else {
+            return true;
+        };
+        let seat = self.existing_seat(&entry.spec.name);
+        let failures = seat.map_or(1, |seat| seat.failures().max(1));
+        !is_recent(failed_at, self.clock.now(), retry_pause(failures))
+    }
+
+    /// Stores that a try took longer than a reader waits, so that no other process waits for it either. What the
+    /// try finds out replaces it.
+    pub(crate) fn note_overrun(self: &Arc<Self>, spec: &ServerSpec) {
+        let started = self.starts.is_starting(&spec.name);
+        if !started || self.known_record(spec).attempted_at.is_some() {
+            return;
+        }
+        let attempt = ServerRecord {
+            attempted_at: Some(self.clock.now()),
+            ..ServerRecord::never(spec.name.clone(), spec.hash)
+        };
+        let inner = self.clone();
+        self.tasks.spawn_to_end(async move {
+            if let Err(error) = inner.store.save_attempt(&attempt).await {
+                tracing::warn!(target: "pegboard", server = %attempt.server, "not kept: {error}");
+            }
+        });
+    }
+
+    /// The servers whose first discovery has neither ended nor failed, all or the one that is named.
+    pub(crate) fn undiscovered(&self, only: Option<&ServerName>) -> Vec<Arc<ServerSpec>> {
+        let catalog = self.catalog.load();
+        let wanted = catalog.servers().filter(|entry| {
+            only.is_none_or(|only| entry.spec.name == *only)
+                && may_start(&entry.spec).is_ok()
+                && self.freshness(entry) == Freshness::Unknown
+                && failed_at(&entry.record).is_none()
+        });
+        wanted.map(|entry| entry.spec.clone()).collect()
+    }
+}
+
+/// When the last try failed.
+fn failed_at(record: &ServerRecord) -> Option<Timestamp> {
+    record.last_error.as_ref().and(record.attempted_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_between_tries_double_up_to_half_an_hour() {
+        let pauses: Vec<_> = (0..9).map(|n| retry_pause(n).as_secs()).collect();
+        assert_eq!(pauses, [30, 30, 60, 120, 240, 480, 960, 1800, 1800]);
+        assert_eq!(retry_pause(u32::MAX), LONGEST_RETRY);
+    }
+}

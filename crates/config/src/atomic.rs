@@ -79,8 +79,11 @@ impl WriteLock {
         options.create(true).write(true).truncate(false);
         #[cfg(unix)]
         {
+            use rustix::fs::OFlags;
             use std::os::unix::fs::OpenOptionsExt;
-            options.mode(0o600);
+            // A pipe in its place must not block the command.
+            let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+            options.mode(0o600).custom_flags(flags);
         }
         let file = options.open(path.with_file_name(format!(".{name}.lock")))?;
         file.lock()?;

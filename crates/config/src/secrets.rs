@@ -123,15 +123,21 @@ impl SecretKeeper {
 
     /// The secrets that are kept, by name, without their values.
     pub fn names(&self) -> Vec<SecretName> {
-        let content = self.read().unwrap_or_default();
-        let names = content.secrets.into_iter();
-        names
-            .map(|(name, stored)| SecretName {
-                name,
-                backend: stored.backend,
-                version: stored.version,
-            })
-            .collect()
+        self.list().unwrap_or_default()
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// Fails if `secrets.json` cannot be read, is damaged, or is not a regular file.
+    pub fn list(&self) -> Result<Vec<SecretName>, Problem> {
+        let names = self.read()?.secrets.into_iter();
+        let named = |(name, stored): (String, Stored)| SecretName {
+            name,
+            backend: stored.backend,
+            version: stored.version,
+        };
+        Ok(names.map(named).collect())
     }
 
     fn read(&self) -> Result<Content, Problem> {

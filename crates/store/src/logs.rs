@@ -37,7 +37,8 @@ impl ServerLogs {
     /// foreign text, to be shown through [`pegboard_model::Foreign`] only.
     pub fn read(&self, server: &ServerName) -> StoreResult<String> {
         let path = self.path(server);
-        let tail = File::open(&path).and_then(|mut file| tail(&mut file));
+        let file = private::open_own_file(&path, File::options().read(true));
+        let tail = file.and_then(|mut file| tail(&mut file));
         match tail {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -62,11 +63,9 @@ impl ServerLogs {
 
     /// The lock keeps what another process appends from falling between reading the end and cutting.
     fn try_append(&self, server: &ServerName, text: &[u8]) -> io::Result<()> {
-        let mut file = private::options()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(self.path(server))?;
+        let mut options = private::options();
+        let options = options.read(true).append(true).create(true);
+        let mut file = private::open_own_file(&self.path(server), options)?;
         file.lock()?;
         let surplus = text.len().saturating_sub(KEPT_BYTES as usize);
         file.write_all(text.get(surplus..).unwrap_or_default())?;
@@ -149,6 +148,33 @@ mod tests {
             }
         });
         assert_eq!(logs.read(&server).unwrap().lines().count(), 400);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r_store_k07_a_pipe_or_a_link_in_place_of_a_log_is_refused_at_once() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (folder, logs, server) = logs();
+        let path = folder.path().join("logs/github.log");
+        let kind = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+        let error = logs.read(&server).unwrap_err();
+        assert!(error.message.contains("regular file"), "{}", error.message);
+        // More than a pipe holds: the write would wait for a reader.
+        logs.append(&server, &"x".repeat(KEPT_BYTES as usize * 2));
+
+        fs::remove_file(&path).unwrap();
+        let target = folder.path().join("target");
+        fs::write(&target, "foreign").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+        symlink(&target, &path).unwrap();
+        logs.append(&server, "text");
+        let error = logs.read(&server).unwrap_err();
+        assert!(error.message.contains("symbolic link"), "{}", error.message);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "foreign");
+        let mode = fs::metadata(&target).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
     }
 
     #[cfg(unix)]

@@ -23,18 +23,35 @@ pub(crate) fn ensure_folder(path: &Path) -> io::Result<()> {
 /// changed then.
 pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     use std::io::Read;
-    let file = match open_in_place(path) {
+    let file = match open_own_file(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // The open of a link fails in ways that differ by system.
-        Err(error) => {
-            let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
-            return Err(if is_link { refused(LINK) } else { error });
-        }
+        Err(error) => return Err(error),
     };
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Opens a file that belongs to us, and takes everybody else's rights on it away. It never waits: the kind of the
+/// file is checked before anything is read or written, and a pipe without a reader or writer does not block.
+///
+/// # Errors
+/// Fails if it is a symbolic link, not a regular file, or owned by another user: none of its target's rights are
+/// changed then.
+pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = open_in_place(path, options).map_err(|error| {
+        // The open of a link fails in ways that differ by system.
+        let about = fs::symlink_metadata(path);
+        match about {
+            Ok(about) if about.is_symlink() => refused(LINK),
+            Ok(about) if !about.is_file() => refused(NOT_REGULAR),
+            _ => error,
+        }
+    })?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(refused("it is not a regular file"));
+        return Err(refused(NOT_REGULAR));
     }
     check_owner(&about)?;
     #[cfg(unix)]
@@ -44,15 +61,11 @@ pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8
             file.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
         }
     }
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    Ok(file)
 }
 
-/// Opens a file for reading that is no link, without waiting for a writer if it is a pipe.
-fn open_in_place(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
+/// Opens a file that is no link, without waiting for the other end if it is a pipe.
+fn open_in_place(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -63,6 +76,7 @@ fn open_in_place(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+const NOT_REGULAR: &str = "it is not a regular file";
 const LINK: &str = "it is a symbolic link, which could lead to a file of somebody else";
 
 fn refused(why: &str) -> io::Error {

@@ -1,8 +1,8 @@
 //! The logins of browsers, in one small file of the state folder, so that a restart does not end them. The file holds
 //! hashes only: whoever reads it cannot log in with it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use pegboard_model::{Clock, Timestamp};
 use pegboard_web::{LoginStore, StoredLogin};
 use serde::{Deserialize, Serialize};
 
-use super::open_file;
+use super::{open_file, state_file};
 
 const FILE: &str = "logins.json";
 const LOCK_FILE: &str = "logins.lock";
@@ -68,9 +68,7 @@ impl LoginFile {
     /// All logins of the file. One that cannot be read holds none: people log in again.
     fn read(&self) -> Vec<Entry> {
         let read = || {
-            let mut text = String::new();
-            let file = File::open(self.folder.join(FILE)).ok()?;
-            file.take(FILE_BYTES).read_to_string(&mut text).ok()?;
+            let text = state_file::read(&self.folder.join(FILE), FILE_BYTES).ok()?;
             serde_json::from_str::<Content>(&text).ok()
         };
         read().unwrap_or_default().logins
@@ -80,7 +78,7 @@ impl LoginFile {
         // Another Pegboard of this folder must not write back a login that ended meanwhile.
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(self.folder.join(LOCK_FILE))?;
+        let lock = state_file::open(&self.folder.join(LOCK_FILE), options)?;
         lock.lock()?;
         let now = SystemClock.now();
         let mut entries = self.read();

@@ -8,6 +8,7 @@ mod projects;
 mod reload;
 mod remembered;
 mod running;
+mod state_file;
 
 pub(crate) use opening::{Place, open, own_variables};
 pub(crate) use reload::Reload;

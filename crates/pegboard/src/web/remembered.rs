@@ -1,12 +1,12 @@
 //! The folders that Pegboard served before, kept in one small file of the state folder.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pegboard_config::write_file_atomically;
 use pegboard_model::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use super::state_file;
 
 const FILE: &str = "projects.json";
 /// Folders that are remembered; the one that was not used for longest gives way.
@@ -29,9 +29,7 @@ struct Content {
 /// The folders, the one used last first. A file that cannot be read is as good as none.
 pub(super) fn recall(state: &Path) -> Vec<Remembered> {
     let read = || {
-        let mut text = String::new();
-        let file = fs::File::open(state.join(FILE)).ok()?;
-        file.take(FILE_BYTES).read_to_string(&mut text).ok()?;
+        let text = state_file::read(&state.join(FILE), FILE_BYTES).ok()?;
         serde_json::from_str::<Content>(&text).ok()
     };
     let mut projects = read().unwrap_or_default().projects;
@@ -75,7 +73,7 @@ mod tests {
         assert_eq!(known.len(), MOST_PROJECTS);
         assert_eq!(known[0].folder, Path::new("/projects/30"));
         assert_eq!(known[1].folder, Path::new("/projects/54"));
-        fs::write(state.path().join(FILE), "not json").unwrap();
+        std::fs::write(state.path().join(FILE), "not json").unwrap();
         assert_eq!(recall(state.path()), []);
     }
 }

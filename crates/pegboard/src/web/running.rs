@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use pegboard_model::{Reason, ToolError, ToolResult};
 
+use super::state_file;
+
 const FILE: &str = "running";
 /// An address is shorter.
 const FILE_BYTES: u64 = 256;
@@ -67,7 +69,7 @@ fn open(path: &Path, to_write: bool) -> io::Result<File> {
     if to_write {
         options.write(true).create(true).truncate(false);
     }
-    options.open(path)
+    state_file::open(path, &mut options)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Attended {
             return false;
         };
         // A file that nobody made yet, nobody holds.
-        let Ok(file) = File::open(path) else {
+        let Ok(file) = private::open_own_file(path, File::options().read(true)) else {
             return false;
         };
         for _ in 0..LOOKS {

@@ -64,7 +64,8 @@ impl Bell {
         let written = private::ensure_folder(folder).and_then(|()| {
             let mut options = private::options();
             let options = options.write(true).create(true).truncate(true);
-            std::io::Write::write_all(&mut options.open(folder.join(FILE))?, text.as_bytes())
+            let mut file = private::open_own_file(&folder.join(FILE), options)?;
+            std::io::Write::write_all(&mut file, text.as_bytes())
         });
         if let Err(error) = written {
             tracing::debug!(target: "pegboard", %error, "the inbox's bell could not be rung");

@@ -114,21 +114,21 @@ fn machine(configured: &Configured) -> Vec<Check> {
         let detail = format!("{} configured", count(loaded.servers.len(), "server"));
         checks.push(Check::good("configuration", detail));
     }
-    checks.push(Check::good(
-        "state folder",
-        configured.paths.state_dir.display().to_string(),
-    ));
+    let folder = configured.paths.state_dir.display().to_string();
+    checks.push(Check::good("state folder", folder));
     let left = pegboard_upstream::sweep_orphans();
     let detail = match left {
         0 => "no process of an earlier run is left".to_owned(),
         left => format!("{} of an earlier run ended now", count(left, "process")),
     };
     checks.push(Check::good("processes", detail));
-    let secrets = configured.secrets().names();
-    checks.push(Check::good(
-        "secrets",
-        format!("{} kept", count(secrets.len(), "value")),
-    ));
+    checks.push(match configured.secrets().list() {
+        Ok(secrets) => Check::good("secrets", format!("{} kept", count(secrets.len(), "value"))),
+        Err(problem) => {
+            let error = ToolError::new(problem.reason, problem.message);
+            Check::bad("secrets", &error.with_remedy(problem.help))
+        }
+    });
     checks
 }
 

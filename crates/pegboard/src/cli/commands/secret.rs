@@ -28,7 +28,7 @@ pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> D
             ));
         }
         SecretCommand::List => {
-            let secrets = keeper.names();
+            let secrets = keeper.list()?;
             if output.json {
                 return output.document(&Document { secrets });
             }

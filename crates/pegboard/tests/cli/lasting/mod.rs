@@ -4,4 +4,5 @@ mod at_once;
 mod cold;
 mod crashes;
 mod damage;
+mod special_files;
 mod thousand;

@@ -105,7 +105,8 @@ impl ActivityLog {
                 let outcome = if changes.is_some() { "changed" } else { "ok" };
                 (server, outcome, Some(*duration_ms))
             }
-            EventKind::ServerFailed { server, reason, .. } => (server, reason.as_str(), None),
+            EventKind::ServerFailed { server, reason, .. }
+            | EventKind::ServerNotStored { server, reason, .. } => (server, reason.as_str(), None),
             _ => return,
         };
         self.record(Activity {

@@ -139,12 +139,12 @@ pub(crate) async fn discover(
         source,
         took,
     };
-    let outcome = inner.settle(&spec, settled, &trace);
+    let mut outcome = inner.settle(&spec, settled, &trace);
     inner.tell_discovery(span.as_ref(), &spec, &record, &outcome, took);
-    if source == Source::Asked
-        && let Err(error) = inner.store.save(&record).await
-    {
-        tracing::warn!(target: "pegboard", server = %spec.name, "not kept: {error}");
+    if source == Source::Asked {
+        let stored = inner.store.save(&record).await;
+        inner.note_stored(&spec.name, stored.as_ref().copied(), &trace);
+        outcome.not_stored = stored.err();
     }
     drop(lead);
     Arc::new(outcome)
@@ -511,6 +511,7 @@ impl Inner {
         RefreshOutcome {
             server: spec.name.clone(),
             result,
+            not_stored: None,
             source,
             duration_ms,
         }

@@ -36,6 +36,8 @@ pub struct ServerHealth {
     pub last_discovered: Option<Timestamp>,
     /// Why the last try failed.
     pub last_error: Option<ErrorNote>,
+    /// Why its newest list was not stored: it is known until the program ends.
+    pub not_stored: Option<ErrorNote>,
     /// How often in a row it failed.
     pub failures: u32,
     /// When it ended by itself, if it was not started since.
@@ -71,6 +73,7 @@ impl Hub {
             stale: self.inner.freshness(entry).is_stale(),
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
+            not_stored: self.inner.unstored.fault_of(&entry.spec.name),
             crashed_at: seat.as_ref().and_then(|seat| seat.crashed_at()),
             failures: seat.map_or(0, |seat| seat.failures()),
             connection: running.map(|running| running.upstream.health()),

@@ -33,6 +33,7 @@ use crate::snapshots::{FirstSnapshot, Snapshots};
 use crate::start_queue::StartQueue;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
+use crate::unstored::Unstored;
 use crate::watching::Watches;
 use crate::{HubSettings, ToolHandler};
 
@@ -102,6 +103,7 @@ pub(crate) struct Inner {
     pub(crate) watches: Mutex<Watches>,
     pub(crate) register: Register,
     pub(crate) deltas: Deltas,
+    pub(crate) unstored: Unstored,
     pub(crate) tasks: Tasks,
 }
 
@@ -187,6 +189,7 @@ impl Hub {
             watches: Mutex::default(),
             register: Register::default(),
             deltas: Deltas::default(),
+            unstored: Unstored::default(),
             tasks,
         });
         Self { inner }
@@ -434,6 +437,7 @@ impl Inner {
         };
         self.announce_difference(server, before.as_deref(), None);
         self.deltas.forget(server);
+        self.unstored.forget(server);
         removed
     }
 

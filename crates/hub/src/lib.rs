@@ -48,6 +48,7 @@ mod static_tools;
 mod stats;
 mod tasks;
 mod trail;
+mod unstored;
 mod watching;
 
 pub use approvals::InboxWatch;

@@ -36,6 +36,9 @@ pub struct RefreshOutcome {
     /// What it has now, or why that is not known.
     #[serde(flatten, serialize_with = "crate::refresh::flat")]
     pub result: ToolResult<Refreshed>,
+    /// Why the list was not stored: it is known until the program ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_stored: Option<ToolError>,
     /// Where the answer comes from.
     pub source: Source,
     /// How long it took.
@@ -258,6 +261,7 @@ impl Inner {
             let outcome = RefreshOutcome {
                 server: spec.name.clone(),
                 result: Ok(refreshed),
+                not_stored: None,
                 source: Source::Fresh,
                 duration_ms: 0,
             };
@@ -351,6 +355,7 @@ pub(crate) fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
     RefreshOutcome {
         server,
         result: Err(error),
+        not_stored: None,
         source: Source::Asked,
         duration_ms: 0,
     }

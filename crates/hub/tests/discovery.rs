@@ -11,12 +11,14 @@
 
 mod fake;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fake::{Behaviour, Bench, spec, wait_for};
+use fake::{Behaviour, Bench, Servers, event_names, spec, wait_for};
 use pegboard_hub::{HubSettings, RefreshOnStart, Source, Which};
 use pegboard_model::{ActivityKind, DiscoveryStatus, EventKind, Reason};
-use pegboard_testkit::{server, tool_json, wait_until, with_env};
+use pegboard_store::{SqliteStore, StateDir};
+use pegboard_testkit::{FakeClock, server, tool_json, wait_until, with_env};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -635,4 +637,37 @@ async fn r_sec_02_activity_says_which_tools_of_a_known_server_a_discovery_change
         told,
         [("ok", None), ("changed", Some(changes)), ("ok", None)]
     );
+}
+
+#[tokio::test]
+async fn r_store_05_a_list_that_was_not_stored_is_served_and_reported_until_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateDir::open(folder.path()).unwrap();
+    let (store, _) = SqliteStore::open(&state).unwrap();
+    let clock = Arc::new(FakeClock::at(1_000_000_000));
+    let (specs, settings) = (vec![spec("a")], HubSettings::default());
+    let bench = Bench::over(specs, settings, Servers::new(), Arc::new(store), clock).await;
+    bench.servers.tools("a", &["one"]);
+    let mut events = bench.hub.subscribe();
+    // Neither root nor anybody else can write a record into a folder.
+    let database = folder.path().join("pegboard.db");
+    let aside = folder.path().join("aside");
+    std::fs::rename(&database, &aside).unwrap();
+    std::fs::create_dir(&database).unwrap();
+
+    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    assert_eq!(outcomes[0].result.as_ref().unwrap().tools, 1);
+    let error = outcomes[0].not_stored.clone().unwrap();
+    assert_eq!(error.reason, Reason::StoreIo);
+    assert_eq!(bench.tools(), ["a__one"], "it is known nevertheless");
+    let note = bench.hub.health()[0].not_stored.clone().unwrap();
+    assert_eq!(note.reason, Reason::StoreIo);
+    assert!(event_names(&mut events).contains("store.server.failed"));
+
+    std::fs::remove_dir(&database).unwrap();
+    std::fs::rename(&aside, &database).unwrap();
+    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    assert_eq!(outcomes[0].not_stored, None);
+    assert_eq!(bench.hub.health()[0].not_stored, None);
+    assert_eq!(bench.store.load().await.unwrap().records.len(), 1);
 }

@@ -107,6 +107,16 @@ pub enum EventKind {
         /// What happened, without secrets.
         error: String,
     },
+    /// The list of one server could not be stored; it is known until the program ends.
+    #[serde(rename = "store.server.failed")]
+    ServerNotStored {
+        /// Which.
+        server: ServerName,
+        /// The finer reason's code.
+        reason: String,
+        /// What happened, without secrets.
+        error: String,
+    },
     /// The registry holds other tools than before.
     #[serde(rename = "tools.registry.updated")]
     RegistryUpdated {

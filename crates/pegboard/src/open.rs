@@ -9,7 +9,8 @@ use pegboard_hub::{
     SystemClock,
 };
 use pegboard_model::{
-    ConfigHash, HashKey, Limits, Recorder, ServerName, ServerSpec, ToolError, ToolRef, ToolResult,
+    ConfigHash, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError, ToolRef,
+    ToolResult,
 };
 use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
@@ -143,6 +144,7 @@ impl Pegboard {
         // On this thread: memory of another one would cost more than the reading.
         let loaded = load(&store, &configured, &options)?;
         notices.extend(loaded.notices);
+        note_unwritable(&configured.state, &mut notices);
         let (observed, problems) = Observed::start(&configured, &options);
         notices.extend(problems);
         let parts = parts(&configured, &options, &observed, Arc::new(store));
@@ -165,7 +167,8 @@ impl Pegboard {
     ) -> ToolResult<Self> {
         let store = Arc::new(SqliteStore::open_later(&configured.state)?);
         let is_new = store.is_new();
-        let (observed, notices) = Observed::start(&configured, &options);
+        let (observed, mut notices) = Observed::start(&configured, &options);
+        note_unwritable(&configured.state, &mut notices);
         let parts = parts(&configured, &options, &observed, store.clone());
         let wanted: Vec<(ServerName, ConfigHash)> = wanted(&configured, &options)
             .map(|(name, hash)| (name.clone(), *hash))
@@ -238,6 +241,13 @@ impl Pegboard {
     pub(crate) async fn finish(&self) {
         self.hub.shutdown().await;
         self.observed.close().await;
+    }
+}
+
+/// Adds why the state folder cannot be written, unless another notice says the same of the store in it.
+fn note_unwritable(state: &StateDir, notices: &mut Vec<ToolError>) {
+    if notices.iter().all(|known| known.reason != Reason::StoreIo) {
+        notices.extend(state.unwritable().cloned());
     }
 }
 

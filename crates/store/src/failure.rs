@@ -6,6 +6,8 @@ use std::path::Path;
 use pegboard_model::{Foreign, Reason, ServerName, ToolError};
 use rusqlite::ErrorCode;
 
+use crate::state_dir::UNWRITABLE_REMEDY;
+
 /// A fault of the file system.
 pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> ToolError {
     ToolError::new(
@@ -27,6 +29,16 @@ pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolE
         Reason::StoreIo,
         format!("could not {doing} {}: {why}", shown(path)),
     )
+}
+
+/// A database that is only read from now on, and why.
+pub(crate) fn read_only(path: &Path, why: &ToolError) -> ToolError {
+    let message = format!(
+        "{} can only be read, so what is new is not stored: {}",
+        shown(path),
+        why.message
+    );
+    ToolError::new(Reason::StoreIo, message).with_remedy(UNWRITABLE_REMEDY)
 }
 
 /// Whether an error means that the file is not the database we wrote. The statements are constant, so

@@ -14,6 +14,7 @@ mod logs;
 mod meaning;
 mod memory;
 mod private;
+mod read_only;
 mod record_format;
 mod seal;
 mod sqlite;

@@ -58,7 +58,7 @@ pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Resul
     {
         use std::os::unix::fs::PermissionsExt;
         if about.permissions().mode() & 0o777 != FILE_MODE {
-            file.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
+            tolerate_unwritable(file.set_permissions(fs::Permissions::from_mode(FILE_MODE)))?;
         }
     }
     Ok(file)
@@ -74,6 +74,39 @@ fn open_in_place(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         options.custom_flags(i32::try_from(flags).unwrap_or(0));
     }
     options.open(path)
+}
+
+/// Whether an error means that nothing can be written at this place now: a full disk, a quota, a read-only file
+/// system, or missing rights. What is stored there may still be readable. Our own refusals are not meant.
+pub(crate) fn is_unwritable(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
+    match error.kind() {
+        FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull => true,
+        PermissionDenied => error.raw_os_error().is_some(),
+        _ => false,
+    }
+}
+
+/// Rights that cannot be changed because nothing can be written are no reason to leave a file of ours unread.
+fn tolerate_unwritable(changed: io::Result<()>) -> io::Result<()> {
+    match changed {
+        Err(error) if is_unwritable(&error) => Ok(()),
+        other => other,
+    }
+}
+
+/// Checks that a file belongs to us and is neither a link nor anything else than a regular file.
+pub(crate) fn check_own_file(path: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(path)?;
+    if about.is_symlink() {
+        return Err(refused(LINK));
+    }
+    if !about.is_file() {
+        return Err(refused(NOT_REGULAR));
+    }
+    check_owner(&about)
 }
 
 const NOT_REGULAR: &str = "it is not a regular file";
@@ -148,7 +181,7 @@ fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     if about.permissions().mode() & 0o777 == mode {
         return Ok(());
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    tolerate_unwritable(fs::set_permissions(path, fs::Permissions::from_mode(mode)))
 }
 
 /// Elsewhere a profile's folders are private by inheritance.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{HashKey, Reason, ToolError};
 
@@ -12,24 +13,34 @@ const KEY_BYTES: u64 = 32;
 const LOCK_FOLDER: &str = "locks";
 const LOG_FOLDER: &str = "logs";
 
-/// The folder of all that lasts: 0700; files 0600.
+/// How much the check writes whether the folder has room.
+const CHECK_BYTES: usize = 64 * 1024;
+/// What a person can do if nothing can be written.
+pub(crate) const UNWRITABLE_REMEDY: &str = "Make room on the disk or make the folder writable, or name another one \
+                                            with `PEGBOARD_STATE_DIR`.";
+
+/// The folder of all that lasts: 0700; files 0600. Where it cannot be written (a full disk, a read-only file
+/// system), it is still opened: what is stored can be read, and what is new stays in memory.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
+    /// The key that was read or made first. It is written again if the folder is deleted meanwhile, so that what is
+    /// stored afterwards keeps its seals.
+    key: Arc<OnceLock<HashKey>>,
+    /// Why a part of the folder could not be made.
+    unwritable: Option<ToolError>,
 }
 
 impl StateDir {
     /// Opens the folder, making it and its parts where they are missing.
+    ///
+    /// # Errors
+    /// Fails if it is a symbolic link, belongs to another user, or cannot be a folder at all.
     pub fn open(path: &Path) -> StoreResult<Self> {
-        for folder in [
-            path.to_path_buf(),
-            path.join(LOCK_FOLDER),
-            path.join(LOG_FOLDER),
-        ] {
-            private::ensure_folder(&folder).map_err(|error| not_usable(&folder, &error))?;
-        }
         Ok(Self {
             path: path.to_owned(),
+            key: Arc::default(),
+            unwritable: make_folders(path)?,
         })
     }
 
@@ -38,20 +49,70 @@ impl StateDir {
         &self.path
     }
 
+    /// Why a part of the folder is missing and could not be made; `None` if all parts are there.
+    pub fn unwritable(&self) -> Option<&ToolError> {
+        self.unwritable.as_ref()
+    }
+
+    /// Checks that something can be stored, by writing a file and removing it.
+    ///
+    /// # Errors
+    /// Fails with the reason why it cannot.
+    pub fn check_writable(&self) -> StoreResult<()> {
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            file.write_all(&[0; CHECK_BYTES])?;
+            file.as_file().sync_all()
+        };
+        write().map_err(|error| {
+            failure::io("write to the state folder", &self.path, &error)
+                .with_remedy(UNWRITABLE_REMEDY)
+        })
+    }
+
     /// The key of every config hash and every seal on this machine, minted at the first call. Processes
-    /// that start for the first time together all get the same one.
+    /// that start for the first time together all get the same one. Where it cannot be stored, it lasts as long as
+    /// this value and its clones.
     pub fn hash_key(&self) -> StoreResult<HashKey> {
         let path = self.path.join(KEY_FILE);
         let fault = |e: io::Error| failure::io("use the key", &path, &e);
         match read_key(&path).map_err(fault)? {
-            Found::Key(key) => return Ok(key),
-            Found::Missing => mint_key(&self.path, &path).map_err(fault)?,
+            Found::Key(key) => return Ok(self.remembered(key)),
+            Found::Missing => match self.store_key(&path) {
+                Err(error) if private::is_unwritable(&error) => {
+                    let key = random_key().map_err(fault)?;
+                    return Ok(self.key.get_or_init(|| key).clone());
+                }
+                stored => stored.map_err(fault)?,
+            },
             Found::Damaged => {}
         }
         match read_key(&path).map_err(fault)? {
-            Found::Key(key) => Ok(key),
+            Found::Key(key) => Ok(self.remembered(key)),
             Found::Missing | Found::Damaged => Err(damaged_key(&path)),
         }
+    }
+
+    /// Makes the folder, its parts and its key again if they were deleted.
+    pub(crate) fn restore(&self) -> StoreResult<()> {
+        make_folders(&self.path)?;
+        if self.key.get().is_some() {
+            self.hash_key()?;
+        }
+        Ok(())
+    }
+
+    fn remembered(&self, key: HashKey) -> HashKey {
+        self.key.get_or_init(|| key.clone());
+        key
+    }
+
+    fn store_key(&self, path: &Path) -> io::Result<()> {
+        let key = match self.key.get() {
+            Some(key) => key.clone(),
+            None => random_key()?,
+        };
+        store_key(&self.path, path, &key)
     }
 
     pub(crate) fn locks(&self) -> PathBuf {
@@ -77,12 +138,16 @@ fn read_key(path: &Path) -> io::Result<Found> {
     Ok(<[u8; 32]>::try_from(bytes).map_or(Found::Damaged, |key| Found::Key(HashKey(key))))
 }
 
-/// The key gets its name only when it is whole and on disk, and only if no other process was first.
-fn mint_key(folder: &Path, path: &Path) -> io::Result<()> {
+fn random_key() -> io::Result<HashKey> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
+    Ok(HashKey(key))
+}
+
+/// The key gets its name only when it is whole and on disk, and only if no other process was first.
+fn store_key(folder: &Path, path: &Path, key: &HashKey) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&key)?;
+    file.write_all(&key.0)?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => {
@@ -94,6 +159,26 @@ fn mint_key(folder: &Path, path: &Path) -> io::Result<()> {
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.error),
     }
+}
+
+/// Makes the folder and its parts; gives back why one of them is missing.
+fn make_folders(path: &Path) -> StoreResult<Option<ToolError>> {
+    let mut unwritable = None;
+    for folder in [
+        path.to_path_buf(),
+        path.join(LOCK_FOLDER),
+        path.join(LOG_FOLDER),
+    ] {
+        let Err(error) = private::ensure_folder(&folder) else {
+            continue;
+        };
+        let fault = not_usable(&folder, &error);
+        if !private::is_unwritable(&error) {
+            return Err(fault);
+        }
+        unwritable.get_or_insert(fault.with_remedy(UNWRITABLE_REMEDY));
+    }
+    Ok(unwritable)
 }
 
 /// The folder cannot be made, or was made by somebody else.

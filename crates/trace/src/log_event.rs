@@ -50,6 +50,14 @@ pub fn log_event(event: &Event) {
                 target: "pegboard", event = "tools.discovery.server.failed", %server, reason, %error, trace,
             );
         }
+        EventKind::ServerNotStored {
+            server,
+            reason,
+            error,
+        } => {
+            let error = Foreign::new(error).shortened(ERROR_MAX);
+            tracing::warn!(target: "pegboard", event = "store.server.failed", %server, reason, %error, trace);
+        }
         EventKind::RegistryUpdated {
             static_tools,
             mcp_tools,

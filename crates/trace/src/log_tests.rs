@@ -85,6 +85,14 @@ fn r_obs_01_events_have_their_names_their_counts_and_their_trace() {
         json!({"level": "warn", "event": "tools.discovery.server.failed", "server": "github", "reason": "SERVER_EXITED", "error": "gone\\nfar"}),
     );
     check(
+        EventKind::ServerNotStored {
+            server: server(),
+            reason: "STORE_IO".into(),
+            error: "the disk is full".into(),
+        },
+        json!({"level": "warn", "event": "store.server.failed", "server": "github", "reason": "STORE_IO", "error": "the disk is full"}),
+    );
+    check(
         EventKind::RegistryUpdated {
             static_tools: 1,
             mcp_tools: 2,

@@ -14,7 +14,8 @@ use pegboard_model::ServerName;
 /// Only the owner may enter.
 const PRIVATE: u32 = 0o700;
 
-/// Returns the private working directory of a server below `base`, creating both where they are missing.
+/// Returns the private working directory of a server below `base`, creating both where they are missing. Where `base`
+/// cannot be written, the directory is one of the user's own below the system's folder for temporary files.
 ///
 /// # Errors
 /// Fails if one of the two is a symbolic link, not a directory, or owned by another user.
@@ -22,31 +23,65 @@ pub(crate) fn private_folder(
     base: &Path,
     server: &ServerName,
 ) -> Result<PathBuf, (PathBuf, String)> {
+    private_folder_or(base, &temporary_base(), server)
+}
+
+/// The place of working directories while the usual one cannot be written.
+fn temporary_base() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("pegboard-work-{user}"))
+}
+
+fn private_folder_or(
+    base: &Path,
+    other: &Path,
+    server: &ServerName,
+) -> Result<PathBuf, (PathBuf, String)> {
+    match folder_below(base, server) {
+        Err((_, error)) if is_unwritable(&error) => folder_below(other, server),
+        outcome => outcome,
+    }
+    .map_err(|(folder, error)| (folder, error.to_string()))
+}
+
+/// Whether nothing can be created here, although what is there may be used.
+fn is_unwritable(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        QuotaExceeded | ReadOnlyFilesystem | StorageFull => true,
+        PermissionDenied => error.raw_os_error().is_some(),
+        _ => false,
+    }
+}
+
+fn folder_below(base: &Path, server: &ServerName) -> Result<PathBuf, (PathBuf, io::Error)> {
     let folder = base.join(server.as_str());
     for part in [base, &folder] {
-        prepare(part).map_err(|why| (part.to_owned(), why))?;
+        prepare(part).map_err(|error| (part.to_owned(), error))?;
     }
     Ok(folder)
 }
 
-fn prepare(folder: &Path) -> Result<(), String> {
+fn prepare(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
-    match fs::DirBuilder::new().mode(PRIVATE).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.to_string()),
+    let mut builder = fs::DirBuilder::new();
+    // The folder above may have been deleted while we run.
+    builder.mode(PRIVATE).recursive(true);
+    match builder.create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     // Not `metadata`: a link would lead somewhere that others may write.
-    let about = fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
+    let about = fs::symlink_metadata(folder)?;
     if !about.is_dir() {
-        return Err("it is not a directory".to_owned());
+        return Err(io::Error::other("it is not a directory"));
     }
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return Err("it belongs to another user".to_owned());
+        return Err(io::Error::other("it belongs to another user"));
     }
     if about.mode() & 0o777 != PRIVATE {
-        fs::set_permissions(folder, fs::Permissions::from_mode(PRIVATE))
-            .map_err(|error| error.to_string())?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(PRIVATE))?;
     }
     Ok(())
 }
@@ -75,6 +110,19 @@ mod tests {
             let foreign = fs::read_dir(folder).unwrap().count();
             assert_eq!(foreign, if folder == &base { 2 } else { 0 });
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn r_store_05_a_server_runs_elsewhere_while_the_usual_place_cannot_be_written() {
+        let root = tempfile::tempdir().unwrap();
+        // Even root can create nothing there.
+        let base = Path::new("/sys/pegboard-test/work");
+        let other = root.path().join("other");
+        let name = ServerName::parse("one").unwrap();
+        let folder = private_folder_or(base, &other, &name).unwrap();
+        assert_eq!(folder, other.join("one"));
+        assert_eq!((mode(&other), mode(&folder)), (0o700, 0o700));
     }
 
     #[test]

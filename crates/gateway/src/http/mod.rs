@@ -47,7 +47,8 @@ pub use refusal::plain_error;
 pub use serve::serve;
 pub use site::Site;
 pub use token::{
-    ADMIN_TOKEN_FILE, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token, token,
+    ADMIN_TOKEN_FILE, ServedToken, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token,
+    served_admin_token, served_token, stored_admin_token, stored_token, token,
 };
 pub use visitor::{Login, PAGE_KEY_HEADER, Role, Visitor, Visitors};
 

@@ -29,6 +29,67 @@ pub fn admin_token(state: &Path) -> ToolResult<Secret> {
     token_of(state, ADMIN_TOKEN_FILE)
 }
 
+/// The stored token of this state folder, if there is one.
+///
+/// # Errors
+/// Fails if the stored token cannot be used.
+pub fn stored_token(state: &Path) -> ToolResult<Option<Secret>> {
+    stored(state, TOKEN_FILE)
+}
+
+/// The same of the token that administers.
+///
+/// # Errors
+/// Fails as [`stored_token`] does.
+pub fn stored_admin_token(state: &Path) -> ToolResult<Option<Secret>> {
+    stored(state, ADMIN_TOKEN_FILE)
+}
+
+fn stored(state: &Path, file: &str) -> ToolResult<Option<Secret>> {
+    let path = state.join(file);
+    match read(&path).map_err(|error| unusable(&path, &error.to_string()))? {
+        Found::Token(token) => Ok(Some(token)),
+        Found::Missing => Ok(None),
+        Found::Unsound(why) => Err(unusable(&path, why)),
+    }
+}
+
+/// A token for a program that serves.
+#[derive(Debug)]
+pub struct ServedToken {
+    /// The token.
+    pub token: Secret,
+    /// Why it could not be stored: it counts until the program ends, and no other program can read it.
+    pub not_stored: Option<ToolError>,
+}
+
+/// The token of this state folder; where there is none and none can be stored, one that lasts as long as the program.
+///
+/// # Errors
+/// Fails if the stored token cannot be used.
+pub fn served_token(state: &Path) -> ToolResult<ServedToken> {
+    served(state, TOKEN_FILE)
+}
+
+/// The same of the token that administers.
+///
+/// # Errors
+/// Fails as [`served_token`] does.
+pub fn served_admin_token(state: &Path) -> ToolResult<ServedToken> {
+    served(state, ADMIN_TOKEN_FILE)
+}
+
+fn served(state: &Path, file: &str) -> ToolResult<ServedToken> {
+    let (token, not_stored) = match token_of(state, file) {
+        Ok(token) => (token, None),
+        Err(error) if matches!(read(&state.join(file)), Ok(Found::Missing)) => {
+            (mint()?, Some(error))
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(ServedToken { token, not_stored })
+}
+
 fn token_of(state: &Path, file: &str) -> ToolResult<Secret> {
     let path = state.join(file);
     let fault = |error: io::Error| unusable(&path, &error.to_string());
@@ -37,11 +98,12 @@ fn token_of(state: &Path, file: &str) -> ToolResult<Secret> {
         Found::Missing => {}
         Found::Unsound(why) => return Err(unusable(&path, why)),
     }
-    let file = written(state, &mint()?).map_err(fault)?;
+    let unstorable = |error: io::Error| not_storable(&path, &error);
+    let file = written(state, &mint()?).map_err(unstorable)?;
     match file.persist_noclobber(&path) {
-        Ok(_) => sync_folder(state).map_err(fault)?,
+        Ok(_) => sync_folder(state).map_err(unstorable)?,
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(fault(error.error)),
+        Err(error) => return Err(unstorable(error.error)),
     }
     match read(&path).map_err(fault)? {
         Found::Token(token) => Ok(token),
@@ -66,7 +128,7 @@ fn rotate(state: &Path, file: &str) -> ToolResult<Secret> {
     let replaced = written(state, &token)
         .and_then(|file| file.persist(&path).map_err(|error| error.error))
         .and_then(|_| sync_folder(state));
-    replaced.map_err(|error| unusable(&path, &error.to_string()))?;
+    replaced.map_err(|error| not_storable(&path, &error))?;
     Ok(token)
 }
 
@@ -134,6 +196,16 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+fn not_storable(path: &Path, error: &io::Error) -> ToolError {
+    let path = path.to_string_lossy();
+    let message = format!(
+        "the token {} cannot be stored: {error}",
+        Foreign::new(&path)
+    );
+    let remedy = "Make room on the disk or make the folder writable, or name another one with `PEGBOARD_STATE_DIR`.";
+    ToolError::new(Reason::StoreIo, message).with_remedy(remedy)
+}
+
 fn unusable(path: &Path, why: &str) -> ToolError {
     let flag = match path.ends_with(ADMIN_TOKEN_FILE) {
         true => " --admin",
@@ -163,6 +235,28 @@ mod tests {
         assert!(tokens.iter().all(|one| *one == tokens[0]), "{tokens:?}");
         assert_eq!(URL_SAFE_NO_PAD.decode(&tokens[0]).unwrap().len(), 32);
         assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn r_sec_03_a_token_that_cannot_be_stored_lasts_as_long_as_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        // No file can be created in a folder that is missing.
+        let state = folder.path().join("missing");
+        let served = served_token(&state).unwrap();
+        assert_eq!(served.token.reveal().len(), TOKEN_LENGTH);
+        let why = served.not_stored.unwrap();
+        assert!(why.message.contains("cannot be stored"), "{why}");
+        assert!(!why.remedy.contains("--rotate"), "{}", why.remedy);
+        assert!(stored_token(&state).unwrap().is_none());
+        let served = served_admin_token(folder.path()).unwrap();
+        assert!(served.not_stored.is_none());
+        let stored = stored_admin_token(folder.path()).unwrap().unwrap();
+        assert_eq!(stored.reveal(), served.token.reveal());
+        fs::write(folder.path().join(TOKEN_FILE), "short").unwrap();
+        assert!(
+            served_token(folder.path()).is_err(),
+            "a damaged one is a fault"
+        );
     }
 
     #[cfg(unix)]

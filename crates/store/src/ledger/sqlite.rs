@@ -17,7 +17,7 @@ use super::attendance::Attended;
 use super::bell::Bell;
 use super::rows::{self, MIGRATIONS, Seals};
 use super::{Attendance, Ledger};
-use crate::{StateDir, StoreResult, failure, private};
+use crate::{StateDir, StoreResult, failure, private, read_only};
 
 const DATABASE: &str = "ledger.db";
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -47,6 +47,15 @@ struct Open {
     connection: Connection,
     seals: Seals,
     identity: Option<Identity>,
+    /// Why nothing can be written to it.
+    read_only: Option<ToolError>,
+}
+
+/// Whether work needs to write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
 }
 
 /// Which file stands under the name; one that was set aside or deleted is written no more.
@@ -67,13 +76,22 @@ impl SqliteLedger {
         }
     }
 
-    /// Runs work that waits for the disk on a thread that may wait.
+    /// Runs work that reads.
     async fn run<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreResult<T> {
+        self.run_with(Access::Read, work).await
+    }
+
+    /// Runs work that waits for the disk on a thread that may wait.
+    async fn run_with<T: Send + 'static>(
+        &self,
+        access: Access,
+        work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreResult<T> {
         let inner = self.inner.clone();
-        match tokio::task::spawn_blocking(move || inner.with(work)).await {
+        match tokio::task::spawn_blocking(move || inner.with(access, work)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(ToolError::new(
                 Reason::Internal,
@@ -87,7 +105,7 @@ impl SqliteLedger {
         &self,
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let outcome = self.run(work).await;
+        let outcome = self.run_with(Access::Write, work).await;
         self.bell.ring();
         outcome
     }
@@ -95,13 +113,22 @@ impl SqliteLedger {
 
 impl Inner {
     /// Does something with the database. A damaged one is set aside, which takes consents away and gives none.
-    fn with<T>(&self, work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T>) -> StoreResult<T> {
+    fn with<T>(
+        &self,
+        access: Access,
+        work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T>,
+    ) -> StoreResult<T> {
         let mut held = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = |error: rusqlite::Error| failure::sqlite("use", &self.path, &error);
         if held
             .as_ref()
             .is_none_or(|open| open.identity != identity(&self.path))
         {
+            *held = None;
+        }
+        let is_read_only = |open: &Open| open.read_only.is_some();
+        if access == Access::Write && held.as_ref().is_some_and(is_read_only) {
+            // The disk may have room by now.
             *held = None;
         }
         let attempt = |held: &mut Option<Open>| -> StoreResult<rusqlite::Result<T>> {
@@ -112,12 +139,18 @@ impl Inner {
                 }
             }
             Ok(match held {
+                Some(Open {
+                    read_only: Some(fault),
+                    ..
+                }) if access == Access::Write => return Err(fault.clone()),
                 Some(open) => work(&open.connection, &open.seals),
                 None => Err(rusqlite::Error::InvalidQuery),
             })
         };
         match attempt(&mut held)? {
-            Err(error) if failure::is_damage(&error) => {
+            Err(error)
+                if failure::is_damage(&error) && !held.as_ref().is_some_and(is_read_only) =>
+            {
                 *held = None;
                 self.set_aside(&error.to_string())?;
                 attempt(&mut held)?.map_err(fault)
@@ -126,7 +159,48 @@ impl Inner {
         }
     }
 
+    /// Opens the database; one that cannot be written is opened for reading, and one that cannot be created is
+    /// empty.
     fn open(&self) -> StoreResult<rusqlite::Result<Open>> {
+        let fault = match self.open_to_write() {
+            Err(fault) if fault.reason == Reason::StoreIo => fault,
+            Ok(Err(error)) if is_unwritable(&error) => failure::sqlite("use", &self.path, &error),
+            outcome => return outcome,
+        };
+        match self.open_to_read(&fault) {
+            Some(open) => Ok(Ok(open)),
+            None => Err(fault),
+        }
+    }
+
+    fn open_to_read(&self, why: &ToolError) -> Option<Open> {
+        let identity = identity(&self.path);
+        let connection = match identity {
+            None => read_only::empty(MIGRATIONS).ok()?,
+            Some(_) => {
+                private::check_own_file(&self.path).ok()?;
+                let log = fs::metadata(with_suffix(&self.path, COMPANIONS[0]));
+                let has_log = log.is_ok_and(|log| log.len() > 0);
+                match read_only::open(&self.path, has_log) {
+                    Ok(connection) if version(&connection) == Ok(current_version()) => connection,
+                    // A file that was created and got no content.
+                    _ => read_only::empty(MIGRATIONS).ok()?,
+                }
+            }
+        };
+        Some(Open {
+            connection,
+            seals: Seals::new(&self.state.hash_key().ok()?),
+            identity,
+            read_only: Some(failure::read_only(&self.path, why)),
+        })
+    }
+
+    fn open_to_write(&self) -> StoreResult<rusqlite::Result<Open>> {
+        if !self.path.exists() {
+            // The folder may have been deleted while we run.
+            self.state.restore()?;
+        }
         let seals = Seals::new(&self.state.hash_key()?);
         let fault = |error: std::io::Error| failure::io("open", &self.path, &error);
         private::lock_file(&self.path).map_err(fault)?;
@@ -147,6 +221,7 @@ impl Inner {
             identity: identity(&self.path),
             connection,
             seals,
+            read_only: None,
         }))
     }
 
@@ -159,7 +234,7 @@ impl Inner {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // Arguments of calls lie here while a person is asked, and should not stay behind.
         connection.pragma_update(None, "secure_delete", "ON")?;
-        let current = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+        let current = current_version();
         if version(&connection)? < current {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -195,9 +270,23 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+fn current_version() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// Whether SQLite failed because nothing can be written, which says nothing about the file's content.
+fn is_unwritable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(CannotOpen | DiskFull | ReadOnly | SystemIoFailure)
+    )
+}
+
 fn newer(connection: &Connection) -> Option<i64> {
     let number = version(connection).ok()?;
-    (number > i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)).then_some(number)
+    (number > current_version()).then_some(number)
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -293,8 +382,10 @@ impl Ledger for SqliteLedger {
     }
 
     async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
-        self.run(move |connection, _| rows::note(connection, &lines, most))
-            .await
+        self.run_with(Access::Write, move |connection, _| {
+            rows::note(connection, &lines, most)
+        })
+        .await
     }
 
     async fn activity(&self, limit: usize, before: Option<u64>) -> StoreResult<Vec<Activity>> {

@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::rows::{self, SealedRecord};
 use super::schema::{self, MIGRATIONS, Version};
-use crate::{StateDir, StoreResult, failure, private};
+use crate::{StateDir, StoreResult, failure, private, read_only};
 
 const DATABASE: &str = "pegboard.db";
 /// What SQLite may put beside a database.
@@ -36,6 +36,7 @@ const OPEN_ATTEMPTS: usize = 20;
 
 /// Where the database and its lock are.
 pub(super) struct Files {
+    state: StateDir,
     folder: PathBuf,
     database: PathBuf,
 }
@@ -43,7 +44,10 @@ pub(super) struct Files {
 /// An open database and the file it belongs to.
 pub(super) struct Database {
     pub(super) connection: Connection,
-    pub(super) identity: Identity,
+    /// Which file it is; `None` if there is none and none can be created.
+    pub(super) identity: Option<Identity>,
+    /// Why nothing can be written to it.
+    pub(super) read_only: Option<ToolError>,
 }
 
 /// Which file stands under a name; a file that was set aside and the new one differ in it.
@@ -61,6 +65,7 @@ enum Probe {
 impl Files {
     pub(super) fn of(state: &StateDir) -> Self {
         Self {
+            state: state.clone(),
             folder: state.path().to_owned(),
             database: state.path().join(DATABASE),
         }
@@ -85,11 +90,45 @@ impl Files {
         fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 
-    /// Opens the database; builds or migrates it when needed, and sets a damaged one aside.
+    /// Opens the database; builds or migrates it when needed, and sets a damaged one aside. One that cannot be
+    /// written is opened for reading, and one that cannot be created is empty.
     pub(super) fn open(&self) -> StoreResult<(Database, Vec<ToolError>)> {
+        let fault = match self.open_to_write() {
+            Err(fault) if fault.reason == Reason::StoreIo => fault,
+            outcome => return outcome,
+        };
+        match self.open_to_read(&fault) {
+            Some(database) => Ok((database, Vec::new())),
+            None => Err(fault),
+        }
+    }
+
+    fn open_to_read(&self, why: &ToolError) -> Option<Database> {
+        let identity = self.identity().ok()?;
+        let connection = match identity {
+            None => read_only::empty(MIGRATIONS).ok()?,
+            Some(_) => {
+                private::check_own_file(&self.database).ok()?;
+                let connection = read_only::open(&self.database, self.log_bytes() > 0).ok()?;
+                match schema::version(&connection, MIGRATIONS) {
+                    Ok(Version::Current) => connection,
+                    _ => return None,
+                }
+            }
+        };
+        Some(Database {
+            connection,
+            identity,
+            read_only: Some(failure::read_only(&self.database, why)),
+        })
+    }
+
+    fn open_to_write(&self) -> StoreResult<(Database, Vec<ToolError>)> {
         if let Probe::Ready(database) = self.probe()? {
             return Ok((database, Vec::new()));
         }
+        // The folder may have been deleted while we run.
+        self.state.restore()?;
         let _lock = self.lock()?;
         let mut notices = Vec::new();
         for _ in 0..OPEN_ATTEMPTS {
@@ -113,12 +152,12 @@ impl Files {
     /// new one with the records that could still be read.
     pub(super) fn replace(
         &self,
-        damaged: Identity,
+        damaged: Option<Identity>,
         why: &str,
         kept: &[SealedRecord],
     ) -> StoreResult<Option<ToolError>> {
         let _lock = self.lock()?;
-        if self.identity()? != Some(damaged) {
+        if self.identity()? != damaged {
             return Ok(None);
         }
         let notice = self.set_aside(why, kept.len())?;
@@ -137,11 +176,13 @@ impl Files {
         let probe = match probe_connection(&self.database) {
             Ok((connection, Version::Current)) => Probe::Ready(Database {
                 connection,
-                identity,
+                identity: Some(identity),
+                read_only: None,
             }),
             Ok((connection, Version::Older)) => Probe::Older(Database {
                 connection,
-                identity,
+                identity: Some(identity),
+                read_only: None,
             }),
             Ok((_, Version::Newer(number))) => return Err(self.too_new(number)),
             Ok((_, Version::Absurd)) => Probe::Damaged("it has no believable version".to_owned()),
@@ -186,8 +227,16 @@ impl Files {
             .create_new(true)
             .open(&new)
             .map_err(fault)?;
-        fill(&new, records).map_err(|e| failure::sqlite("build the store", &self.database, &e))?;
-        fs::rename(&new, &self.database).map_err(fault)?;
+        let filled = fill(&new, records)
+            .map_err(|e| failure::sqlite("build the store", &self.database, &e))
+            .and_then(|()| fs::rename(&new, &self.database).map_err(fault));
+        if filled.is_err() {
+            // Half a file would take the room that is missing.
+            for path in std::iter::once(new.clone()).chain(companions(&new)) {
+                let _ = remove_if_there(&path);
+            }
+            return filled;
+        }
         private::sync_folder(&self.folder).map_err(fault)
     }
 

@@ -53,7 +53,7 @@ impl MeaningStore for SqliteStore {
                 inner
                     .sealer
                     .seal_parts(&server, [VECTORS, model.as_bytes(), &config.0], &vectors);
-            inner.with("write to the store", |connection| {
+            inner.change("write to the store", |connection| {
                 // A record that was forgotten meanwhile takes its vectors with it.
                 let sql = "INSERT INTO vectors (server, config, model, body, seal)
                            SELECT ?1, ?2, ?3, ?4, ?5
@@ -82,7 +82,7 @@ impl MeaningStore for SqliteStore {
     async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()> {
         let model = model.to_owned();
         self.run(move |inner| {
-            inner.with("write to the store", |connection| {
+            inner.change("write to the store", |connection| {
                 remember(connection, &inner.sealer, &model, &query)
             })
         })
@@ -91,7 +91,7 @@ impl MeaningStore for SqliteStore {
 
     async fn forget_memory(&self) -> StoreResult<usize> {
         self.run(|inner| {
-            inner.with("write to the store", |connection| {
+            inner.change("write to the store", |connection| {
                 connection.execute("DELETE FROM memory", [])
             })
         })

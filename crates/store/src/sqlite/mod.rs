@@ -202,6 +202,7 @@ impl Inner {
         }
         let (database, notices) = self.files.open()?;
         self.note(notices);
+        self.note(database.read_only.clone());
         Ok(self.database.get_or_init(|| Mutex::new(database)))
     }
 
@@ -216,6 +217,14 @@ impl Inner {
                 return Err(failure::sqlite("read the store", self.files.path(), &error));
             }
             Some(Stopped::ByDamage(why)) => {
+                if let Some(fault) = &database.read_only {
+                    // Another process may write at this moment; what was read so far has its seals.
+                    notices.push(fault.clone());
+                    return Ok(Loaded {
+                        records: found.records,
+                        notices,
+                    });
+                }
                 notices.extend(self.rebuild(&mut database, &why, &found.records)?);
             }
         }
@@ -225,16 +234,42 @@ impl Inner {
         })
     }
 
-    /// Does something with the database. Damage is met by a new file, and the work is done again there.
+    /// Reads something from the database. Damage is met by a new file, and the work is done again there.
     fn with<T>(
         &self,
         doing: &str,
         work: impl Fn(&Connection) -> rusqlite::Result<T>,
     ) -> StoreResult<T> {
+        self.work(self.current()?, doing, work)
+    }
+
+    /// Changes something in the database. One that could only be read is tried again first: the disk may have room
+    /// by now.
+    fn change<T>(
+        &self,
+        doing: &str,
+        work: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> StoreResult<T> {
         let mut database = self.current()?;
+        if database.read_only.is_some() {
+            self.reopen(&mut database)?;
+        }
+        match &database.read_only {
+            Some(fault) => Err(fault.clone()),
+            None => self.work(database, doing, work),
+        }
+    }
+
+    fn work<T>(
+        &self,
+        mut database: MutexGuard<'_, Database>,
+        doing: &str,
+        work: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> StoreResult<T> {
         let fault = |error: rusqlite::Error| failure::sqlite(doing, self.files.path(), &error);
+        let may_repair = database.read_only.is_none();
         match work(&database.connection) {
-            Err(error) if failure::is_damage(&error) => {
+            Err(error) if may_repair && failure::is_damage(&error) => {
                 let readable = scan(&database.connection, &self.sealer).records;
                 let notice = self.rebuild(&mut database, &error.to_string(), &readable)?;
                 self.note(notice);
@@ -264,7 +299,7 @@ impl Inner {
     fn current(&self) -> StoreResult<MutexGuard<'_, Database>> {
         let database = self.opened()?;
         let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.files.identity()? != Some(database.identity) {
+        if self.files.identity()? != database.identity {
             self.reopen(&mut database)?;
         }
         Ok(database)
@@ -272,8 +307,12 @@ impl Inner {
 
     fn reopen(&self, database: &mut Database) -> StoreResult<()> {
         let (fresh, notices) = self.files.open()?;
+        let was_read_only = database.read_only.is_some();
         *database = fresh;
         self.note(notices);
+        if !was_read_only {
+            self.note(database.read_only.clone());
+        }
         Ok(())
     }
 
@@ -370,7 +409,7 @@ impl Store for SqliteStore {
     async fn forget(&self, server: &ServerName) -> StoreResult<bool> {
         let server = server.clone();
         self.run(move |inner| {
-            inner.with("write to the store", |connection| {
+            inner.change("write to the store", |connection| {
                 rows::forget(connection, &server)
             })
         })
@@ -378,7 +417,7 @@ impl Store for SqliteStore {
     }
 
     async fn clear(&self) -> StoreResult<usize> {
-        self.run(|inner| inner.with("clear the store", rows::clear))
+        self.run(|inner| inner.change("clear the store", rows::clear))
             .await
     }
 

@@ -90,7 +90,7 @@ impl Inner {
             .map(|(record, waiter)| (SealedRecord::new(&record, &self.sealer), waiter))
             .collect();
         let written = |records: &[&SealedRecord]| {
-            self.with("write to the store", |connection| {
+            self.change("write to the store", |connection| {
                 rows::write(connection, records.iter().copied())
             })
         };

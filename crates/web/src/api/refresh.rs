@@ -40,6 +40,9 @@ pub(super) struct Discovery {
     /// Why it failed; the tools known before stay in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Trouble>,
+    /// Why the list was not stored, so that it is lost when Pegboard ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_stored: Option<Trouble>,
     /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
     #[schema(value_type = String, example = "asked")]
     source: Source,
@@ -66,6 +69,10 @@ impl Discovery {
             tools: done.ok().map(|done| done.tools),
             delta: done.ok().map(|done| done.delta.clone()),
             error: done.err().map(|error| Trouble::of(&ErrorNote::from(error))),
+            not_stored: outcome
+                .not_stored
+                .as_ref()
+                .map(|error| Trouble::of(&ErrorNote::from(error))),
             source: outcome.source,
             duration_ms: outcome.duration_ms,
         }

@@ -59,6 +59,9 @@ pub(super) struct Health {
     /// Why the last try failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<Trouble>,
+    /// Why its newest list was not stored, so that it is lost when Pegboard ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_stored: Option<Trouble>,
     /// How often in a row it failed to start.
     failures: u32,
     /// Its connection, when there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
@@ -98,6 +101,7 @@ impl Health {
             last_discovered: health.last_discovered.map(|at| at.0),
             last_attempt: entry.record.attempted_at.map(|at| at.0),
             last_error: health.last_error.as_ref().map(Trouble::of),
+            not_stored: health.not_stored.as_ref().map(Trouble::of),
             failures: health.failures,
             connection: connection.and_then(|health| serde_json::to_value(health).ok()),
         }

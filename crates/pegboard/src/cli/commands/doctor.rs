@@ -115,7 +115,10 @@ fn machine(configured: &Configured) -> Vec<Check> {
         checks.push(Check::good("configuration", detail));
     }
     let folder = configured.paths.state_dir.display().to_string();
-    checks.push(Check::good("state folder", folder));
+    checks.push(match configured.state.check_writable() {
+        Ok(()) => Check::good("state folder", folder),
+        Err(error) => Check::bad("state folder", &error),
+    });
     let left = pegboard_upstream::sweep_orphans();
     let detail = match left {
         0 => "no process of an earlier run is left".to_owned(),
@@ -137,6 +140,11 @@ fn server_check(hub: &Hub, outcome: &RefreshOutcome) -> Check {
     match &outcome.result {
         Err(error) => Check::bad(name, error),
         Ok(found) => {
+            if let Some(error) = &outcome.not_stored {
+                let mut check = Check::bad(name, error);
+                check.detail = format!("its list is not stored: {}", check.detail);
+                return check;
+            }
             let catalog = hub.catalog();
             let record = catalog
                 .server(&outcome.server)

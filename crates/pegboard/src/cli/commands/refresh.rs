@@ -17,6 +17,8 @@ use crate::cli::people::{count, duration};
 struct Document<'a> {
     servers: &'a [RefreshOutcome],
     failed: usize,
+    /// Servers whose new lists are not stored.
+    not_stored: usize,
 }
 
 pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done {
@@ -51,18 +53,24 @@ pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
     let failures = outcomes
         .iter()
         .filter_map(|outcome| outcome.result.as_ref().err());
-    let exit = failures.clone().map(|error| error.reason.exit_code()).max();
-    let failed = failures.count();
+    let unstored = outcomes.iter().filter_map(|o| o.not_stored.as_ref());
+    let faults = failures.clone().chain(unstored.clone());
+    let exit = faults.map(|error| error.reason.exit_code()).max();
+    let (failed, not_stored) = (failures.count(), unstored.count());
     if output.json {
         output.document(&Document {
             servers: outcomes,
             failed,
+            not_stored,
         })?;
     } else {
         outcomes
             .iter()
             .try_for_each(|outcome| tell_outcome(outcome, output))?;
-        let summary = format!("{}, {failed} failed", count(outcomes.len(), "server"));
+        let mut summary = format!("{}, {failed} failed", count(outcomes.len(), "server"));
+        if not_stored > 0 {
+            summary += &format!(", {not_stored} not stored");
+        }
         output.note(&summary);
     }
     exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
@@ -70,6 +78,16 @@ pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
 
 /// One line for the server, then one for each difference.
 pub(crate) fn tell_outcome(outcome: &RefreshOutcome, output: &Output) -> Done {
+    tell_result(outcome, output)?;
+    let Some(error) = &outcome.not_stored else {
+        return Ok(());
+    };
+    let mark = output.paint(Paint::Bad, "!");
+    output.line(&format!("    {mark} not stored: {}", error.message))?;
+    output.line(&format!("      {} [{}]", error.remedy, error.reason))
+}
+
+fn tell_result(outcome: &RefreshOutcome, output: &Output) -> Done {
     let name = output.paint(Paint::Strong, outcome.server.as_str());
     match &outcome.result {
         Err(error) => {

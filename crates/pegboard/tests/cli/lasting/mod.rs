@@ -6,3 +6,4 @@ mod crashes;
 mod damage;
 mod special_files;
 mod thousand;
+mod unwritable;

@@ -71,11 +71,12 @@ pub(crate) async fn follow_config(
     }
 }
 
-/// A token that cannot be read changes nothing: the one in use still counts.
+/// A token that is missing or cannot be read changes nothing: the one in use still counts.
 fn follow_tokens(reload: &Reload, access: &Access, output: &Output) {
     let state = &reload.files.paths.state_dir;
-    match http::admin_token(state) {
-        Ok(token) => {
+    match http::stored_admin_token(state) {
+        Ok(None) => {}
+        Ok(Some(token)) => {
             reload.observed.learn_one(&token);
             access.set_admin_token(&token);
         }
@@ -84,8 +85,9 @@ fn follow_tokens(reload: &Reload, access: &Access, output: &Output) {
     if !access.needs_token() {
         return;
     }
-    match http::token(state) {
-        Ok(token) => {
+    match http::stored_token(state) {
+        Ok(None) => {}
+        Ok(Some(token)) => {
             reload.observed.learn_one(&token);
             access.set_token(&token);
         }

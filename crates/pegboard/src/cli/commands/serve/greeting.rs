@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use pegboard_gateway::http::{Access, TOKEN_FILE, token};
+use pegboard_gateway::http::{Access, TOKEN_FILE, stored_token};
 use pegboard_model::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,14 +22,19 @@ struct Document {
     dashboard: String,
     profiles: Vec<String>,
     token_file: Option<String>,
+    /// Only if it is stored in no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
 }
 
-/// Tells what is served where. Standard output holds nothing secret unless a person looks at it.
+/// Tells what is served where. Standard output holds nothing secret unless a person looks at it, or there is no other
+/// way to learn a token: a temporary one is stored nowhere.
 pub(super) fn greet(
     pegboard: &Pegboard,
     listening: &Listening,
     access: &Access,
     login: Option<&Secret>,
+    temporary: Option<&Secret>,
     output: &Output,
 ) {
     let configured = pegboard.configured();
@@ -39,13 +44,15 @@ pub(super) fn greet(
     let profiles: Vec<String> = configured.loaded.profiles.keys().cloned().collect();
     if output.json {
         let token_file = token_file.display().to_string();
-        let token_file = access.needs_token().then_some(token_file);
+        let is_stored = access.needs_token() && temporary.is_none();
+        let token_file = is_stored.then_some(token_file);
         // Whoever does not read it can still be served.
         let _ = output.document(&Document {
             url,
             dashboard,
             profiles,
             token_file,
+            token: temporary.map(|token| token.reveal().to_owned()),
         });
         return;
     }
@@ -63,7 +70,12 @@ pub(super) fn greet(
             profiles.join(", ")
         ));
     }
-    if access.needs_token() {
+    if let Some(token) = temporary {
+        let token = token.reveal();
+        lines.push(format!(
+            "Token         {token} (not stored; it ends with this run)"
+        ));
+    } else if access.needs_token() {
         let file = token_file.display();
         lines.push(format!(
             "Token         `pegboard token` prints it (kept in {file})"
@@ -71,7 +83,8 @@ pub(super) fn greet(
     }
     lines.push(String::new());
     lines.push("To connect a client, paste this into its configuration:".to_owned());
-    lines.push(pretty(&http_entry(&url, configured.state.path(), access)));
+    let state = configured.state.path();
+    lines.push(pretty(&http_entry(&url, state, access, temporary)));
     lines.push("or, for a client that starts Pegboard itself:".to_owned());
     let variables = own_variables(&configured.environment, &configured.paths);
     lines.push(pretty(&match variables.is_empty() {
@@ -106,12 +119,13 @@ pub(super) fn shown_address(listening: &Listening) -> String {
     address.to_string()
 }
 
-fn http_entry(url: &str, state: &Path, access: &Access) -> Value {
+fn http_entry(url: &str, state: &Path, access: &Access, temporary: Option<&Secret>) -> Value {
     if !access.needs_token() {
         return json!({ "type": "http", "url": url });
     }
-    let token = match token(state) {
-        Ok(token) if std::io::stdout().is_terminal() => token.reveal().to_owned(),
+    let token = match stored_token(state) {
+        _ if temporary.is_some() => temporary.map(Secret::reveal).unwrap_or_default().to_owned(),
+        Ok(Some(token)) if std::io::stdout().is_terminal() => token.reveal().to_owned(),
         _ => "$(pegboard token)".to_owned(),
     };
     let bearer = format!("Bearer {token}");

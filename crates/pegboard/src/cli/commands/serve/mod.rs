@@ -3,6 +3,7 @@
 mod address;
 mod follow;
 mod greeting;
+mod tokens;
 mod told;
 
 use std::future::Future;
@@ -24,6 +25,7 @@ use crate::cli::output::Paint;
 use crate::cli::people::count;
 use crate::web::{self, Place, Reload, Running};
 use address::Listening;
+use tokens::Tokens;
 
 pub(crate) use address::{ListenAddress, listen};
 pub(crate) use follow::{FIRST_ANSWERS, follow_config, keep_house};
@@ -97,7 +99,8 @@ pub(crate) async fn serve(
     let hub = pegboard.hub();
     let events = hub.subscribe();
     let state = pegboard.configured().state.path();
-    let access = access(&listening, args, pegboard)?;
+    let tokens = Tokens::of(args, pegboard)?;
+    let access = access(&listening, args, pegboard, &tokens)?;
     let gateway = pegboard.gateway();
     let reload = Arc::new(Reload::new(pegboard, &gateway));
     let place = Place {
@@ -125,7 +128,15 @@ pub(crate) async fn serve(
     let watching = begin_watching(files, &changed);
     let login = logs_in.then(|| web.login());
     let _running = Running::announce(state, listening.address);
-    greeting::greet(pegboard, &listening, &access, login.as_ref(), output);
+    tokens.warn(output);
+    greeting::greet(
+        pegboard,
+        &listening,
+        &access,
+        login.as_ref(),
+        tokens.temporary(),
+        output,
+    );
 
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(http::serve(listening.listener, site, stopped));
@@ -152,24 +163,24 @@ async fn forever(work: impl Future<Output = ()>) {
     std::future::pending().await
 }
 
-/// Who may speak to us, by flags, settings and the token.
-fn access(listening: &Listening, args: &ServeArgs, pegboard: &Pegboard) -> Result<Access, Failure> {
+/// Who may speak to us, by flags, settings and the tokens.
+fn access(
+    listening: &Listening,
+    args: &ServeArgs,
+    pegboard: &Pegboard,
+    tokens: &Tokens,
+) -> Result<Access, Failure> {
     let configured = pegboard.configured();
     let settings = &configured.loaded.settings;
-    let access = if args.no_auth {
-        Access::without_token(listening.address).map_err(|refused| {
+    let access = match &tokens.client {
+        None => Access::without_token(listening.address).map_err(|refused| {
             let remedy = "Leave out `--no-auth`, or listen on 127.0.0.1.";
             Failure::usage(refused.to_string(), remedy)
-        })?
-    } else {
-        let token = http::token(configured.state.path())?;
-        pegboard.observed().learn_one(&token);
-        Access::with_token(listening.address, &token)
+        })?,
+        Some(client) => Access::with_token(listening.address, &client.token),
     };
-    let admin = http::admin_token(configured.state.path())?;
-    pegboard.observed().learn_one(&admin);
     let access = access
-        .with_admin_token(&admin)
+        .with_admin_token(&tokens.admin.token)
         .with_limits(configured.limits.clone());
     let hosts = settings.allow_hosts.iter().chain(&args.allow_host);
     let access = access.allow_hosts(hosts.cloned());

@@ -47,6 +47,17 @@ fn tell_event(event: &Event, output: &Output) {
                 Foreign::new(error.lines().next().unwrap_or_default())
             ));
         }
+        EventKind::ServerNotStored {
+            server,
+            error,
+            reason,
+        } => {
+            let mark = output.paint(Paint::Warn, "!");
+            output.note(&format!(
+                "{mark} {server}: its list is not stored: {} [{reason}]",
+                Foreign::new(error)
+            ));
+        }
         EventKind::ServerRemoved { server, removed } => {
             output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
         }

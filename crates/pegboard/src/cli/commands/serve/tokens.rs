@@ -1,0 +1,50 @@
+//! The tokens that clients of this program have to show.
+
+use pegboard_gateway::http::{ServedToken, served_admin_token, served_token};
+use pegboard_model::{Secret, ToolResult};
+
+use super::warn;
+use crate::Pegboard;
+use crate::cli::args::ServeArgs;
+use crate::cli::output::Output;
+
+pub(super) struct Tokens {
+    /// `None` if clients need no token.
+    pub(super) client: Option<ServedToken>,
+    pub(super) admin: ServedToken,
+}
+
+impl Tokens {
+    /// Reads the stored tokens; one that is missing and cannot be stored lasts as long as the program.
+    pub(super) fn of(args: &ServeArgs, pegboard: &Pegboard) -> ToolResult<Self> {
+        let state = pegboard.configured().state.path();
+        let client = match args.no_auth {
+            true => None,
+            false => Some(served_token(state)?),
+        };
+        let admin = served_admin_token(state)?;
+        for served in client.iter().chain([&admin]) {
+            pegboard.observed().learn_one(&served.token);
+        }
+        Ok(Self { client, admin })
+    }
+
+    /// The clients' token, if no other program can read it.
+    pub(super) fn temporary(&self) -> Option<&Secret> {
+        let client = self.client.as_ref()?;
+        client.not_stored.as_ref().map(|_| &client.token)
+    }
+
+    /// Reports that a token does not last.
+    pub(super) fn warn(&self, output: &Output) {
+        let served = self.client.iter().chain([&self.admin]);
+        if let Some(why) = served.filter_map(|one| one.not_stored.as_ref()).next() {
+            let text = format!(
+                "{}. Tokens of this run are not stored: `pegboard token` and `pegboard dashboard` do not know them, \
+                 and the next start makes new ones. {}",
+                why.message, why.remedy
+            );
+            warn(&text, output);
+        }
+    }
+}

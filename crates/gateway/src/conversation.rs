@@ -15,7 +15,7 @@ use crate::level::Level;
 use crate::listeners::{Listening, Seen, Wants};
 use crate::message::{Kind, Message};
 use crate::questions::Questions;
-use crate::response::Response;
+use crate::response::{Response, code};
 
 /// Where messages to a client go that are not the answer itself: notifications and our own questions. Sending
 /// never waits.
@@ -66,8 +66,20 @@ struct Standing {
 struct Cancel {
     /// Tells requests apart that a client gave the same id.
     number: u64,
-    sender: oneshot::Sender<()>,
+    sender: oneshot::Sender<End>,
 }
+
+/// Why a request ends before it is answered.
+enum End {
+    /// Its client took it back and expects no response.
+    TakenBack,
+    /// The conversation ends, and the client still waits.
+    GivenUp,
+}
+
+/// What a client is told whose request was open when the program had to end.
+const ENDING: &str = "Pegboard is shutting down and did not finish this request. A call may have had its effect \
+                      already: check before you send it again.";
 
 impl Legacy {
     pub(crate) fn new(revision: &str, capabilities: Arc<str>, id: Arc<str>) -> Self {
@@ -141,10 +153,15 @@ impl Conversation {
                     Err(response) => response,
                 }
             };
+            let given_up = || Some(message.refuse(200, code::INTERNAL, ENDING));
             tokio::select! {
                 biased;
-                Ok(()) = cancelled => None,
+                Ok(end) = cancelled => match end {
+                    End::TakenBack => None,
+                    End::GivenUp => given_up(),
+                },
                 response = answer => Some(response),
+                () = self.shared.ending() => given_up(),
             }
         }
     }
@@ -235,13 +252,22 @@ impl Conversation {
         lock(&self.watched).len()
     }
 
-    /// Ends everything that still runs for the client.
-    pub fn close(&self) {
+    /// Answers everything that still runs for the client by an error, because the conversation ends.
+    pub fn end_requests(&self) {
+        self.end_running(|| End::GivenUp);
+    }
+
+    fn end_running(&self, end: impl Fn() -> End) {
         let running = std::mem::take(&mut *lock(&self.running));
         for cancel in running.into_values() {
             // It may have been answered at this very moment.
-            let _ = cancel.sender.send(());
+            let _ = cancel.sender.send(end());
         }
+    }
+
+    /// Ends everything that still runs for the client.
+    pub fn close(&self) {
+        self.end_running(|| End::TakenBack);
         *lock(&self.standing) = None;
         self.questions.close();
         self.shared.hub.session_ended(&self.session);
@@ -257,7 +283,7 @@ impl Conversation {
             && let Some(cancel) = lock(&self.running).remove(cancelled.id.get())
         {
             // It may have been answered at this very moment.
-            let _ = cancel.sender.send(());
+            let _ = cancel.sender.send(End::TakenBack);
         }
     }
 }
@@ -279,7 +305,7 @@ struct Running {
 }
 
 impl Running {
-    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<()>) {
+    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<End>) {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let (sender, cancelled) = oneshot::channel();

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
 use pegboard_model::Limits;
+use tokio::sync::watch;
 
 use crate::conversation::Conversation;
 use crate::listeners::Listeners;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) listeners: Listeners,
     pub(crate) limits: Limits,
+    /// Changes whenever all open requests are given up.
+    ending: watch::Sender<()>,
 }
 
 impl Gateway {
@@ -74,6 +77,7 @@ impl Gateway {
             sessions: Sessions::new(&settings.limits),
             listeners: Listeners::default(),
             limits: settings.limits,
+            ending: watch::Sender::new(()),
         });
         Self { shared }
     }
@@ -181,7 +185,21 @@ impl Gateway {
     }
 }
 
+impl Gateway {
+    /// Answers every open request by an error, because the program ends. What it set in motion is cancelled. Later
+    /// requests are answered as usual.
+    pub fn end_requests(&self) {
+        self.shared.ending.send_replace(());
+    }
+}
+
 impl Shared {
+    /// Returns when the requests are given up that are open now.
+    pub(crate) async fn ending(&self) {
+        // The sender is held here, so there is no other end to the wait.
+        let _ = self.ending.subscribe().changed().await;
+    }
+
     pub(crate) fn view(&self, profile: &str) -> Option<Arc<View>> {
         self.views.load().get(profile).cloned()
     }

@@ -5,6 +5,7 @@
 mod lines;
 mod writer;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,10 @@ use writer::Writer;
 
 /// How long requests under way may take after the client said its last word.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// The same after the program was told to end.
+const LAST_ANSWERS_AT_SHUTDOWN: Duration = Duration::from_secs(3);
+/// How long it may take to tell the client that its open requests are given up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Requests that may wait for each one that is under way, before further ones are refused: the answers
 /// to our own questions come behind them.
 const WAITING_PER_RUNNING: usize = 4;
@@ -38,6 +43,26 @@ pub async fn run(
     run_within(gateway, profile, stdin, stdout, &Limits::default()).await
 }
 
+/// The same until `shutdown` is done: then requests under way get a moment, and those that need longer are answered by
+/// an error.
+pub async fn run_until(
+    gateway: Gateway,
+    profile: &str,
+    stdin: impl AsyncRead + Unpin,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    shutdown: impl Future,
+) -> ToolResult<()> {
+    speak(
+        gateway,
+        profile,
+        stdin,
+        stdout,
+        &Limits::default(),
+        shutdown,
+    )
+    .await
+}
+
 /// The same within other limits than the usual ones.
 pub async fn run_within(
     gateway: Gateway,
@@ -45,6 +70,18 @@ pub async fn run_within(
     stdin: impl AsyncRead + Unpin,
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     limits: &Limits,
+) -> ToolResult<()> {
+    let shutdown = std::future::pending::<()>();
+    speak(gateway, profile, stdin, stdout, limits, shutdown).await
+}
+
+async fn speak(
+    gateway: Gateway,
+    profile: &str,
+    stdin: impl AsyncRead + Unpin,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    limits: &Limits,
+    shutdown: impl Future,
 ) -> ToolResult<()> {
     let Some(conversation) = gateway.begin(profile) else {
         return Err(no_such_profile(profile, &gateway));
@@ -61,9 +98,18 @@ pub async fn run_within(
         conversation: conversation.clone(),
     };
     let mut lines = Lines::new(stdin, limits.request_bytes);
+    let shutdown = async {
+        shutdown.await;
+    };
+    let mut shutdown = pin!(shutdown);
+    let mut moment = LAST_ANSWERS;
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
+            () = &mut shutdown => {
+                moment = LAST_ANSWERS_AT_SHUTDOWN;
+                break;
+            }
             // Nobody reads our answers any more.
             _ = &mut written => break,
             Some(_) = client.tasks.join_next() => continue,
@@ -77,7 +123,16 @@ pub async fn run_within(
             }
         }
     }
-    client.end(&mut written).await;
+    let is_told = moment == LAST_ANSWERS_AT_SHUTDOWN;
+    let is_over = async {
+        let time = tokio::time::sleep(moment);
+        tokio::select! {
+            () = time => {}
+            // A client that closed its end may still send the signal.
+            () = &mut shutdown, if !is_told => {}
+        }
+    };
+    client.end(&mut written, is_over).await;
     conversation.close();
     Ok(())
 }
@@ -176,16 +231,22 @@ impl Client {
         self.writer.answer(refused).await;
     }
 
-    async fn end(mut self, written: &mut tokio::task::JoinHandle<()>) {
+    /// Lets requests under way end until `is_over` is done, and answers the others by an error.
+    async fn end(
+        mut self,
+        written: &mut tokio::task::JoinHandle<()>,
+        is_over: impl Future<Output = ()>,
+    ) {
         self.standing.iter().for_each(AbortHandle::abort);
+        let tasks = &mut self.tasks;
+        tokio::select! {
+            () = async { while tasks.join_next().await.is_some() {} } => {}
+            _ = &mut *written => {}
+            () = is_over => {}
+        }
+        self.conversation.end_requests();
         let answered = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(LAST_ANSWERS, async {
-            tokio::select! {
-                () = answered => {}
-                _ = &mut *written => {}
-            }
-        })
-        .await;
+        let _ = tokio::time::timeout(LAST_WORDS, answered).await;
         self.tasks.shutdown().await;
         self.writer.close();
         if !written.is_finished() {

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::call_record::OpenCall;
 use crate::checks::Checked;
 use crate::discover::{Insistence, channel_of};
 use crate::events::{millis, outcome_of};
@@ -86,6 +87,7 @@ impl Hub {
         let span = self.inner.recorder.begin(trace.above(), &trace);
         let span = span.map(|span| span.about(&request.tool, &request.session.0));
         let trace = trace.under(span.as_ref());
+        let open = OpenCall::new(&self.inner, request, &trace);
         let catalog = self.inner.catalog.load_full();
         let later;
         let found = match catalog.find(&request.tool) {
@@ -103,6 +105,7 @@ impl Hub {
             }
             Err(error) => Err(error.clone()),
         };
+        open.end();
         if let (Ok(view), Ok(outcome)) = (&found, &result)
             && !outcome.is_error
             && outcome.kind == OutcomeKind::Complete

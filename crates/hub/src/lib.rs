@@ -13,6 +13,7 @@ mod approvals;
 mod asking;
 mod background;
 mod call;
+mod call_record;
 mod checks;
 mod client_requests;
 mod clock;

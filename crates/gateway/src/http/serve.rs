@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, Request, Response};
+use axum::http::{Method, Request, Response, StatusCode};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -21,10 +21,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::connections::{Busy, Connection, Connections};
+use super::refusal::json;
 use super::site::Site;
 
 /// How long requests under way may take when the program is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
+/// How long it may take to tell clients that their open requests are given up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long nothing is accepted after the system could not give a connection.
 const BREATH: Duration = Duration::from_millis(100);
 /// The smallest buffer that the HTTP library takes.
@@ -34,7 +37,7 @@ const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: appli
 Connection: close\r\nContent-Length: 57\r\n\r\n{\"error\":\"too many connections\",\"remedy\":\"Close some.\"}\r\n";
 
 /// Serves until `shutdown` is done: then nothing is accepted, standing streams end, requests under way
-/// get a moment, and every connection is closed.
+/// get a moment, those that need longer are answered by an error, and every connection is closed.
 pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
     let limits = site.limits();
     let mut builder = http1::Builder::new();
@@ -44,7 +47,7 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
         .max_buf_size(limits.http_head_bytes.max(LEAST_BUFFER));
     let room = Arc::new(Connections::new(limits.http_connections));
     let first_head_time = limits.http_first_head_time;
-    let (closing, closed) = watch::channel(false);
+    let (closing, closed) = watch::channel(Stage::Open);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -78,11 +81,28 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
         });
     }
     drop(listener);
-    let _ = closing.send(true);
+    let _ = closing.send(Stage::Closing);
+    all_ended(&mut connections, LAST_ANSWERS).await;
+    // Also those whose clients are gone: what they set in motion is recorded and cancelled before the servers end.
+    site.gateway().end_requests();
+    let _ = closing.send(Stage::Over);
+    all_ended(&mut connections, LAST_WORDS).await;
+    connections.shutdown().await;
+}
+
+/// How far the end of the program is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Open,
+    /// Requests under way may end.
+    Closing,
+    /// They are given up.
+    Over,
+}
+
+async fn all_ended(connections: &mut JoinSet<()>, within: Duration) {
     let ended = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(LAST_ANSWERS, ended).await.is_err() {
-        connections.shutdown().await;
-    }
+    let _ = tokio::time::timeout(within, ended).await;
 }
 
 fn is_of_one_connection(error: &io::Error) -> bool {
@@ -99,7 +119,7 @@ async fn speak(
     builder: &http1::Builder,
     site: Site,
     connection: &Arc<Connection>,
-    mut closed: watch::Receiver<bool>,
+    mut closed: watch::Receiver<Stage>,
 ) {
     // Answers are small and must not wait for more.
     let _ = stream.set_nodelay(true);
@@ -108,11 +128,16 @@ async fn speak(
     let service = service_fn(move |request: Request<Incoming>| {
         let is_standing = is_standing(&request);
         let site = site.clone();
+        let over = closing.clone();
         let closing = is_standing.then(|| closing.clone());
         let busy = spoken.begin();
         let spoken = spoken.clone();
         async move {
-            let response = site.answer_known(request, || spoken.trust()).await;
+            let response = tokio::select! {
+                biased;
+                response = site.answer_known(request, || spoken.trust()) => response,
+                () = reached(over, Stage::Over) => shutting_down(),
+            };
             Ok::<_, Infallible>(match is_event_stream(&response) {
                 true => as_stream(response, closing, busy),
                 false => response,
@@ -123,9 +148,20 @@ async fn speak(
     tokio::select! {
         // A connection that breaks is the client's affair.
         _ = connection.as_mut() => return,
-        _ = closed.wait_for(|closed| *closed) => connection.as_mut().graceful_shutdown(),
+        _ = closed.wait_for(|stage| *stage >= Stage::Closing) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+async fn reached(mut closing: watch::Receiver<Stage>, stage: Stage) {
+    let _ = closing.wait_for(|reached| *reached >= stage).await;
+}
+
+/// The answer to a request of the API that was open when the program had to end.
+fn shutting_down() -> Response<Body> {
+    let body =
+        r#"{"error":"Pegboard is shutting down","remedy":"Send the request again once it runs."}"#;
+    json(StatusCode::SERVICE_UNAVAILABLE, body.to_owned())
 }
 
 /// Whether the answer may be a stream that has no end of its own.
@@ -145,14 +181,12 @@ fn is_event_stream(response: &Response<Body>) -> bool {
 /// A stream keeps its connection busy; one without an end of its own ends when the program does.
 fn as_stream(
     response: Response<Body>,
-    closing: Option<watch::Receiver<bool>>,
+    closing: Option<watch::Receiver<Stage>>,
     busy: Busy,
 ) -> Response<Body> {
     response.map(|body| {
         let closing: Pin<Box<dyn Future<Output = ()> + Send>> = match closing {
-            Some(mut closing) => Box::pin(async move {
-                let _ = closing.wait_for(|closed| *closed).await;
-            }),
+            Some(closing) => Box::pin(reached(closing, Stage::Closing)),
             None => Box::pin(std::future::pending()),
         };
         Body::new(Streamed {

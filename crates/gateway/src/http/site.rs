@@ -57,6 +57,10 @@ impl Site {
         self.0.access.limits()
     }
 
+    pub(super) fn gateway(&self) -> &Gateway {
+        &self.0.face.gateway
+    }
+
     /// Answers one request.
     pub async fn answer<B>(&self, request: Request<B>) -> Response
     where

@@ -12,6 +12,7 @@
     reason = "the fake servers are shared with the tests of the core"
 )]
 
+mod ending;
 mod face;
 #[path = "../core/fake.rs"]
 mod fake;
@@ -19,4 +20,5 @@ mod guard;
 mod legacy;
 mod limits;
 mod modern;
+mod under_way;
 mod wire;

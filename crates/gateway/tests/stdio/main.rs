@@ -55,6 +55,23 @@ impl Client {
         Self::within(servers, Limits::default()).await
     }
 
+    /// A client of a program that is told to end by the notification.
+    async fn until(servers: Vec<Server>, told: Arc<Notify>) -> (Self, Gateway) {
+        let gateway = gateway(servers).await;
+        let (input, stdin) = tokio::io::duplex(64 * 1024);
+        let (stdout, output) = tokio::io::duplex(64 * 1024);
+        let served = gateway.clone();
+        let running = tokio::spawn(async move {
+            stdio::run_until(served, "", stdin, stdout, told.notified()).await
+        });
+        let client = Self {
+            input: Some(input),
+            output: BufReader::new(output).lines(),
+            running,
+        };
+        (client, gateway)
+    }
+
     async fn within(servers: Vec<Server>, limits: Limits) -> Self {
         let gateway = gateway(servers).await;
         let (input, stdin) = tokio::io::duplex(64 * 1024);
@@ -268,4 +285,57 @@ async fn an_unknown_profile_is_told_by_the_names_there_are() {
     let error = error.unwrap_err();
     assert_eq!(error.reason, Reason::ProfileUnknown);
     assert!(error.message.contains("work"), "{error}");
+}
+
+/// A server whose tool `work` never ends for the text `slow`, and says when it was called.
+fn endless(called: &Arc<Notify>) -> Server {
+    let called = called.clone();
+    Server::new("one", &["work"]).on_call(move |_, arguments, _| {
+        called.notify_one();
+        async move {
+            if arguments["text"] == "slow" {
+                std::future::pending::<()>().await;
+            }
+            Ok(text("done"))
+        }
+    })
+}
+
+#[track_caller]
+fn assert_given_up(answer: &Value, id: u32) {
+    assert_eq!(answer["id"], id, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("shutting down"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_gate_01_requests_that_outlast_the_clients_last_word_are_answered_by_an_error() {
+    let called = Arc::new(Notify::new());
+    let mut client = Client::of(vec![endless(&called)]).await;
+    client.initialize("2025-11-25").await;
+    client.ask(1, "tools/call", call("slow")).await;
+    called.notified().await;
+    let rest = client.end().await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert_given_up(&rest[0], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_gate_01_a_program_that_is_told_to_end_answers_every_open_request() {
+    let (called, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (mut client, gateway) = Client::until(vec![endless(&called)], told.clone()).await;
+    client.initialize("2025-11-25").await;
+    client.ask(1, "tools/call", call("slow")).await;
+    called.notified().await;
+    client.ask(2, "ping", json!({})).await;
+    assert_eq!(client.next().await["id"], 2);
+    told.notify_one();
+    assert_given_up(&client.next().await, 1);
+    client.running.await.unwrap().unwrap();
+    gateway.hub().shutdown().await;
+    let lines = gateway.hub().activity(10, None).await.unwrap();
+    let calls: Vec<_> = lines.iter().filter(|line| line.tool.is_some()).collect();
+    assert_eq!(calls.len(), 1, "{lines:?}");
+    assert_eq!(calls[0].outcome, "CANCELLED");
+    assert_eq!(calls[0].tool.as_deref(), Some("one__work"));
 }

@@ -39,7 +39,6 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
         let result = tokio::select! {
             result = speak(gateway.clone(), profile) => result,
             () = look_after(&pegboard, &gateway, output) => Ok(()),
-            () = interrupted() => Ok(()),
         };
         gateway.close();
         pegboard.finish().await;
@@ -58,7 +57,7 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
         ToolError::new(Reason::Internal, message)
     };
     let (input, output) = (input().map_err(lost)?, output().map_err(lost)?);
-    pegboard_gateway::stdio::run(gateway, profile, input, output).await
+    pegboard_gateway::stdio::run_until(gateway, profile, input, output, interrupted()).await
 }
 
 async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {

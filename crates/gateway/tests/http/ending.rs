@@ -1,0 +1,42 @@
+//! Requests that are open when the program ends.
+
+use std::time::Duration;
+
+use pegboard_testkit::wait_until;
+
+use crate::face::Face;
+use crate::under_way::{UnderWay, call, recorded_calls};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const REVISION: &str = "2025-06-18";
+
+#[tokio::test]
+async fn r_gate_01_open_requests_of_both_eras_are_answered_by_an_error_at_the_end() {
+    let under_way = UnderWay::default();
+    let face = Face::of(vec![under_way.server()]).await;
+    let hub = face.gateway.hub().clone();
+    let session = face.initialize(REVISION).await;
+    let address = face.address;
+    let legacy = face.of_session(&session, REVISION, "tools/call", call("a"));
+    let modern = face.modern("/mcp", "tools/call", call("b"));
+    let legacy = tokio::spawn(legacy.send(address));
+    let modern = tokio::spawn(modern.send(address));
+    wait_until("both calls are under way", PATIENCE, || {
+        under_way.count() == 2
+    })
+    .await;
+    face.end().await;
+    for (answer, id) in [(legacy.await.unwrap(), 9), (modern.await.unwrap(), 7)] {
+        let events = answer.events();
+        let message = match events.last() {
+            Some((_, message)) => message.clone(),
+            None => answer.json(),
+        };
+        assert_eq!(message["id"], id, "{answer:?}");
+        let why = message["error"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("shutting down"), "{answer:?}");
+    }
+    let calls = recorded_calls(&hub).await;
+    let outcomes: Vec<_> = calls.iter().map(|line| &*line.outcome).collect();
+    assert_eq!(outcomes, ["CANCELLED", "CANCELLED"]);
+}

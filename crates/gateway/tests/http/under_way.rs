@@ -1,0 +1,61 @@
+//! A server whose calls last, and what is recorded of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pegboard_hub::Hub;
+use pegboard_model::Activity;
+use serde_json::{Value, json};
+
+use crate::fake::{Server, text};
+
+/// Calls of the tool `work` that are under way; those for the text `quick` end at once.
+#[derive(Clone, Default)]
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        let calls = self.0.clone();
+        Server::new("one", &["work"]).on_call(move |_, arguments, _| {
+            let call = Counted::new(&calls);
+            async move {
+                let _call = call;
+                if arguments["text"] != "quick" {
+                    std::future::pending::<()>().await;
+                }
+                Ok(text("done"))
+            }
+        })
+    }
+}
+
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn call(text: &str) -> Value {
+    json!({"name": "one__work", "arguments": {"text": text}})
+}
+
+/// What is recorded of calls, after the hub wrote all of it.
+pub(crate) async fn recorded_calls(hub: &Hub) -> Vec<Activity> {
+    hub.shutdown().await;
+    let mut lines = hub.activity(100, None).await.unwrap();
+    lines.retain(|line| line.tool.is_some());
+    lines
+}

@@ -87,13 +87,9 @@ pub(crate) async fn answer_batch(
     if answers.is_empty() {
         return None;
     }
-    let mut parts = Vec::with_capacity(answers.len() * 2 + 1);
-    for (at, answer) in answers.into_iter().enumerate() {
-        parts.push(Bytes::from_static(if at == 0 { b"[" } else { b"," }));
-        parts.extend(answer.parts);
-    }
-    parts.push(Bytes::from_static(b"]"));
-    Some(Response { parts, status: 200 })
+    Some(Response::batch(
+        answers.into_iter().map(|answer| answer.parts),
+    ))
 }
 
 #[cfg(test)]

@@ -63,6 +63,17 @@ impl Response {
         Self { parts, status: 200 }
     }
 
+    /// Several responses as one message.
+    pub(crate) fn batch(answers: impl IntoIterator<Item = Vec<Bytes>>) -> Self {
+        let mut parts = Vec::new();
+        for (at, answer) in answers.into_iter().enumerate() {
+            parts.push(Bytes::from_static(if at == 0 { b"[" } else { b"," }));
+            parts.extend(answer);
+        }
+        parts.push(Bytes::from_static(b"]"));
+        Self { parts, status: 200 }
+    }
+
     /// An error; without an id it is about a message whose id could not be read.
     pub(crate) fn error(id: Option<&RawValue>, status: u16, error: &RpcError) -> Self {
         let id = id.map_or("null", RawValue::get);

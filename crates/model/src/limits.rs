@@ -88,6 +88,12 @@ pub struct Limits {
     pub replay_bytes: usize,
     /// Ended streams that a session keeps for a client that comes back.
     pub replay_streams: usize,
+    /// Requests of one legacy session that go on although their connections are gone; the oldest gives way.
+    pub abandoned_requests_per_session: usize,
+    /// The same of all sessions together; fewer than a server's places, so that other clients always find some.
+    pub abandoned_requests: usize,
+    /// How long such a request waits for its client to come back and read on.
+    pub abandoned_request_time: Duration,
     /// Sessions whose streams are kept for clients that come back.
     pub replay_sessions: usize,
     /// Legacy sessions in memory; one that is left out is made again from its id.
@@ -155,6 +161,9 @@ impl Default for Limits {
             unread_bytes: 8 * MIB,
             replay_bytes: 256 * KIB,
             replay_streams: 16,
+            abandoned_requests_per_session: 8,
+            abandoned_requests: 32,
+            abandoned_request_time: Duration::from_secs(30),
             replay_sessions: 1_024,
             sessions: 10_000,
             parked_calls: 256,

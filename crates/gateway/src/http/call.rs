@@ -15,6 +15,7 @@ use bytes::Bytes;
 use hyper::body::Frame;
 use tokio::time::{Instant, Sleep};
 
+use super::abandoned::Lasting;
 use super::event::KEEP_ALIVE;
 use super::patience::{Patience, Wait};
 use super::pieces::answered;
@@ -34,8 +35,8 @@ pub(super) type Answer = Pin<Box<dyn Future<Output = Option<crate::Response>> + 
 pub(super) struct Call {
     answer: Option<Answer>,
     stream: Arc<Stream>,
-    /// Whether it goes on when the client's connection is gone.
-    goes_on: bool,
+    /// How it goes on when the client's connection is gone; `None` if it ends then.
+    lasting: Option<Lasting>,
 }
 
 impl Call {
@@ -44,16 +45,16 @@ impl Call {
         Self {
             answer: Some(answer),
             stream,
-            goes_on: false,
+            lasting: None,
         }
     }
 
-    /// A request that goes on without its connection; its answer stays in the stream.
-    pub(super) fn lasting(answer: Answer, stream: Arc<Stream>) -> Self {
+    /// A request that goes on without its connection for a while; its answer stays in the stream.
+    pub(super) fn lasting(answer: Answer, stream: Arc<Stream>, lasting: Lasting) -> Self {
         Self {
             answer: Some(answer),
             stream,
-            goes_on: true,
+            lasting: Some(lasting),
         }
     }
 
@@ -134,17 +135,8 @@ enum First {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let (Some(answer), true) = (self.answer.take(), self.goes_on) else {
-            return;
-        };
-        let stream = self.stream.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                match answer.await {
-                    Some(answer) => stream.finish(answer.parts),
-                    None => stream.end(),
-                }
-            });
+        if let (Some(answer), Some(lasting)) = (self.answer.take(), self.lasting.take()) {
+            lasting.go_on(answer, self.stream.clone());
         }
     }
 }

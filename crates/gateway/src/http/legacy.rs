@@ -7,6 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 
 use super::Face;
+use super::abandoned::{Ids, Lasting};
 use super::call::{Answer, Call};
 use super::headers::{self, SESSION, check_legacy_version};
 use super::pieces::answered;
@@ -48,8 +49,9 @@ pub(super) async fn answer(
         return Ok(empty(StatusCode::ACCEPTED));
     }
     let conversation = session.conversation.clone();
+    let ids = Ids::One(message.id().map(ToOwned::to_owned));
     let answer = |stream: Arc<Stream>| -> Answer { Box::pin(conversation.answer(message, stream)) };
-    Ok(respond(face, &session, answer).await)
+    Ok(respond(face, &session, ids, answer).await)
 }
 
 /// Answers several messages at once, for the one revision that has this.
@@ -80,10 +82,12 @@ pub(super) async fn answer_batch(
         }
         return Ok(empty(StatusCode::ACCEPTED));
     }
+    let ids = batch.iter().flatten().filter_map(Message::id);
+    let ids = Ids::Batch(ids.map(ToOwned::to_owned).collect());
     let answer = |stream: Arc<Stream>| -> Answer {
         Box::pin(batch::answer_batch(conversation, batch, stream))
     };
-    Ok(respond(face, &session, answer).await)
+    Ok(respond(face, &session, ids, answer).await)
 }
 
 /// Answers the handshake. The client learns its session by a header.
@@ -127,14 +131,20 @@ pub(super) fn find(
     }
 }
 
-/// The client's going away is no cancel: the request goes on and its answer is kept.
+/// The client's going away is no cancel: the request goes on for a while and its answer is kept.
 async fn respond(
     face: &Face,
     session: &Found,
+    ids: Ids,
     answer: impl FnOnce(Arc<Stream>) -> Answer,
 ) -> Response {
     let stream = Arc::new(Stream::lasting(&face.limits));
-    let call = Call::lasting(answer(stream.clone()), stream);
+    let lasting = Lasting {
+        abandoned: face.abandoned.clone(),
+        session: session.id.clone(),
+        ids,
+    };
+    let call = Call::lasting(answer(stream.clone()), stream, lasting);
     call.respond(&face.patience, |stream| {
         if headers::is_primed(session.conversation.revision()) {
             stream.prime();

@@ -3,6 +3,7 @@
 //! Invariant: no route, and no 404 either, is reached past the checks of [`Site`].
 //! Invariant: a modern request ends with its connection; a legacy one goes on, and its answer is kept.
 
+mod abandoned;
 mod access;
 mod body;
 mod call;
@@ -65,6 +66,7 @@ struct Face {
     limits: Arc<Limits>,
     replay: Arc<replay::Replay>,
     patience: Arc<patience::Patience>,
+    abandoned: Arc<abandoned::Abandoned>,
 }
 
 impl Face {
@@ -73,6 +75,7 @@ impl Face {
         Self {
             gateway,
             replay: Arc::new(replay::Replay::new(limits.clone())),
+            abandoned: Arc::new(abandoned::Abandoned::new(limits.clone())),
             limits,
             patience: Arc::default(),
         }

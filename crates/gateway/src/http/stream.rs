@@ -168,6 +168,11 @@ impl Stream {
         self.state().ended
     }
 
+    /// Whether a client reads it at the moment.
+    pub(super) fn is_read(&self) -> bool {
+        self.state().connected
+    }
+
     /// How many bytes it holds.
     pub(super) fn bytes(&self) -> usize {
         let state = self.state();

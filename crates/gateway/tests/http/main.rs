@@ -12,6 +12,7 @@
     reason = "the fake servers are shared with the tests of the core"
 )]
 
+mod abandoned;
 mod ending;
 mod face;
 #[path = "../core/fake.rs"]

@@ -9,6 +9,10 @@ pub struct Limits {
     pub frame_bytes: usize,
     /// The same for the result of a call, which may hold an image or a file.
     pub result_bytes: usize,
+    /// Bytes of large answers by HTTP that one server may have on their way at once.
+    pub answer_bytes_per_server: usize,
+    /// The same of all servers together.
+    pub answer_bytes: usize,
     /// Nesting of any JSON that is looked into; the parser's own stack stays small.
     pub json_depth: usize,
     /// Nesting of a tool's schema; the deepest real one has 18 levels.
@@ -67,6 +71,8 @@ pub struct Limits {
     pub value_bytes: usize,
     /// One message of a client; enough for arguments that hold a file.
     pub request_bytes: usize,
+    /// Bytes of large messages of all HTTP clients that are in memory at once.
+    pub request_bytes_in_flight: usize,
     /// Requests of one stdio client in flight; what comes after them waits.
     pub requests_per_client: usize,
     /// Messages in one batch of a client.
@@ -122,6 +128,8 @@ impl Default for Limits {
         Self {
             frame_bytes: 16 * MIB,
             result_bytes: 32 * MIB,
+            answer_bytes_per_server: 128 * MIB,
+            answer_bytes: 256 * MIB,
             json_depth: 128,
             schema_depth: 32,
             schema_bytes: 128 * KIB,
@@ -151,6 +159,7 @@ impl Default for Limits {
             servers: 5_000,
             value_bytes: 128 * KIB,
             request_bytes: 4 * MIB,
+            request_bytes_in_flight: 128 * MIB,
             requests_per_client: 256,
             batch_messages: 100,
             http_connections: 1_024,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_model::{Limits, SecretLookup, ServerSpec, ToolResult, Transport};
 
+use crate::byte_budget::ByteBudget;
 use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
 use crate::dialect::ClientInfo;
 use crate::doubts::Doubts;
@@ -43,12 +44,16 @@ pub struct Connector {
     setup: Setup,
     clients: Clients,
     doubts: Arc<Doubts>,
+    /// Room for the large answers of all servers.
+    answer_bytes: ByteBudget,
 }
 
 impl Connector {
     /// A connector for any number of servers.
     pub fn new(setup: Setup) -> Self {
+        let limits = &setup.limits;
         Self {
+            answer_bytes: ByteBudget::new(limits.answer_bytes, limits.result_bytes),
             setup,
             clients: Clients::default(),
             doubts: Arc::default(),
@@ -125,6 +130,7 @@ impl Connect for Connector {
                     setup,
                     budget,
                     connect_time,
+                    answer_bytes: self.answer_bytes.clone(),
                 }
                 .connect()
                 .await

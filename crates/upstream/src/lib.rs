@@ -37,6 +37,7 @@ mod watching;
 mod wire;
 
 // The clients behind calls.
+mod byte_budget;
 mod callers;
 mod question;
 
@@ -77,6 +78,7 @@ mod passing;
 mod testing;
 
 pub use adopt::{adopt_orphans, end_leftovers};
+pub use byte_budget::{ByteBudget, HeldBytes, NoRoom};
 pub use connector::{Connector, Setup};
 pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,

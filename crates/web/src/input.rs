@@ -68,6 +68,7 @@ async fn read(request: Request, limits: &Limits) -> Answered<(HeaderMap, bytes::
             Err(Fault::new(Reason::RequestInvalid, message))
         }
         Err(Unread::Late) => Err(Fault::of(Reason::RequestLate)),
+        Err(Unread::Crowded(_)) => Err(Fault::of(Reason::Overloaded)),
     }
 }
 

@@ -9,11 +9,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use pegboard_model::Limits;
+use pegboard_upstream::{ByteBudget, HeldBytes};
 use tokio::time::Sleep;
 
 use super::headers::content_length;
 use super::refusal::protocol_error;
 use crate::response::code;
+
+/// What is reserved at once for a body whose length is known; what the client says is not counted before it is there.
+const RESERVED: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub enum Unread {
     Broken,
     /// It stopped coming.
     Late,
+    /// The large bodies of all clients together would take more than so many bytes.
+    Crowded(usize),
 }
 
 /// Reads a body for a face of the protocol.
@@ -31,8 +37,10 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
+    budget: &ByteBudget,
 ) -> Result<Bytes, Response> {
-    read_body(headers, body, limits).await.map_err(|unread| {
+    let read = read_counted(headers, body, limits, Some(budget)).await;
+    read.map_err(|unread| {
         let (status, why) = match unread {
             Unread::TooLarge(most) => {
                 let why = format!("the message is larger than {most} bytes");
@@ -46,6 +54,12 @@ pub(super) async fn read(
                 let why = "the body did not come in time".to_owned();
                 (StatusCode::REQUEST_TIMEOUT, why)
             }
+            Unread::Crowded(most) => {
+                let why = format!(
+                    "too many large messages at once: together they may have {most} bytes; send it again in a moment"
+                );
+                (StatusCode::SERVICE_UNAVAILABLE, why)
+            }
         };
         protocol_error(status, code::INVALID_REQUEST, &why)
     })
@@ -56,6 +70,16 @@ pub async fn read_body(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
+) -> Result<Bytes, Unread> {
+    read_counted(headers, body, limits, None).await
+}
+
+/// The same; a large body takes room of the budget for as long as it is in memory.
+async fn read_counted(
+    headers: &HeaderMap,
+    body: impl HttpBody<Data = Bytes> + Unpin,
+    limits: &Limits,
+    budget: Option<&ByteBudget>,
 ) -> Result<Bytes, Unread> {
     let most = limits.request_bytes;
     if content_length(headers).is_some_and(|length| length > most) {
@@ -75,17 +99,38 @@ pub async fn read_body(
     let Some(second) = body.next().await? else {
         return Ok(first);
     };
-    let mut whole = BytesMut::with_capacity(content_length(headers).unwrap_or(2 * first.len()));
+    let mut held = budget.map(ByteBudget::hold);
+    let told = content_length(headers).unwrap_or(2 * first.len());
+    let mut whole = BytesMut::with_capacity(told.min(RESERVED));
     whole.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(piece) = next {
         if whole.len() + piece.len() > most {
             return Err(Unread::TooLarge(most));
         }
+        if let Some(held) = &mut held {
+            let counted = held.resize(whole.len() + piece.len()).await;
+            counted.map_err(|full| Unread::Crowded(full.bytes))?;
+        }
         whole.extend_from_slice(&piece);
         next = body.next().await?;
     }
-    Ok(whole.freeze())
+    Ok(match held {
+        Some(held) => Bytes::from_owner(Counted { whole, _held: held }),
+        None => whole.freeze(),
+    })
+}
+
+/// A body that takes room of a budget until the last part of it is dropped.
+struct Counted {
+    whole: BytesMut,
+    _held: HeldBytes,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.whole
+    }
 }
 
 /// A body whose pieces must not be too long apart. The clock is only started when there is a pause.
@@ -141,11 +186,15 @@ mod tests {
         }
     }
 
+    fn budget() -> ByteBudget {
+        ByteBudget::new(1, 8)
+    }
+
     async fn pieces(pieces: &'static [&'static str]) -> Result<Bytes, u16> {
         let stream = futures_util::stream::iter(pieces)
             .map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = Body::from_stream(stream);
-        let read = read(&HeaderMap::new(), body, &limits()).await;
+        let read = read(&HeaderMap::new(), body, &limits(), &budget()).await;
         read.map_err(|refused| refused.status().as_u16())
     }
 
@@ -160,14 +209,15 @@ mod tests {
         assert_eq!(pieces(&["1234", "5678", "9"]).await, Err(413));
         let mut announced = HeaderMap::new();
         announced.insert(CONTENT_LENGTH, HeaderValue::from_static("9"));
-        let refused = read(&announced, Body::empty(), &limits()).await;
+        let refused = read(&announced, Body::empty(), &limits(), &budget()).await;
         assert_eq!(refused.unwrap_err().status(), 413);
     }
 
     #[tokio::test]
     async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
         let stream = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
-        let refused = read(&HeaderMap::new(), Body::from_stream(stream), &limits()).await;
+        let body = Body::from_stream(stream);
+        let refused = read(&HeaderMap::new(), body, &limits(), &budget()).await;
         assert_eq!(refused.unwrap_err().status(), 408);
     }
 }

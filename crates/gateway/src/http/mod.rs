@@ -36,6 +36,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use pegboard_model::Limits;
+use pegboard_upstream::ByteBudget;
 
 use crate::gateway::Gateway;
 
@@ -67,6 +68,8 @@ struct Face {
     replay: Arc<replay::Replay>,
     patience: Arc<patience::Patience>,
     abandoned: Arc<abandoned::Abandoned>,
+    /// Room for large messages.
+    bodies: ByteBudget,
 }
 
 impl Face {
@@ -74,6 +77,7 @@ impl Face {
         let limits = Arc::new(limits);
         Self {
             gateway,
+            bodies: ByteBudget::new(limits.request_bytes_in_flight, limits.request_bytes),
             replay: Arc::new(replay::Replay::new(limits.clone())),
             abandoned: Arc::new(abandoned::Abandoned::new(limits.clone())),
             limits,

@@ -23,7 +23,7 @@ pub(super) async fn take(
     let profile = profile(face, head.uri.path())?;
     headers::check_content_type(&head.headers)?;
     headers::check_accept(&head.headers, true)?;
-    let text = body::read(&head.headers, body, &face.limits).await?;
+    let text = body::read(&head.headers, body, &face.limits, &face.bodies).await?;
     if is_batch(&text) {
         return legacy::answer_batch(face, profile, &head.headers, text).await;
     }

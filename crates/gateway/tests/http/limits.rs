@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pegboard_model::Limits;
+use pegboard_testkit::wait_until;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -10,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::face::Face;
 use crate::fake::Server;
+use crate::under_way::{UnderWay, call};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -176,5 +178,42 @@ async fn r_sec_03_a_request_line_with_another_host_is_refused() {
         let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         assert_eq!(status(&mut stream, &head).await, status_line, "{target}");
     }
+    face.end().await;
+}
+
+#[tokio::test]
+async fn r_sec_03_large_messages_of_all_clients_share_one_budget() {
+    let under_way = UnderWay::default();
+    let limits = Limits {
+        request_bytes: 1_500_000,
+        request_bytes_in_flight: 2_000_000,
+        ..Limits::default()
+    };
+    let face = Face::within(vec![under_way.server()], limits).await;
+    let large = |start: &str| format!("{start}{}", "x".repeat(1_200_000));
+    let held = face.modern("/mcp", "tools/call", call(&large("a")));
+    let held = tokio::spawn(held.send(face.address));
+    wait_until("the first one is under way", PATIENCE, || {
+        under_way.count() == 1
+    })
+    .await;
+    let second = face.modern("/mcp", "tools/call", call(&large("b")));
+    let refused = face.send(second.clone()).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(
+        refused.body.contains("too many large messages"),
+        "{refused:?}"
+    );
+    let small = face.modern("/mcp", "tools/call", call("quick"));
+    assert_eq!(
+        face.send(small).await.status,
+        200,
+        "small ones are not held up"
+    );
+    held.abort();
+    wait_until("the first one is gone", PATIENCE, || under_way.count() == 0).await;
+    let second = tokio::spawn(second.send(face.address));
+    wait_until("now there is room", PATIENCE, || under_way.count() == 1).await;
+    second.abort();
     face.end().await;
 }

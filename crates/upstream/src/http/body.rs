@@ -4,10 +4,13 @@ use bytes::{Bytes, BytesMut};
 use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::header::CONTENT_TYPE;
 
+use crate::byte_budget::{ByteBudget, HeldBytes, NoRoom};
 use crate::http::open::Trouble;
 use crate::http::response::Response;
 use crate::wording::Wording;
 
+/// What is reserved at once for a body whose length is known; what the server says is not counted before it is there.
+const RESERVED: usize = 1024 * 1024;
 /// What is read of a body that is only shown.
 const GLIMPSE: usize = 2 * 1024;
 
@@ -44,11 +47,45 @@ pub(crate) fn too_large(wording: &Wording, limit: usize) -> ToolError {
     )
 }
 
+/// The server has more answers on their way than there is room for.
+pub(crate) fn crowded(wording: &Wording, full: NoRoom) -> ToolError {
+    wording.error(
+        Reason::Overloaded,
+        format_args!(
+            "sends many large answers at once, or others do: together they may have {} bytes; this one was not read \
+             further",
+            full.bytes
+        ),
+    )
+}
+
+/// Room for one answer among those of its server, and among those of all servers.
+pub(crate) struct Room {
+    of_server: HeldBytes,
+    of_all: HeldBytes,
+}
+
+impl Room {
+    pub(crate) fn new(of_server: &ByteBudget, of_all: &ByteBudget) -> Self {
+        Self {
+            of_server: of_server.hold(),
+            of_all: of_all.hold(),
+        }
+    }
+
+    /// Makes room for an answer of this size.
+    pub(crate) async fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        self.of_server.resize(bytes).await?;
+        self.of_all.resize(bytes).await
+    }
+}
+
 /// Reads a whole body; one that says it is larger than the limit is not read at all, and one that came in one piece
 /// is not copied.
 pub(crate) async fn read(
     response: &mut Response,
     limit: usize,
+    mut room: Room,
     wording: &Wording,
     broken: impl Fn(Trouble) -> ToolError,
 ) -> ToolResult<Bytes> {
@@ -69,8 +106,11 @@ pub(crate) async fn read(
         if body.len() + chunk.len() > limit {
             return Err(too_large(wording, limit));
         }
+        let whole = body.len() + chunk.len();
+        let counted = room.resize(whole).await;
+        counted.map_err(|full| crowded(wording, full))?;
         if body.is_empty() {
-            body.reserve(told.unwrap_or(chunk.len()).min(limit));
+            body.reserve(told.unwrap_or(chunk.len()).min(limit).min(RESERVED));
         }
         body.extend_from_slice(&chunk);
     }

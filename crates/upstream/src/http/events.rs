@@ -58,6 +58,7 @@ impl Channel {
         let mut replies = 0;
         loop {
             let mut parser = Parser::new(limit);
+            let mut room = self.room();
             let broken = loop {
                 let chunk = match response.chunk().await {
                     Ok(Some(chunk)) => chunk,
@@ -72,6 +73,8 @@ impl Channel {
                         return answer;
                     }
                 }
+                let counted = room.resize(parser.held_bytes()).await;
+                counted.map_err(|full| body::crowded(&self.wording, full))?;
             };
             bookmark.note(&parser);
             response = match self.rest(&bookmark).await {

@@ -8,8 +8,9 @@ use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
+use crate::byte_budget::ByteBudget;
 use crate::envelope::{Answer, Message, parse};
-use crate::http::body::{self, Kind};
+use crate::http::body::{self, Kind, Room};
 use crate::http::head::{Head, SESSION_ID};
 use crate::http::open::{Client, Outgoing, Trouble, explain, send};
 use crate::http::patience::asked_pause;
@@ -32,6 +33,8 @@ pub(crate) struct Channel {
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) wording: Wording,
     pub(crate) limits: Limits,
+    /// Room for the large answers of this server, and of all servers.
+    pub(crate) answer_bytes: [ByteBudget; 2],
     pub(crate) state: Mutex<State>,
 }
 
@@ -230,7 +233,8 @@ impl Channel {
         }
         match body::kind(&response) {
             Kind::Json => {
-                let body = body::read(&mut response, limit, &self.wording, |trouble| {
+                let room = self.room();
+                let body = body::read(&mut response, limit, room, &self.wording, |trouble| {
                     self.broken(trouble)
                 })
                 .await?;
@@ -244,6 +248,12 @@ impl Channel {
             }
             Kind::Other => Err(self.no_protocol(&body::glimpse(&mut response).await).into()),
         }
+    }
+
+    /// Room for one answer.
+    pub(crate) fn room(&self) -> Room {
+        let [of_server, of_all] = &self.answer_bytes;
+        Room::new(of_server, of_all)
     }
 
     pub(crate) fn no_answer(&self, why: &str) -> ToolError {
@@ -284,7 +294,8 @@ impl Channel {
         }
         let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let body = if body::kind(response) == Kind::Json && !may_pass {
-            let body = body::read(response, self.limits.frame_bytes, &self.wording, |error| {
+            let (limit, room) = (self.limits.frame_bytes, self.room());
+            let body = body::read(response, limit, room, &self.wording, |error| {
                 self.broken(error)
             })
             .await?;

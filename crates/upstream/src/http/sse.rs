@@ -52,6 +52,11 @@ impl Parser {
         self.last_id.as_deref()
     }
 
+    /// Bytes of the event that is not complete yet.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     /// How long to wait before the stream is opened again, where the server says so.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry

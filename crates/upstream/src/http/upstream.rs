@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
+use crate::byte_budget::ByteBudget;
 use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, Forward, Handshake, Health, LogSink,
     OfferKind, ToolListing, Upstream,
@@ -37,13 +38,17 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) setup: TalkSetup,
     pub(crate) budget: Duration,
     pub(crate) connect_time: Duration,
+    pub(crate) answer_bytes: ByteBudget,
 }
 
 impl HttpOpening<'_> {
     /// Agrees on the protocol. A remembered modern server is not asked anything.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let wording = self.setup.wording.clone();
+        let limits = &self.setup.limits;
+        let of_server = ByteBudget::new(limits.answer_bytes_per_server, limits.result_bytes);
         let channel = Channel {
+            answer_bytes: [of_server, self.answer_bytes],
             client: self.client,
             target: self.target,
             connect_time: self.connect_time,

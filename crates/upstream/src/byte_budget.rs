@@ -1,0 +1,140 @@
+//! How many bytes of large messages may be in memory at once.
+//!
+//! Each message has its own limit; many of them at once need a limit, too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes are counted in pieces of this size.
+const GRAIN: usize = 64 * 1024;
+/// Bytes of each message that are not counted, so that usual messages cost nothing.
+const UNCOUNTED: usize = 64 * 1024;
+/// How long a message waits for others to make room.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Room for the large messages of one server, of all servers, or of all clients. Cloning gives another handle to the
+/// same room.
+#[derive(Clone, Debug)]
+pub struct ByteBudget {
+    room: Arc<Semaphore>,
+    bytes: usize,
+}
+
+/// There was no room in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// The bytes that all messages together may take.
+    pub bytes: usize,
+}
+
+/// What one message takes of a budget; dropping it makes room for others.
+#[derive(Debug)]
+pub struct HeldBytes {
+    budget: ByteBudget,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl ByteBudget {
+    /// Room for `bytes` in all, and for one message of `largest` at least.
+    pub fn new(bytes: usize, largest: usize) -> Self {
+        let bytes = bytes.max(largest);
+        Self {
+            room: Arc::new(Semaphore::new(grains(bytes).max(1))),
+            bytes,
+        }
+    }
+
+    /// A message that takes nothing yet.
+    pub fn hold(&self) -> HeldBytes {
+        HeldBytes {
+            budget: self.clone(),
+            permit: None,
+        }
+    }
+}
+
+impl HeldBytes {
+    /// Takes as much room as a message of this size needs, or gives back what it no longer needs.
+    ///
+    /// # Errors
+    /// Fails if other messages do not make room in time. The message keeps what it had.
+    pub async fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        let held = self.permit.as_ref().map_or(0, |held| held.num_permits());
+        let wanted = grains(bytes);
+        if wanted > held {
+            return self.take(wanted - held).await;
+        }
+        if wanted < held {
+            let surplus = self
+                .permit
+                .as_mut()
+                .and_then(|held_now| held_now.split(held - wanted));
+            drop(surplus);
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, grains: usize) -> Result<(), NoRoom> {
+        let full = NoRoom {
+            bytes: self.budget.bytes,
+        };
+        let many = u32::try_from(grains).map_err(|_| full)?;
+        let room = self.budget.room.clone();
+        let taken = match room.clone().try_acquire_many_owned(many) {
+            Ok(taken) => taken,
+            Err(_) => match tokio::time::timeout(WAIT, room.acquire_many_owned(many)).await {
+                Ok(Ok(taken)) => taken,
+                Ok(Err(_)) | Err(_) => return Err(full),
+            },
+        };
+        match &mut self.permit {
+            Some(held) => held.merge(taken),
+            held => *held = Some(taken),
+        }
+        Ok(())
+    }
+}
+
+fn grains(bytes: usize) -> usize {
+    bytes.saturating_sub(UNCOUNTED).div_ceil(GRAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_messages_wait_for_room_and_fail_if_there_is_none_in_time() {
+        let budget = ByteBudget::new(4 * MIB, MIB);
+        let mut first = budget.hold();
+        first.resize(3 * MIB).await.unwrap();
+        let mut second = budget.hold();
+        second.resize(MIB).await.unwrap();
+        let full = second.resize(2 * MIB).await.unwrap_err();
+        assert_eq!(full.bytes, 4 * MIB);
+        let mut small = budget.hold();
+        small.resize(UNCOUNTED).await.unwrap();
+
+        let waits = async { second.resize(2 * MIB).await };
+        let frees = async {
+            tokio::time::sleep(WAIT / 2).await;
+            first.resize(MIB).await
+        };
+        let (waited, freed) = tokio::join!(waits, frees);
+        assert_eq!((waited, freed), (Ok(()), Ok(())));
+        drop((first, second));
+        let mut all = budget.hold();
+        all.resize(4 * MIB).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_budget_always_has_room_for_one_message() {
+        let budget = ByteBudget::new(1, 8 * MIB);
+        budget.hold().resize(8 * MIB).await.unwrap();
+        assert!(budget.hold().resize(9 * MIB).await.is_err());
+    }
+}

@@ -128,6 +128,10 @@ impl Message {
         if envelope.jsonrpc.as_deref() != Some("2.0") {
             return Err(invalid("`jsonrpc` must be \"2.0\""));
         }
+        if id.is_some_and(|id| id.get().len() > ID_BYTES) {
+            let why = format!("`id` is longer than {ID_BYTES} bytes; send a shorter one");
+            return Err(invalid(&why));
+        }
         if id.is_some_and(|id| !is_id(id)) {
             return Err(invalid("`id` must be a string or a number"));
         }
@@ -383,6 +387,11 @@ mod tests {
             let error = read(text).err().unwrap_or_default();
             assert!(error.contains(code), "{text}: {error}");
         }
+        let long = "x".repeat(100_000);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":"{long}","method":"ping"}}"#);
+        let error = read(&text).err().unwrap();
+        assert!(error.contains("`id` is longer than 1024 bytes"), "{error}");
+        assert!(error.len() < 300, "the id is not repeated");
         let named = read(r#"{"jsonrpc":"1.0","id":"q","method":"x"}"#)
             .err()
             .unwrap();

@@ -9,8 +9,8 @@ use pegboard_hub::{
     SystemClock,
 };
 use pegboard_model::{
-    ConfigHash, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError, ToolRef,
-    ToolResult,
+    ConfigHash, Foreign, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError,
+    ToolRef, ToolResult,
 };
 use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
@@ -330,7 +330,9 @@ struct Logs(ServerLogs);
 
 impl LogSink for Logs {
     fn append(&self, server: &ServerName, text: &str) {
-        self.0.append(server, &format!("{text}\n"));
+        // The file may be read on a terminal by other programs than this one.
+        self.0
+            .append(server, &format!("{}\n", Foreign::block(text)));
     }
 }
 

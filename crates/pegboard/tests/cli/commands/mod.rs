@@ -8,6 +8,7 @@ mod exit_codes;
 mod exporting;
 mod keeping_secrets;
 mod policies;
+mod raw_output;
 mod reading;
 mod refreshing;
 mod searching;

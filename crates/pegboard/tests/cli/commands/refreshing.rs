@@ -148,7 +148,7 @@ fn logs_are_the_lines_a_server_wrote_and_cannot_deceive() {
         .run(&["logs", "noisy", "--json", "-n", "2"])
         .ok()
         .json();
-    assert_eq!(json["lines"], json!(["two \u{1b}[2J", "three"]));
+    assert_eq!(json["lines"], json!(["two \\u{1b}[2J", "three"]));
 }
 
 #[test]

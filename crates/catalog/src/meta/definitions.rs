@@ -31,65 +31,59 @@ get_tool_description, run them with call_readonly_tool if marked read-only, else
 pub const LISTED_TOO: &str = " Tools that are listed can be called directly by name.";
 
 /// The instructions where every tool is listed and the meta tools are not.
-pub const DIRECT_INSTRUCTIONS: &str = "Tools of several servers, each named server__tool.";
+pub const DIRECT_INSTRUCTIONS: &str = "Each tool is named server__tool, after its server.";
 
 /// The definitions, each on its own, in the order in which they are listed.
 pub fn definitions() -> [Value; 5] {
     let text = json!({"type": "string"});
     let yes_or_no = json!({"type": "boolean"});
     let format = json!({"type": "string", "enum": ["text", "json"]});
-    [
-        definition(
-            SEARCH,
-            "Find tools by task or name.",
-            json!({
-                "query": text,
-                "limit": {"type": "integer"},
-                "detail": {"type": "string", "enum": ["brief", "signature", "full"]},
-            }),
-        ),
-        definition(
-            LIST,
-            "Overview of all tools, a category or a server.",
-            json!({"category": text, "include_disabled": yes_or_no, "format": format}),
-        ),
-        definition(
-            DESCRIBE,
-            "Parameters and examples of tools.",
-            json!({
-                "tool_name": text,
-                "tool_names": {"type": "array", "items": text},
-                "include_examples": yes_or_no,
-                "format": format,
-            }),
-        ),
-        calling(CALL, "Run a tool."),
-        calling(CALL_READ_ONLY, "Run a tool marked read-only."),
-    ]
-}
-
-fn definition(name: &str, description: &str, properties: Value) -> Value {
-    let mut tool = json!({
-        "name": name,
-        "description": description,
-        "inputSchema": {"type": "object", "properties": properties},
+    let search = json!({
+        "query": text,
+        "limit": {"type": "integer"},
+        "detail": {"type": "string", "enum": ["brief", "signature", "full"]},
     });
-    if name != CALL {
-        tool["annotations"] = json!({"readOnlyHint": true});
-    }
-    // Claude Code's own tool search would hide the tools that find all others.
-    tool["_meta"] = json!({"anthropic/alwaysLoad": true});
-    tool
-}
-
-/// The definition of a tool that runs others.
-fn calling(name: &str, description: &str) -> Value {
+    let list = json!({"category": text, "include_disabled": yes_or_no, "format": format});
+    let describe = json!({
+        "tool_name": text,
+        "tool_names": {"type": "array", "items": text},
+        "include_examples": yes_or_no,
+        "format": format,
+    });
     // Codex sends a plain object on as one without properties, which models take to be empty.
     let arguments = json!({"type": "object", "additionalProperties": true});
-    let properties = json!({"tool_name": {"type": "string"}, "arguments": arguments});
-    let mut tool = definition(name, description, properties);
-    tool["inputSchema"]["required"] = json!(["tool_name"]);
-    tool
+    let call = json!({
+        "type": "object",
+        "properties": {"tool_name": text, "arguments": arguments},
+        "required": ["tool_name"],
+    });
+    // Claude Code's own tool search would hide the tools that find all others.
+    let always = json!({"anthropic/alwaysLoad": true});
+    let reading = |name: &str, description: &str, schema: Value| {
+        json!({
+            "name": name,
+            "description": description,
+            "inputSchema": schema,
+            "annotations": {"readOnlyHint": true},
+            "_meta": always,
+        })
+    };
+    let optional = |properties: Value| json!({"type": "object", "properties": properties});
+    [
+        reading(SEARCH, "Find tools by task or name.", optional(search)),
+        reading(
+            LIST,
+            "Overview of all tools, a category or a server.",
+            optional(list),
+        ),
+        reading(
+            DESCRIBE,
+            "Parameters and examples of tools.",
+            optional(describe),
+        ),
+        json!({"name": CALL, "description": "Run a tool.", "inputSchema": call, "_meta": always}),
+        reading(CALL_READ_ONLY, "Run a tool marked read-only.", call),
+    ]
 }
 
 /// Whether a name is one of ours.

@@ -1,4 +1,4 @@
-//! Plays a scripted model on a free port, for clients of Anthropic and of OpenAI:
+//! Plays a scripted model on a free port, for clients of Anthropic, OpenAI and Gemini:
 //!
 //! `pegboard-model SCRIPT.json`
 //!

@@ -101,11 +101,14 @@ impl Events {
     fn call(&mut self, call: &super::ScriptedCall) {
         let (id, arguments) = (new_id("fc"), call.arguments());
         let call_id = call.id.clone().unwrap_or_else(|| new_id("call"));
+        let namespace = call.namespace.as_ref();
+        let namespace = namespace.map_or(json!({}), |namespace| json!({"namespace": namespace}));
         let item = |status: &str, arguments: &str| {
-            json!({
+            let item = json!({
                 "type": "function_call", "id": id, "call_id": call_id, "name": call.name, "arguments": arguments,
                 "status": status,
-            })
+            });
+            merged(&item, namespace.clone())
         };
         let (empty, whole) = (item("in_progress", ""), item("completed", &arguments));
         let name = call.name.clone();

@@ -9,6 +9,11 @@ use serde_json::Value;
 pub struct ModelScript {
     /// What it says, turn by turn.
     pub turns: Vec<ModelTurn>,
+    /// Set when another program's client sends the requests: only a request that offers a tool of this name, with
+    /// any prefix, uses up a turn. Such clients also send side requests, for example for a title; each of those gets
+    /// a short text. The form of the requests is not checked, because Pegboard does not write them.
+    #[serde(default)]
+    pub main_tool: Option<String>,
 }
 
 impl ModelScript {
@@ -66,6 +71,8 @@ pub struct ScriptedCall {
     pub id: Option<String>,
     /// The name.
     pub name: String,
+    /// The namespace of the name; only calls of OpenAI's kind have one.
+    pub namespace: Option<String>,
     /// The arguments.
     #[serde(default)]
     pub input: Value,

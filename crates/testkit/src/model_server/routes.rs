@@ -1,0 +1,230 @@
+//! The routes of the scripted model: one for each service that it stands in for.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::post;
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use super::script::{Breaking, ModelTurn};
+use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, pairing};
+
+/// Bytes of one request.
+const REQUEST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Everything that the scripted model answers.
+pub(super) fn routes(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/v1/messages", post(messages))
+        .route("/v1/responses", post(responses))
+        .route("/v1beta/models/{call}", post(generate))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES))
+        .with_state(shared)
+}
+
+/// A service that the scripted model stands in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+impl Service {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Anthropic => "/v1/messages",
+            Self::OpenAi => "/v1/responses",
+            Self::Gemini => "/v1beta/models",
+        }
+    }
+
+    fn broken_rules(self, request: &Value) -> Vec<String> {
+        match self {
+            Self::Anthropic => pairing::anthropic(request),
+            Self::OpenAi => pairing::openai(request),
+            // Only clients of other programs speak it here, and their requests are not checked.
+            Self::Gemini => Vec::new(),
+        }
+    }
+
+    fn events(self, turn: &ModelTurn, model: &str) -> Vec<Value> {
+        match self {
+            Self::Anthropic => anthropic::events(turn, model),
+            Self::OpenAi => openai::events(turn, model),
+            Self::Gemini => vec![gemini::response(turn, model)],
+        }
+    }
+}
+
+async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    // The service takes the key in either header; its own SDK sends the second.
+    let has_key = headers.contains_key("x-api-key") || headers.contains_key("authorization");
+    let is_whole = has_key && headers.contains_key("anthropic-version");
+    let missing = (!is_whole).then(|| "a key or `anthropic-version` is missing".to_owned());
+    answer(&shared, Service::Anthropic, missing, &body)
+}
+
+async fn responses(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let bearer = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
+    let has_bearer = bearer.is_some_and(|value| value.len() > "Bearer ".len());
+    let missing = (!has_bearer).then(|| "a bearer is missing".to_owned());
+    answer(&shared, Service::OpenAi, missing, &body)
+}
+
+/// `call` is `MODEL:streamGenerateContent`.
+async fn generate(
+    State(shared): State<Arc<Shared>>,
+    Path(call): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if !call.ends_with(":streamGenerateContent") {
+        let text = format!("`{call}`: the scripted model only streams");
+        lock(&shared.complaints).push(text.clone());
+        return refusal(404, "NOT_FOUND", &text, None);
+    }
+    let has_key = headers.contains_key("x-goog-api-key");
+    let missing = (!has_key).then(|| "`x-goog-api-key` is missing".to_owned());
+    answer(&shared, Service::Gemini, missing, &body)
+}
+
+fn answer(shared: &Shared, service: Service, missing: Option<String>, body: &[u8]) -> Response {
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let main_tool = shared.main_tool.as_deref();
+    let is_side = main_tool.is_some_and(|tool| !offers(&document["tools"], tool));
+    lock(&shared.requests).push(ModelRequest {
+        path: service.path(),
+        body: document.clone(),
+        is_side,
+    });
+    let mut complaints: Vec<String> = missing.into_iter().collect();
+    if main_tool.is_none() {
+        complaints.extend(service.broken_rules(&document));
+    }
+    if !complaints.is_empty() {
+        let text = complaints.join("; ");
+        lock(&shared.complaints).extend(complaints);
+        return refusal(400, "invalid_request_error", &text, None);
+    }
+    let Some(turn) = next_turn(shared, is_side) else {
+        let text = "the script is over";
+        lock(&shared.complaints).push(text.to_owned());
+        return refusal(400, "invalid_request_error", text, None);
+    };
+    if let Some(status) = turn.status {
+        let kind = turn.error.as_deref().unwrap_or("overloaded_error");
+        return refusal(
+            status,
+            kind,
+            "as the script says",
+            turn.retry_after.as_deref(),
+        );
+    }
+    let model = document["model"].as_str().unwrap_or_default();
+    streamed(service.events(&turn, model), &turn)
+}
+
+fn next_turn(shared: &Shared, is_side: bool) -> Option<ModelTurn> {
+    if !is_side {
+        return lock(&shared.turns).pop_front();
+    }
+    Some(ModelTurn {
+        text: Some("A side request".to_owned()),
+        ..ModelTurn::default()
+    })
+}
+
+/// Whether a tool whose name ends with this one is among the tools of a request, at any depth: OpenAI groups them
+/// by namespace, Gemini by kind.
+fn offers(tools: &Value, name: &str) -> bool {
+    match tools {
+        Value::Array(entries) => entries.iter().any(|entry| offers(entry, name)),
+        Value::Object(tool) => {
+            let own = tool.get("name").and_then(Value::as_str);
+            let groups = ["tools", "functionDeclarations"];
+            own.is_some_and(|own| own.ends_with(name))
+                || groups
+                    .iter()
+                    .filter_map(|group| tool.get(*group))
+                    .any(|inner| offers(inner, name))
+        }
+        _ => false,
+    }
+}
+
+/// The events in many small pieces, cut without regard to their ends, and broken off where the script says so.
+fn streamed(events: Vec<Value>, turn: &ModelTurn) -> Response {
+    let mut text = String::new();
+    for event in &events {
+        // Gemini's events have no names.
+        if let Some(name) = event["type"].as_str() {
+            text.push_str(&format!("event: {name}\n"));
+        }
+        text.push_str(&format!("data: {event}\n\n"));
+    }
+    let mut bytes = text.into_bytes();
+    if turn.breaks.is_some() {
+        // In the middle of an event, behind the half.
+        bytes.truncate(bytes.len() * 3 / 5);
+    }
+    let pieces: Vec<_> = bytes.chunks(97).map(Bytes::copy_from_slice).collect();
+    let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
+    let body = match turn.breaks {
+        None | Some(Breaking::Eof) => Body::from_stream(pieces),
+        Some(Breaking::Reset) => {
+            let broken = stream::once(async { Err(std::io::Error::other("as the script says")) });
+            Body::from_stream(pieces.chain(broken))
+        }
+        Some(Breaking::Hang) => Body::from_stream(pieces.chain(stream::pending())),
+    };
+    Response::builder()
+        .status(StatusCode::OK)
+        .header("content-type", "text/event-stream; charset=utf-8")
+        .header("request-id", "req_scripted")
+        .body(body)
+        .expect("a response of fixed headers")
+}
+
+fn refusal(status: u16, kind: &str, text: &str, retry_after: Option<&str>) -> Response {
+    let body = json!({"type": "error", "error": {"type": kind, "message": text, "code": null, "param": null}});
+    let mut response = Response::builder()
+        .status(status)
+        .header("content-type", "application/json");
+    if let Some(seconds) = retry_after {
+        response = response.header("retry-after", seconds);
+    }
+    response
+        .body(Body::from(body.to_string()))
+        .expect("a status of the script")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_tool_is_recognised_in_every_services_list() {
+        let check = |tools: Value, expected: bool| {
+            assert_eq!(offers(&tools, "search_tools"), expected, "{tools}");
+        };
+        check(json!([{"name": "mcp__pegboard__search_tools"}]), true);
+        check(
+            json!([{"type": "namespace", "name": "mcp__pegboard", "tools": [{"name": "search_tools"}]}]),
+            true,
+        );
+        check(
+            json!([{"functionDeclarations": [{"name": "mcp_pegboard_search_tools"}]}]),
+            true,
+        );
+        check(json!([{"name": "bash"}, {"type": "web_search"}]), false);
+        check(Value::Null, false);
+    }
+}

@@ -1,0 +1,48 @@
+//! What the tests need to know about a client.
+
+use std::process::Command;
+
+use pegboard_testkit::ModelServer;
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+
+/// A coding agent that runs without a terminal.
+#[derive(Clone, Copy)]
+pub(crate) struct Client {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it writes before the names of Pegboard's tools.
+    pub(crate) prefix: &'static str,
+    /// The namespace in which it offers them, for providers with namespaces.
+    pub(crate) namespace: Option<&'static str>,
+    /// Writes its configuration files, with Pegboard as an MCP server and the scripted model as its provider; the
+    /// command that gives it one prompt.
+    pub(crate) set_up: fn(&Machine, &ModelServer) -> Command,
+}
+
+impl Client {
+    /// A call of one of Pegboard's tools, as the model has to name it for this client.
+    pub(crate) fn call(&self, tool: &str, input: Value) -> Value {
+        let name = format!("{}{tool}", self.prefix);
+        json!({"name": name, "namespace": self.namespace, "input": input})
+    }
+}
+
+/// The command of a client, with nothing of the tester's environment and without a way out of this machine.
+#[expect(clippy::disallowed_methods, reason = "starts the clients under test")]
+pub(crate) fn command(machine: &Machine, program: &str) -> Command {
+    let mut command = Command::new(machine.installed(program));
+    let home = machine.home.path("home");
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", &home)
+        .env("TMPDIR", &home)
+        .env("CI", "true")
+        // The model is reached by plain HTTP; all that a client would fetch elsewhere goes by HTTPS.
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("NO_PROXY", "127.0.0.1")
+        .current_dir(machine.home.path("project"));
+    command
+}

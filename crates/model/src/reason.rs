@@ -182,7 +182,7 @@ reasons! {
         model "Correct the named field; get_tool_description shows what the tool takes.";
     SpawnNotFound "SPAWN_NOT_FOUND" Unavailable final exit 3
         "The server's command was not found.",
-        "Install the program, or correct `command`; the message lists where it was looked for.";
+        "Install the program, or correct `command` of the server; it is looked for in the folders of PATH.";
     SpawnDenied "SPAWN_DENIED" Unavailable final exit 3
         "The server's command may not be executed.",
         "Make the file executable, or correct `command`.";

@@ -50,6 +50,7 @@ mod frame;
 mod kill;
 mod link;
 mod marks;
+mod near_program;
 mod outbox;
 mod owner_limit;
 mod parent_death;

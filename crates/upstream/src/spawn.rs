@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::kill::Group;
 use crate::marks::{MARK, next_mark, sweep_orphans};
+use crate::near_program::near_program;
 use crate::parent_death::die_with_us;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
 use crate::wording::Wording;
@@ -211,10 +212,17 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
         ErrorKind::NotFound if launch.program.contains('/') => {
             wording.error(Reason::SpawnNotFound, format_args!("could not be started: there is no `{program}`"))
         }
-        ErrorKind::NotFound => wording.error(
-            Reason::SpawnNotFound,
-            format_args!("could not be started: `{program}` is in no folder of PATH ({})", wording.quote(path)),
-        ),
+        ErrorKind::NotFound => {
+            let not_found = format_args!("could not be started: `{program}` not found in PATH");
+            let error = wording.error(Reason::SpawnNotFound, not_found);
+            match near_program(&launch.program, path) {
+                Some(near) => {
+                    let near = Foreign::new(&near);
+                    error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
+                }
+                None => error,
+            }
+        }
         ErrorKind::PermissionDenied => {
             wording.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` may not be executed"))
         }

@@ -92,7 +92,7 @@ pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
             loaded.problems.append(&mut typed.problems);
             continue;
         }
-        let entries = typed.table(root, "{ provider = \"anthropic\" }");
+        let entries = typed.table(root, r#"{"provider": "anthropic"}"#);
         let entries = entries.unwrap_or_default();
         let twice: Vec<&str> = duplicates(entries)
             .iter()

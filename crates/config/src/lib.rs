@@ -23,6 +23,7 @@ mod definition_warnings;
 mod duration;
 pub mod edit;
 mod environment;
+mod example;
 mod explain;
 mod file;
 mod found;

@@ -33,7 +33,7 @@ pub(crate) fn read_policies(
             continue;
         };
         let mut typed = file.typed(None, values);
-        let example = "{ \"delete_*\" = \"ask\" }";
+        let example = r#"{"delete_*": "ask"}"#;
         for entry in typed.table(root, example).unwrap_or_default() {
             if global.rules.len() >= MOST_RULES {
                 let message =

@@ -106,7 +106,9 @@ fn server() -> Value {
             "tools": {
                 "type": "object",
                 "description": "What you say of single tools, by their own name.",
-                "additionalProperties": { "$ref": "#/$defs/tool" }
+                "additionalProperties": {
+                    "anyOf": [{ "$ref": "#/$defs/tool" }, { "$ref": "#/$defs/policy" }]
+                }
             },
             "serverUrl": { "$ref": "#/$defs/value" },
             "httpUrl": { "$ref": "#/$defs/value" },

@@ -129,7 +129,7 @@ pub(crate) fn read_server(
     settings: &Settings,
     typed: &mut Typed<'_>,
 ) -> Option<Definition> {
-    let entries = typed.table(entry, "{ command = \"…\" }")?;
+    let entries = typed.table(entry, r#"{"command": "…"}"#)?;
     let mut written = WrittenTransport::default();
     let mut timeouts = settings.timeouts();
     let (mut ttl, mut max_age) = (settings.ttl, settings.max_age);
@@ -156,7 +156,7 @@ pub(crate) fn read_server(
             }
             "policies" => {
                 for inner in typed
-                    .table(entry, "{ \"delete_*\" = \"ask\" }")
+                    .table(entry, r#"{"delete_*": "ask"}"#)
                     .unwrap_or_default()
                 {
                     if let Some(policy) = typed.rule(inner) {
@@ -182,13 +182,16 @@ pub(crate) fn read_server(
             }
             // Other clients let a file approve tools; here only `policy` of the user's own file does.
             "alwaysAllow" | "autoApprove" => {}
-            "envFile" => typed.report(
-                Severity::Advice,
-                Reason::ConfigUnknownKey,
-                entry.key_start,
-                "`envFile` is not read; the server will not see its variables",
-                "name the variables in `env`, as `NAME = \"${NAME}\"`",
-            ),
+            "envFile" => {
+                let example = typed.source.format.example("NAME", "\"${NAME}\"");
+                typed.report(
+                    Severity::Advice,
+                    Reason::ConfigUnknownKey,
+                    entry.key_start,
+                    "`envFile` is not read; the server will not see its variables",
+                    format!("name the variables in `env`, as `{example}`"),
+                );
+            }
             _ => typed.unknown_key(entry, "a server", SERVER_KEYS),
         }
     }

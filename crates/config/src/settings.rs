@@ -228,7 +228,7 @@ impl Settings {
         layer: Layer,
         typed: &mut Typed<'_>,
     ) -> Vec<&'n Entry> {
-        let entries = typed.table(entry, "{ ttl = \"5m\" }").unwrap_or_default();
+        let entries = typed.table(entry, r#"{"ttl": "5m"}"#).unwrap_or_default();
         let twice: Vec<&str> = duplicates(entries)
             .iter()
             .map(|(_, e)| e.key.as_str())

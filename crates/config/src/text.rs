@@ -47,15 +47,6 @@ impl Format {
             Self::Json => "JSON",
         }
     }
-
-    /// How a key with a value looks in this format, for messages that say what to write.
-    pub(crate) fn example(self, key: &str, value: &str) -> String {
-        match self {
-            Self::Toml => format!("{key} = {value}"),
-            Self::Yaml => format!("{key}: {value}"),
-            Self::Json => format!("\"{key}\": {value}"),
-        }
-    }
 }
 
 /// Why a text is not of its format.
@@ -256,7 +247,9 @@ impl SourceText {
         let column = column.saturating_sub(left_out).max(1);
         let masked = match &self.tree {
             Some(tree) => {
-                let spans = self.visible.get_or_init(|| VisibleSpans::of(tree));
+                let spans = self
+                    .visible
+                    .get_or_init(|| VisibleSpans::of(tree));
                 spans.mask(raw, start, self.format)
             }
             None => mask_unparsed(raw, self.format),

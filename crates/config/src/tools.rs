@@ -37,24 +37,37 @@ impl ReadTools<'_> {
     pub(crate) fn table(&mut self, entry: &Entry, typed: &mut Typed<'_>) {
         if matches!(entry.node.value, Value::List(_)) {
             // Another client's list of tools that its models may see.
+            let example = typed
+                .source
+                .format
+                .example("policies", r#"{"delete_*": "disable"}"#);
             typed.report(
                 Severity::Advice,
                 Reason::ConfigUnknownKey,
                 entry.key_start,
                 "a list of `tools` has no effect; all tools of the server are offered",
-                "hide tools with `policies`, for example `policies = { \"delete_*\" = \"disable\" }`",
+                format!("hide tools with `policies`, for example `{example}`"),
             );
             return;
         }
-        let example = "{ tool_name = { summary = \"…\" } }";
+        let example = r#"{"tool_name": {"summary": "…"}}"#;
         for tool in typed.table(entry, example).unwrap_or_default() {
             self.tool(tool, typed);
         }
     }
 
     fn tool(&mut self, tool: &Entry, typed: &mut Typed<'_>) {
+        // `NAME: "allow"` is short for a table that holds only the policy.
+        if matches!(tool.node.value, Value::Text(_)) {
+            if let Some(policy) = typed.rule(tool) {
+                self.policies.insert(tool.key.clone(), policy);
+                let key = format!("policies.{}", tool.key);
+                self.lines.insert(key, typed.line_of(tool));
+            }
+            return;
+        }
         let mut change = ToolOverride::default();
-        for entry in typed.table(tool, "{ summary = \"…\" }").unwrap_or_default() {
+        for entry in typed.table(tool, r#"{"summary": "…"}"#).unwrap_or_default() {
             match entry.key.as_str() {
                 "summary" => change.summary = summary(entry, typed),
                 "description" => change.description = typed.text(entry),
@@ -111,10 +124,14 @@ fn summary(entry: &Entry, typed: &mut Typed<'_>) -> Option<String> {
     None
 }
 
-/// Examples: tables with `arguments` (and a `description`), or just the arguments.
+/// Examples: tables with `arguments` (and a `description` and an `expected_output`), or just the arguments.
 fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
     let Value::List(items) = &entry.node.value else {
-        let help = "write a list of tables, for example `[{ arguments = { path = \"/\" } }]`";
+        let example = typed
+            .source
+            .format
+            .written(r#"[{"arguments": {"path": "/"}}]"#);
+        let help = format!("write a list of tables, for example `{example}`");
         typed.invalid(
             entry.node.start,
             format!("`examples` must be a list, but it is {}", entry.node.kind()),
@@ -131,10 +148,14 @@ fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
                 "the arguments of an example must be a table, but they are {}",
                 whole.kind()
             );
+            let example = typed
+                .source
+                .format
+                .written(r#"{"arguments": {"path": "/"}}"#);
             typed.invalid(
                 whole.start,
                 message,
-                "write for example `{ arguments = { path = \"/\" } }`",
+                format!("write for example `{example}`"),
             );
             continue;
         }

@@ -69,7 +69,7 @@ pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
             let (severity, reason) = (Severity::Warning, Reason::ConfigInvalid);
             typed.report(severity, reason, root.key_start, message, help);
         } else {
-            let entries = typed.table(root, "{ endpoint = \"http://localhost:4318\" }");
+            let entries = typed.table(root, r#"{"endpoint": "http://localhost:4318"}"#);
             let entries = entries.unwrap_or_default();
             let twice: Vec<&str> = (duplicates(entries).iter())
                 .map(|(_, entry)| entry.key.as_str())
@@ -134,10 +134,14 @@ fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
         };
         let name = Foreign::new(name).shortened(60).to_string();
         let message = format!("the header `{name}` cannot be sent: {flaw}");
+        let example = typed
+            .source
+            .format
+            .written(r#"{"x-api-key": "${secret:collector}"}"#);
         typed.invalid(
             entry.node.start,
             message,
-            "write it as `{ x-api-key = \"${secret:collector}\" }`",
+            format!("write it as `{example}`"),
         );
         false
     });
@@ -146,7 +150,7 @@ fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
 
 fn langfuse(entry: &Entry, typed: &mut Typed<'_>) -> Option<LangfuseSettings> {
     let example =
-        "{ public_key = \"${secret:langfuse_public}\", secret_key = \"${secret:langfuse}\" }";
+        r#"{"public_key": "${secret:langfuse_public}", "secret_key": "${secret:langfuse}"}"#;
     let (mut public_key, mut secret_key, mut base_url) = (None, None, None);
     for inner in typed.table(entry, example)? {
         match inner.key.as_str() {

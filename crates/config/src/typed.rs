@@ -66,7 +66,7 @@ impl<'a> Typed<'a> {
         self.report(Severity::Error, Reason::ConfigInvalid, at, message, help);
     }
 
-    /// How to write a key with a value in this file's format.
+    /// How to write a key with a value, given as JSON, in this file's format.
     pub(crate) fn example(&self, key: &str, value: &str) -> String {
         format!(
             "write `{}`",
@@ -297,7 +297,7 @@ impl<'a> Typed<'a> {
     pub(crate) fn templates(&mut self, entry: &Entry) -> BTreeMap<String, Template> {
         let mut templates = BTreeMap::new();
         for inner in self
-            .table(entry, "{ NAME = \"value\" }")
+            .table(entry, r#"{"NAME": "value"}"#)
             .unwrap_or_default()
         {
             let key = format!("{}.{}", entry.key, shown_name(inner));

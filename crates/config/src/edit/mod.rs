@@ -254,7 +254,9 @@ pub fn set_rule(
             })
         };
         // A tool may have its policy in either of two tables; it stays where it is.
-        let in_tools = has(&["tools", pattern, "policy"]);
+        let tools = server.and_then(|server| server.get("tools"));
+        let short = tools.and_then(|tools| tools.node.get(pattern)?.node.text());
+        let in_tools = has(&["tools", pattern, "policy"]) || short.is_some();
         let in_policies = has(&["policies", pattern]);
         let set = |path: &[&str]| Step::Set {
             place: place.clone(),
@@ -262,7 +264,9 @@ pub fn set_rule(
             value: value.clone(),
         };
         let mut steps = Vec::new();
-        if in_tools {
+        if short.is_some() {
+            steps.push(set(&["tools", pattern]));
+        } else if in_tools {
             steps.push(set(&["tools", pattern, "policy"]));
         }
         if in_policies || (value.is_some() && !in_tools) {

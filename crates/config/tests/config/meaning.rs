@@ -500,3 +500,61 @@ fn unpinned_launchers_are_advised_against_but_work() {
     assert!(!loaded.has_errors());
     assert_eq!(names(&loaded), ["a"]);
 }
+
+#[test]
+fn r_cfg_02_a_policy_of_a_tool_can_be_written_without_a_table() {
+    for (file, text) in [
+        (
+            "config.json",
+            r#"{"servers":{"rube":{"command":"x","tools":{"github_search":"allow","delete_*":"deny","read":{"policy":"ask"}}}}}"#,
+        ),
+        (
+            "config.yaml",
+            "servers:\n  rube:\n    command: x\n    tools:\n      github_search: allow\n      delete_*: deny\n      read: { policy: ask }\n",
+        ),
+        (
+            "config.toml",
+            "[servers.rube]\ncommand = 'x'\n[servers.rube.tools]\ngithub_search = 'allow'\n'delete_*' = 'deny'\nread = { policy = 'ask' }\n",
+        ),
+    ] {
+        let loaded = World::with(file, text).load();
+        assert!(loaded.problems.is_empty(), "{file}: {:#?}", loaded.problems);
+        let rube = server(&loaded, "rube");
+        let policies: Vec<_> = rube
+            .policies
+            .iter()
+            .map(|(k, v)| (k.as_str(), *v))
+            .collect();
+        let expected = [
+            ("delete_*", Policy::Deny),
+            ("github_search", Policy::Allow),
+            ("read", Policy::Ask),
+        ];
+        assert_eq!(policies, expected, "{file}");
+        assert!(rube.rules.lines.contains_key("policies.github_search"));
+        assert!(
+            !rube.tools.contains_key("github_search"),
+            "nothing else is said of it"
+        );
+    }
+    let wrong = r#"{"servers":{"a":{"command":"x","tools":{"t":"yes"}},"b":{"command":"x","tools":{"t":3}}}}"#;
+    let loaded = World::with("config.json", wrong).load();
+    let said: Vec<_> = loaded
+        .problems
+        .iter()
+        .map(|p| (p.message.as_str(), p.help.as_str()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (
+                "`t` must be one of `allow`, `ask`, `deny`, `disable`",
+                r#"write `"t": "allow"`"#
+            ),
+            (
+                "`t` must be a table, but it is a number",
+                r#"write `"t": { "summary": "…" }`"#
+            ),
+        ]
+    );
+}

@@ -171,6 +171,21 @@ fn r_cfg_06_rules_are_set_and_taken_out_and_comments_stay() {
         ("x", Some(Policy::Deny)),
         "[servers.a]\ncommand = \"true\"\n[servers.a.tools.x]\npolicy = \"deny\" # here\n",
     );
+    for (rule, after) in [
+        (Some(Policy::Deny), "{ x = \"deny\", y = \"ask\" }"),
+        (None, "{ y = \"ask\" }"),
+    ] {
+        let with = |tools: &str| format!("[servers.a]\ncommand = \"true\"\ntools = {tools}\n");
+        let before = with("{ x = \"ask\", y = \"ask\" }");
+        check_edit("config.toml", &before, Some("a"), ("x", rule), &with(after));
+    }
+    check_edit(
+        "config.json",
+        "{\"servers\": {\"a\": {\"command\": \"true\", \"tools\": {\"x\": \"ask\"}}}}\n",
+        Some("a"),
+        ("x", Some(Policy::Allow)),
+        "{\"servers\": {\"a\": {\"command\": \"true\", \"tools\": {\"x\": \"allow\"}}}}\n",
+    );
     let yaml = "servers: # mine\n  a:\n    command: \"true\"\n";
     let added =
         "servers: # mine\n  a:\n    command: \"true\"\npolicies:\n  \"@destructive\": \"ask\"\n";

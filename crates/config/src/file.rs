@@ -1,10 +1,12 @@
 //! One config file: from its path to the servers in it, sound or broken.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use pegboard_model::{Layer, Limits, Reason};
 
+use crate::foreign::is_foreign;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
@@ -163,6 +165,7 @@ impl ConfigFile {
             layer: self.layer,
             folder: self.folder(),
             server,
+            own_env: BTreeMap::new(),
             problems: Vec::new(),
         }
     }
@@ -191,11 +194,7 @@ impl ConfigFile {
         let refused_roots = twice
             .map(|(at, (_, second))| (second.key.clone(), first + at))
             .collect();
-        let foreign = self
-            .source
-            .path
-            .file_name()
-            .is_some_and(|name| name == ".mcp.json");
+        let foreign = is_foreign(&self.source);
         for entry in self.root_entries().iter().filter(|entry| !known(entry)) {
             if foreign || entry.key == "$schema" {
                 continue;

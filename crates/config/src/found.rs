@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use pegboard_model::{Reason, ServerName};
 
 use crate::file::ConfigFile;
+use crate::foreign::{is_foreign, is_pegboard};
 use crate::name::{NameVerdict, judge};
 use crate::node::{Entry, Value};
 use crate::problem::{Problem, shown_text};
@@ -38,7 +39,7 @@ impl ConfigFile {
         room: usize,
         problems: &mut Vec<Problem>,
     ) -> Vec<FoundServer<'_>> {
-        let mut found = self.named_servers(values, room, problems);
+        let mut found = self.named_servers(settings, values, room, problems);
         self.break_duplicates(&mut found, problems);
         self.break_clashes(&mut found, problems);
         for server in found.iter_mut().filter(|server| server.problems.is_empty()) {
@@ -51,9 +52,26 @@ impl ConfigFile {
         found
     }
 
+    /// Pegboard's own entries in another program's file, each with the table that it is in.
+    pub(crate) fn own_entries(&self, settings: &Settings) -> Vec<(&Entry, &Entry)> {
+        let foreign = is_foreign(&self.source);
+        let roots = self
+            .root_entries()
+            .iter()
+            .filter(|root| root.key == "mcpServers" || (foreign && root.key == "servers"));
+        let entries = roots.flat_map(|root| {
+            let entries = root.node.entries().iter();
+            entries.map(move |entry| (root, entry))
+        });
+        entries
+            .filter(|(_, entry)| is_pegboard(entry, settings.port))
+            .collect()
+    }
+
     /// Every server with its name checked; those with a bad name have a problem already.
     fn named_servers(
         &self,
+        settings: &Settings,
         values: &Values<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
@@ -90,7 +108,12 @@ impl ConfigFile {
                     continue;
                 }
             };
+            let is_foreign = root.key == "mcpServers" || is_foreign(&self.source);
             for entry in entries {
+                // `explain` mentions it; nothing is wrong with a client that is connected to Pegboard.
+                if is_foreign && is_pegboard(entry, settings.port) {
+                    continue;
+                }
                 if found.len() >= room {
                     let limit = values.limits.servers;
                     let message = format!(
@@ -131,7 +154,8 @@ impl ConfigFile {
         server
             .problems
             .extend(self.refused.into_iter().chain(refused_root));
-        match judge(&entry.key, root == "mcpServers") {
+        let lenient = root == "mcpServers" || is_foreign(&self.source);
+        match judge(&entry.key, lenient) {
             NameVerdict::Good(name) => server.name = Some(name),
             NameVerdict::Corrected(name) => {
                 let message = format!("it is used under the name `{name}`");

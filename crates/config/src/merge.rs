@@ -6,12 +6,13 @@ use pegboard_model::{ClientRequests, Layer, PolicyRule};
 
 use crate::command_line::shown_command_line;
 use crate::environment::Environment;
+use crate::explain::Explained;
 use crate::file::ConfigFile;
 use crate::load::Loaded;
 use crate::node::Entry;
 use crate::overlay::{Overlaid, has_overlay, overlay_server, servers_of_environment};
 use crate::policies::kept_rules;
-use crate::problem::shown_path;
+use crate::problem::{shown_path, shown_text};
 use crate::review::ReplacedServer;
 use crate::server::Definition;
 use crate::template::Values;
@@ -95,6 +96,16 @@ pub(crate) fn merge_servers<'n>(
     for file in files {
         let found = file.servers(&loaded.settings, values, room, &mut loaded.problems);
         room = room.saturating_sub(found.len());
+        for (root, entry) in file.own_entries(&loaded.settings) {
+            loaded.values.push(Explained {
+                key: format!("{}.{}", root.key, shown_text(&entry.key, 60)),
+                value: "Pegboard itself, not a server of it".to_owned(),
+                layer: file.layer,
+                file: Some(file.source.path.clone()),
+                line: Some(file.source.line_of(entry.key_start)),
+                note: None,
+            });
+        }
         for server in found {
             let key = server.name.map_or(server.shown, |name| name.to_string());
             let mut new = Merged {

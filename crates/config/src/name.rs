@@ -2,6 +2,8 @@
 
 use pegboard_model::{Reason, SERVER_NAME_MAX, ServerName};
 
+use crate::problem::Problem;
+
 /// What becomes of a written name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NameVerdict {
@@ -17,8 +19,13 @@ pub(crate) enum NameVerdict {
     },
 }
 
-/// Judges a name. In files of other clients (`lenient`) a name may differ from ours by case, `-`, `.`
-/// and spaces.
+/// Longest name of another client's server that is corrected; a longer one is hardly a name.
+const FOREIGN_NAME_MAX: usize = 128;
+/// Hexadecimal digits of the hash in a shortened name.
+const HASH_LENGTH: usize = 6;
+
+/// Judges a name. In files of other clients (`lenient`) a name may differ from ours by case, `-`, `.`, `/` and
+/// spaces, and may be longer.
 pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
     let bad = match ServerName::parse(text) {
         Ok(name) => return NameVerdict::Good(name),
@@ -29,7 +36,7 @@ pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
     if lenient
         && !reserved
         && is_nearly_a_name(text)
-        && let Some(name) = same_letters(text)
+        && let Some(name) = same_letters(text).or_else(|| short_form(text))
     {
         return NameVerdict::Corrected(name);
     }
@@ -52,13 +59,46 @@ pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
     }
 }
 
+/// A name that a user typed, as a server name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedName {
+    /// The name that is used.
+    pub name: ServerName,
+    /// Whether it is not the text that was typed.
+    pub is_corrected: bool,
+}
+
+impl TypedName {
+    /// Corrects a typed name as names in other clients' files are corrected.
+    ///
+    /// # Errors
+    /// Fails if the name is reserved or cannot be corrected without guessing.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let (name, is_corrected) = match judge(text, true) {
+            NameVerdict::Good(name) => (name, false),
+            NameVerdict::Corrected(name) => (name, true),
+            NameVerdict::Bad { reason, why, help } => {
+                return Err(Problem::error(reason, why).help(help).of_server(text));
+            }
+        };
+        Ok(Self { name, is_corrected })
+    }
+}
+
 fn is_nearly_a_name(text: &str) -> bool {
-    text.len() <= SERVER_NAME_MAX
+    // Package names begin with `@`; names of the public registry have one `/`.
+    let parts: Vec<&str> = text.trim_start_matches('@').split('/').collect();
+    let has_word = |part: &&str| part.contains(|c: char| c.is_ascii_alphanumeric());
+    text.len() <= FOREIGN_NAME_MAX
+        && parts.len() <= 2
+        && parts.iter().all(has_word)
         && !text.contains("__")
         && !text.contains("..")
         && text
+            .strip_prefix('@')
+            .unwrap_or(text)
             .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '))
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'/'))
 }
 
 /// The corrected form, unless it had to be cut or lengthened.
@@ -74,6 +114,29 @@ fn same_letters(text: &str) -> Option<ServerName> {
         return None;
     }
     ServerName::parse(&corrected).ok()
+}
+
+/// A short form of a name that is too long: whole words, and a hash of the name, so that it stays the same whatever
+/// else is configured. Of a name such as `io.github.user/weather` the part after the `/` says most.
+fn short_form(text: &str) -> Option<ServerName> {
+    let telling = text.rsplit('/').next().unwrap_or(text);
+    let words = ServerName::corrected(telling)?;
+    let room = SERVER_NAME_MAX - HASH_LENGTH - 1;
+    let kept = match words.get(..room) {
+        // A word that was cut is left out, unless it is the only one.
+        Some(start) if words.len() > room && !words.get(room..)?.starts_with('_') => {
+            start.rsplit_once('_').map_or(start, |(whole, _)| whole)
+        }
+        Some(start) => start,
+        None => &words,
+    };
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    let name = format!(
+        "{}_{}",
+        kept.trim_end_matches('_'),
+        hash.get(..HASH_LENGTH)?
+    );
+    ServerName::parse(&name).ok()
 }
 
 #[cfg(test)]
@@ -100,23 +163,58 @@ mod tests {
         check("brave-search", "CONFIG_NAME", "~brave_search");
         check("GitHub", "CONFIG_NAME", "~git_hub");
         check("My Server.v2", "CONFIG_NAME", "~my_server_v2");
+        check("a/b", "CONFIG_NAME", "~a_b");
+        check(
+            "io.github.user/weather",
+            "CONFIG_NAME",
+            "~io_github_user_weather",
+        );
         for bad in [
             "a__b",
-            "a/b",
+            "a/b/c",
+            "/b",
             "nul\0",
             "../x",
             "a..b",
             "",
             "-",
             "日本",
-            &"x".repeat(25),
             &"x".repeat(300),
         ] {
             check(bad, "CONFIG_NAME", "CONFIG_NAME");
         }
-        check("abCdEfGhIjKlMnOpQrStUvWx", "CONFIG_NAME", "CONFIG_NAME");
         for reserved in ["gateway", "mcp", "system", "MCP"] {
             check(reserved, "CONFIG_NAME_RESERVED", "CONFIG_NAME_RESERVED");
         }
+    }
+
+    #[track_caller]
+    fn check_short(text: &str, start: &str) {
+        let NameVerdict::Corrected(name) = judge(text, true) else {
+            panic!("`{text}` is not corrected");
+        };
+        let (words, hash) = name.as_str().rsplit_once('_').unwrap();
+        assert_eq!(words, start, "{name}");
+        assert!(hash.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
+        assert_eq!(judge(text, true), NameVerdict::Corrected(name), "stable");
+        assert!(matches!(judge(text, false), NameVerdict::Bad { .. }));
+    }
+
+    #[test]
+    fn r_cfg_05_long_names_of_other_clients_get_a_stable_short_form() {
+        check_short("io.github.modelcontextprotocol/everything", "everything");
+        check_short(
+            "@modelcontextprotocol/server-sequential-thinking",
+            "server_sequential",
+        );
+        check_short(
+            "my-very-long-name-of-a-server-for-things",
+            "my_very_long_name",
+        );
+        check_short("abCdEfGhIjKlMnOpQrStUvWx", "ab_cd_ef_gh_ij_kl");
+        check_short(&"x".repeat(25), &"x".repeat(17));
+        let [one, other] =
+            ["a", "b"].map(|end| judge(&format!("{}{end}", "word-".repeat(6)), true));
+        assert_ne!(one, other);
     }
 }

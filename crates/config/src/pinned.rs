@@ -49,17 +49,30 @@ const DOCKER_VALUE_FLAGS: &[&str] = &[
     "--shm-size",
 ];
 
-/// The package that is launched without a fixed version, as it was written.
-pub(crate) fn unpinned_package(transport: &Transport) -> Option<String> {
+/// A program's name without its folder and without the ending that Windows gives it.
+pub(crate) fn program_name(program: &str) -> &str {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".cmd")
+        .or(name.strip_suffix(".exe"))
+        .unwrap_or(name)
+}
+
+/// A package that is launched without a fixed version.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unpinned {
+    /// The package as it was written.
+    pub(crate) package: String,
+    /// How its version is fixed.
+    pub(crate) help: &'static str,
+}
+
+/// Finds a package that is launched without a fixed version.
+pub(crate) fn unpinned_package(transport: &Transport) -> Option<Unpinned> {
     let Transport::Stdio { command, args, .. } = transport else {
         return None;
     };
     let program = known(command);
-    let program = program.rsplit(['/', '\\']).next().unwrap_or_default();
-    let program = program
-        .strip_suffix(".cmd")
-        .or(program.strip_suffix(".exe"))
-        .unwrap_or(program);
+    let program = program_name(&program);
     if !RUNNERS.contains(&program) {
         return None;
     }
@@ -82,7 +95,10 @@ pub(crate) fn unpinned_package(transport: &Transport) -> Option<String> {
         .split_once('=')
         .filter(|_| package.starts_with("--"))
         .map_or(package.as_str(), |(_, p)| p);
-    (!ecosystem.is_pinned(package)).then(|| written.written().to_owned())
+    (!ecosystem.is_pinned(package)).then(|| Unpinned {
+        package: written.written().to_owned(),
+        help: ecosystem.help(),
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,6 +148,16 @@ fn package_position(words: &[&str], ecosystem: Ecosystem) -> Option<usize> {
 }
 
 impl Ecosystem {
+    fn help(self) -> &'static str {
+        match self {
+            Self::Npm => "name the version, for example `npx -y some-server@1.2.3`",
+            Self::Python => "name the version, for example `uvx some-server@1.2.3`",
+            Self::Image => {
+                "name a tag or digest, for example `docker run -i --rm some/image:1.2.3`"
+            }
+        }
+    }
+
     fn is_pinned(self, package: &str) -> bool {
         if package.is_empty()
             || package.starts_with(['.', '/', '~'])
@@ -182,7 +208,28 @@ mod tests {
             env: Default::default(),
             cwd: None,
         };
-        assert_eq!(unpinned_package(&transport).as_deref(), unpinned, "{line}");
+        let found = unpinned_package(&transport);
+        let package = found.as_ref().map(|found| found.package.as_str());
+        assert_eq!(package, unpinned, "{line}");
+        if let Some(found) = found {
+            let example = found.help.split('`').nth(1).unwrap();
+            let mut words = example.split(' ').map(Template::literal);
+            let transport = Transport::Stdio {
+                command: words.next().unwrap(),
+                args: words.collect(),
+                env: Default::default(),
+                cwd: None,
+            };
+            assert_eq!(unpinned_package(&transport), None, "{example}");
+            let runs_image = line.starts_with("docker");
+            assert_eq!(
+                example.starts_with("docker"),
+                runs_image,
+                "{line}: {example}"
+            );
+            let runs_python = line.starts_with("uv");
+            assert_eq!(example.starts_with("uvx"), runs_python, "{line}: {example}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which of the user's secrets and variables a project's server would receive, and where they would go.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use pegboard_model::{Foreign, Template, Transport};
@@ -79,18 +80,19 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
             env,
             cwd,
         } => {
-            let mut take = |value: &Template, used_as: String| {
-                collect(&mut found, value, used_as, None, from_user);
+            let mut take = |references: Vec<Reference<'_>>, used_as: String| {
+                collect(&mut found, references, used_as, None, from_user);
             };
-            take(command, "the command".to_owned());
+            take(references_beyond(command, env), "the command".to_owned());
             for (at, arg) in args.iter().enumerate() {
-                take(arg, format!("argument {}", at + 1));
+                take(references_beyond(arg, env), format!("argument {}", at + 1));
             }
             for (name, value) in env {
-                take(value, format!("variable {}", Foreign::new(name)));
+                let used_as = format!("variable {}", Foreign::new(name));
+                take(references(value.written()), used_as);
             }
             if let Some(cwd) = cwd {
-                take(cwd, "the folder".to_owned());
+                take(references_beyond(cwd, env), "the folder".to_owned());
             }
             let allowed = from_user
                 .allowed
@@ -111,7 +113,8 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
         } => {
             let address = Foreign::new(url.written()).to_string();
             let mut take = |value: &Template, used_as: String| {
-                collect(&mut found, value, used_as, Some(&address), from_user);
+                let references = references(value.written());
+                collect(&mut found, references, used_as, Some(&address), from_user);
             };
             take(url, "part of the address".to_owned());
             for (name, value) in headers {
@@ -125,14 +128,32 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
     found
 }
 
+/// The references of a value; one to a variable of the server's own `env` stands for what that variable refers to.
+fn references_beyond<'v>(
+    value: &'v Template,
+    env: &'v BTreeMap<String, Template>,
+) -> Vec<Reference<'v>> {
+    let mut found = Vec::new();
+    for reference in references(value.written()) {
+        match reference {
+            Reference::Variable(name) if env.contains_key(name) => {
+                let own = env.get(name).map(|own| references(own.written()));
+                found.extend(own.unwrap_or_default());
+            }
+            other => found.push(other),
+        }
+    }
+    found
+}
+
 fn collect(
     found: &mut Vec<Received>,
-    value: &Template,
+    references: Vec<Reference<'_>>,
     used_as: String,
     sent_to: Option<&str>,
     from_user: &FromUser,
 ) {
-    for reference in references(value.written()) {
+    for reference in references {
         let (kind, name) = match reference {
             Reference::Secret(name) => (ReceivedKind::Secret, name),
             Reference::Variable(name) => (ReceivedKind::Variable, name),

@@ -7,6 +7,7 @@ use crate::node::{Entry, Node, Value};
 use crate::profile::PROFILE_KEYS;
 use crate::server::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
+use crate::template::reference_spans;
 use crate::text::Format;
 
 /// What may be shown of the values under a key of a server or of the settings.
@@ -53,8 +54,9 @@ pub(crate) fn showing(root: &str, key: &str) -> Showing {
 pub(crate) struct VisibleSpans(Vec<(usize, usize)>);
 
 impl VisibleSpans {
-    pub(crate) fn of(tree: &Node) -> Self {
+    pub(crate) fn of(tree: &Node, source: &str) -> Self {
         let mut spans = Self::default();
+        spans.references(tree, source);
         for root in tree.entries() {
             spans.key(root);
             if matches!(root.key.as_str(), "settings" | "policies" | "trace") {
@@ -66,8 +68,38 @@ impl VisibleSpans {
                 }
             }
         }
-        spans.0.sort_unstable();
+        spans.merge();
         spans
+    }
+
+    /// References say where a value comes from, and only their names are shown. `Showing::Open` values are visible as
+    /// a whole, so spans may lie in each other here; they are merged before they are used.
+    fn references(&mut self, node: &Node, source: &str) {
+        match &node.value {
+            Value::Map(entries) => entries
+                .iter()
+                .for_each(|entry| self.references(&entry.node, source)),
+            Value::List(items) => items.iter().for_each(|item| self.references(item, source)),
+            Value::Text(_) => {
+                let written = source.get(node.start..node.end).unwrap_or_default();
+                let found = reference_spans(written).into_iter();
+                self.0
+                    .extend(found.map(|(start, end)| (node.start + start, node.start + end)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts spans in order and joins those that overlap.
+    fn merge(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup_by(|later, earlier| {
+            let overlaps = later.0 <= earlier.1;
+            if overlaps {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            overlaps
+        });
     }
 
     fn table(&mut self, root: &str, table: &Node) {
@@ -142,8 +174,8 @@ impl VisibleSpans {
     }
 }
 
-/// A key under `env` or `headers` as it may be shown. A slip of the pen makes keys of values: such a
-/// key has no value of its own, or does not look like a name.
+/// A key under `env` or `headers` as it may be shown. Names are not secret. Only a slip of the pen makes keys of
+/// values: such a key has no value of its own and does not look like a name.
 pub(crate) fn shown_name(entry: &Entry) -> String {
     if is_plausible(entry) {
         entry.key.clone()
@@ -152,12 +184,28 @@ pub(crate) fn shown_name(entry: &Entry) -> String {
     }
 }
 
+/// Longest name of a variable or header that is shown.
+const LONGEST_NAME: usize = 64;
+
 fn is_plausible(entry: &Entry) -> bool {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
-    entry.node.value != Value::Null
-        && !entry.key.is_empty()
-        && entry.key.len() <= 64
+    !entry.key.is_empty()
+        && entry.key.len() <= LONGEST_NAME
         && entry.key.chars().all(harmless)
+        && (has_value(&entry.node) || looks_like_name(&entry.key))
+}
+
+/// Whether something was written as the value, be it `null`.
+fn has_value(node: &Node) -> bool {
+    node.value != Value::Null || node.end > node.start
+}
+
+/// Whether a key without a value is a name: keys and tokens mix digits and small letters, names of variables and of
+/// headers do not.
+fn looks_like_name(key: &str) -> bool {
+    let has_digit = key.contains(|c: char| c.is_ascii_digit());
+    let has_small = key.contains(|c: char| c.is_ascii_lowercase());
+    !(has_digit && has_small) && secret_shapes(key).is_empty()
 }
 
 /// Whether a text by itself may hold a secret: an address with a login or a query, or a key.

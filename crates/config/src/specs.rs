@@ -64,12 +64,13 @@ pub(crate) fn finish(
             }
             _ => Approval::Granted,
         };
-        if let Some(package) = unpinned_package(&definition.transport) {
-            let package = shown_text(&package, 100);
+        if let Some(found) = unpinned_package(&definition.transport) {
+            let package = shown_text(&found.package, 100);
             let message =
                 format!("`{package}` has no fixed version, so each start may run something new");
-            let mut advice =
-                Problem::new(Severity::Advice, Reason::SupplyUnpinned, message).of_server(&name);
+            let mut advice = Problem::new(Severity::Advice, Reason::SupplyUnpinned, message)
+                .help(found.help)
+                .of_server(&name);
             if let Some((file, _, entry)) = server.place {
                 let at = entry
                     .node

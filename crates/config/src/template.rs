@@ -69,6 +69,8 @@ impl<'a> Values<'a> {
 pub(crate) enum TemplateFlaw {
     VariableMissing(String),
     SecretMissing(String),
+    /// `${input:NAME}`: a value that VS Code asks the user for.
+    Prompt(String),
     Malformed(&'static str),
     TooLarge,
 }
@@ -86,49 +88,115 @@ enum Piece<'a> {
 }
 
 /// Resolves the variables of a value. What a variable holds is taken as it is, never expanded again.
-pub(crate) fn resolve(text: &str, values: &Values<'_>) -> Result<Template, TemplateFlaw> {
+///
+/// `own` are the variables of the server's own `env`, which come first: `${AUTH}` in an argument means the `AUTH` that
+/// the server gets.
+pub(crate) fn resolve(
+    text: &str,
+    values: &Values<'_>,
+    own: &BTreeMap<String, Template>,
+) -> Result<Template, TemplateFlaw> {
     if !text.contains("${") && text.len() <= values.limits.value_bytes {
         return Ok(Template::literal(text));
     }
-    let mut parts = Vec::new();
-    let mut known = String::new();
-    let mut size = 0;
+    let mut parts = Parts::new(values.limits.value_bytes);
     let project = values.project.to_string_lossy();
     for piece in pieces(text)? {
-        let value = match piece {
-            Piece::Literal(literal) => literal,
-            Piece::Project => project.as_ref(),
-            Piece::Variable { name, default } => values
-                .env
-                .var(name)
-                .or(default)
-                // A variable that is set but empty is a value of its own when there is no default.
-                .or_else(|| values.env.vars.get(name).map(String::as_str))
-                .ok_or_else(|| TemplateFlaw::VariableMissing(name.to_owned()))?,
+        match piece {
+            Piece::Literal(literal) => parts.text(literal)?,
+            Piece::Project => parts.text(&project)?,
+            Piece::Variable { name, default } => match (own.get(name), default) {
+                (Some(value), Some(default)) if is_empty(value) => parts.text(default)?,
+                (Some(value), _) => parts.template(value)?,
+                (None, default) => parts.text(variable(values, name, default)?)?,
+            },
             Piece::Secret(name) => {
                 let version = values.secret_version(name);
                 let version =
                     version.ok_or_else(|| TemplateFlaw::SecretMissing(name.to_owned()))?;
-                if !known.is_empty() {
-                    parts.push(TemplatePart::Known(Secret::new(std::mem::take(&mut known))));
-                }
-                parts.push(TemplatePart::Kept {
-                    name: name.to_owned(),
-                    version: version.clone(),
-                });
-                continue;
+                parts.kept(name, version);
             }
-        };
-        size += value.len();
-        if size > values.limits.value_bytes {
+        }
+    }
+    Ok(Template::new(text, parts.finish()))
+}
+
+/// The value of an environment variable, or the default.
+fn variable<'v>(
+    values: &'v Values<'_>,
+    name: &str,
+    default: Option<&'v str>,
+) -> Result<&'v str, TemplateFlaw> {
+    let env = values.env;
+    env.var(name)
+        .or(default)
+        // A variable that is set but empty is a value of its own when there is no default.
+        .or_else(|| env.vars.get(name).map(String::as_str))
+        .ok_or_else(|| TemplateFlaw::VariableMissing(name.to_owned()))
+}
+
+fn is_empty(template: &Template) -> bool {
+    let is_empty =
+        |part: &TemplatePart| matches!(part, TemplatePart::Known(text) if text.reveal().is_empty());
+    template.parts().iter().all(is_empty)
+}
+
+/// The parts of a value while it is resolved.
+struct Parts {
+    parts: Vec<TemplatePart>,
+    /// What is known since the last kept secret.
+    known: String,
+    size: usize,
+    limit: usize,
+}
+
+impl Parts {
+    fn new(limit: usize) -> Self {
+        Self {
+            parts: Vec::new(),
+            known: String::new(),
+            size: 0,
+            limit,
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), TemplateFlaw> {
+        self.size += text.len();
+        if self.size > self.limit {
             return Err(TemplateFlaw::TooLarge);
         }
-        known.push_str(value);
+        self.known.push_str(text);
+        Ok(())
     }
-    if !known.is_empty() || parts.is_empty() {
-        parts.push(TemplatePart::Known(Secret::new(known)));
+
+    fn kept(&mut self, name: &str, version: &str) {
+        if !self.known.is_empty() {
+            let known = std::mem::take(&mut self.known);
+            self.parts.push(TemplatePart::Known(Secret::new(known)));
+        }
+        self.parts.push(TemplatePart::Kept {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        });
     }
-    Ok(Template::new(text, parts))
+
+    fn template(&mut self, template: &Template) -> Result<(), TemplateFlaw> {
+        for part in template.parts() {
+            match part {
+                TemplatePart::Known(text) => self.text(text.reveal())?,
+                TemplatePart::Kept { name, version } => self.kept(name, version),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Vec<TemplatePart> {
+        if !self.known.is_empty() || self.parts.is_empty() {
+            self.parts
+                .push(TemplatePart::Known(Secret::new(self.known)));
+        }
+        self.parts
+    }
 }
 
 /// What a value refers to.
@@ -179,6 +247,31 @@ pub(crate) fn hidden(text: &str) -> String {
     }
 }
 
+/// Where the names of references are written in a text, from `${` to the end of the name. Nothing else of the text is
+/// in these spans: not a default, and nothing of what is not a reference.
+pub(crate) fn reference_spans(text: &str) -> Vec<(usize, usize)> {
+    let mut spans = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find("${")) {
+        let start = from + at;
+        let Some(length) = text.get(start + 2..).and_then(|body| body.find('}')) else {
+            break;
+        };
+        let inside = text.get(start + 2..start + 2 + length).unwrap_or_default();
+        let name = inside.split(":-").next().unwrap_or_default();
+        let is_named = match reference(name) {
+            Ok(_) => true,
+            Err(TemplateFlaw::Prompt(prompt)) => is_secret_reference(&prompt),
+            Err(_) => false,
+        };
+        if is_named {
+            spans.push((start, start + 2 + name.len()));
+        }
+        from = start + 2 + length + 1;
+    }
+    spans
+}
+
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateFlaw> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -215,6 +308,9 @@ fn reference(inside: &str) -> Result<Piece<'_>, TemplateFlaw> {
             ));
         }
         return Ok(Piece::Secret(name));
+    }
+    if let Some(name) = inside.strip_prefix("input:") {
+        return Err(TemplateFlaw::Prompt(name.to_owned()));
     }
     // Other clients write `${env:NAME}` for the same thing.
     let inside = inside.strip_prefix("env:").unwrap_or(inside);
@@ -275,8 +371,8 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let values = Values::new(&env, &limits, folder.path());
-        let got =
-            resolve(text, &values).map(|t| t.resolve(&NoSecrets).unwrap().reveal().to_owned());
+        let got = resolve(text, &values, &BTreeMap::new())
+            .map(|t| t.resolve(&NoSecrets).unwrap().reveal().to_owned());
         assert_eq!(got, expected.map(str::to_owned), "{text:?}");
     }
 
@@ -315,6 +411,59 @@ mod tests {
                 matches!(pieces(malformed), Err(TemplateFlaw::Malformed(_))),
                 "{malformed}"
             );
+        }
+    }
+
+    #[test]
+    fn r_cfg_08_the_variables_of_the_server_come_first_and_are_not_expanded_again() {
+        let vars = [("AUTH", "from the environment"), ("OTHER", "other")];
+        let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env = Environment {
+            vars: vars.into_iter().collect(),
+            ..Environment::default()
+        };
+        let limits = Limits::default();
+        let values = Values::without_secrets(&env, &limits);
+        let kept = TemplatePart::Kept {
+            name: "key".to_owned(),
+            version: "1".to_owned(),
+        };
+        let own = [
+            ("AUTH", Template::literal("Bearer ${OTHER}")),
+            ("EMPTY", Template::literal("")),
+            ("KEPT", Template::new("${secret:key}", vec![kept.clone()])),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        let own: BTreeMap<_, _> = own.into_iter().collect();
+        for (text, expected) in [
+            ("Authorization: ${AUTH}", "Authorization: Bearer ${OTHER}"),
+            ("${OTHER}", "other"),
+            ("${EMPTY:-default}", "default"),
+            ("<${EMPTY}>", "<>"),
+        ] {
+            let resolved = resolve(text, &values, &own).unwrap();
+            assert_eq!(resolved.resolve(&NoSecrets).unwrap().reveal(), expected);
+            assert_eq!(resolved.written(), text);
+        }
+        let resolved = resolve("x ${KEPT}", &values, &own).unwrap();
+        assert_eq!(resolved.parts().get(1), Some(&kept));
+    }
+
+    #[test]
+    fn r_cfg_08_the_spans_of_references_hold_names_only() {
+        for (text, shown) in [
+            ("x ${NAME} y", "${NAME"),
+            ("${input:api-key}", "${input:api-key"),
+            ("${secret:a}${env:B}", "${secret:a${env:B"),
+            ("${NAME:-canary}", "${NAME"),
+            ("${x:-${canary}}", "${x"),
+            ("${canary", ""),
+            ("${can ary}", ""),
+            ("${input:can ary}", ""),
+        ] {
+            let spans = reference_spans(text).into_iter();
+            let found: Vec<&str> = spans.map(|(start, end)| &text[start..end]).collect();
+            assert_eq!(found.concat(), shown, "{text}");
         }
     }
 

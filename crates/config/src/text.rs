@@ -249,7 +249,7 @@ impl SourceText {
             Some(tree) => {
                 let spans = self
                     .visible
-                    .get_or_init(|| VisibleSpans::of(tree));
+                    .get_or_init(|| VisibleSpans::of(tree, &self.text));
                 spans.mask(raw, start, self.format)
             }
             None => mask_unparsed(raw, self.format),

@@ -1,14 +1,15 @@
 //! How a server is reached: `command` or `url`, and what belongs to each.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use pegboard_model::{Layer, Reason, Template, Transport};
+use pegboard_model::{Layer, Reason, Template, Transport, secret_arguments};
 
 use crate::known::{anchored, has_kept, header_flaw, known_parts, known_start, url_flaw};
 use crate::node::{Entry, Value};
 use crate::own_folder::OwnServer;
-use crate::problem::Severity;
-use crate::sensitive::shown_name;
+use crate::problem::{Severity, shown_text};
+use crate::sensitive::{has_written_secret, shown_name};
 use crate::typed::Typed;
 
 /// The keys of a transport as they were read, before it is known which transport they make.
@@ -102,6 +103,11 @@ impl<'n> WrittenTransport<'n> {
         for entry in [self.headers, self.bearer].into_iter().flatten() {
             ignored(entry, "`url`", typed);
         }
+        let env = self
+            .env
+            .map(|entry| typed.templates(entry))
+            .unwrap_or_default();
+        typed.own_env.clone_from(&env);
         let mut words = Vec::new();
         match &command.node.value {
             Value::List(items) => {
@@ -111,7 +117,12 @@ impl<'n> WrittenTransport<'n> {
                         .filter_map(|item| typed.template("command", item)),
                 );
             }
-            _ => words.extend(typed.template("command", &command.node)),
+            _ => {
+                words.extend(typed.template("command", &command.node));
+                if let Some(program) = words.first() {
+                    check_command_line(program, command, typed);
+                }
+            }
         }
         match self.args.map(|entry| (entry, &entry.node.value)) {
             Some((_, Value::List(items))) => {
@@ -142,10 +153,6 @@ impl<'n> WrittenTransport<'n> {
             }
         };
         let args: Vec<Template> = words.collect();
-        let env = self
-            .env
-            .map(|entry| typed.templates(entry))
-            .unwrap_or_default();
         let cwd = self
             .cwd
             .and_then(|entry| typed.template("cwd", &entry.node));
@@ -251,6 +258,51 @@ impl<'n> WrittenTransport<'n> {
             bearer,
         })
     }
+}
+
+/// Reports a `command` that holds a whole command line: no shell splits it, so no such program would be found.
+fn check_command_line(program: &Template, command: &Entry, typed: &mut Typed<'_>) {
+    let text = known_start(program);
+    let mut words = text.split_whitespace();
+    let (Some(first), Some(_)) = (words.next(), words.next()) else {
+        return;
+    };
+    // The name of a program, or of a folder on the way to it, may hold spaces.
+    let is_file = |name: &str| is_program(name, typed);
+    if is_file(text) || (first.contains('/') && !is_file(first)) {
+        return;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let secret = secret_arguments(words.iter().copied());
+    let shown = words.iter().zip(secret).map(|(word, is_secret)| {
+        let is_secret = is_secret || program.has_references() || has_written_secret(word);
+        if is_secret { "…" } else { *word }
+    });
+    let shown: Vec<String> = shown
+        .map(|word| serde_json::Value::from(shown_text(word, 60)).to_string())
+        .collect();
+    let (first, rest) = shown
+        .split_first()
+        .map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let format = typed.source.format;
+    let help = format!(
+        "write `{}` and `{}`",
+        format.example("command", first),
+        format.example("args", &format!("[{}]", rest.join(", ")))
+    );
+    let message = "`command` holds a whole command line, but it must name the program alone";
+    typed.invalid(command.node.start, message, help);
+}
+
+/// Whether a program is there: at its path, or in a folder of `PATH`.
+fn is_program(name: &str, typed: &Typed<'_>) -> bool {
+    if name.contains('/') {
+        let home = &typed.values.env.home;
+        let path = anchored(Template::literal(name), typed.folder, home, |_| true);
+        return Path::new(known_start(&path)).is_file();
+    }
+    let path = typed.values.env.var("PATH").unwrap_or_default();
+    std::env::split_paths(path).any(|folder| folder.join(name).is_file())
 }
 
 /// `stdio` or `http`, however it was spelled.

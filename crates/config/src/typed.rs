@@ -11,7 +11,7 @@ use crate::duration::parse_duration;
 use crate::node::{Entry, Node, Value};
 use crate::problem::{Problem, Severity};
 use crate::sensitive::shown_name;
-use crate::template::{TemplateFlaw, Values, resolve};
+use crate::template::{TemplateFlaw, Values, is_secret_reference, resolve};
 use crate::text::SourceText;
 
 /// The annotations that a rule can name in place of a tool.
@@ -27,6 +27,8 @@ pub(crate) struct Typed<'a> {
     pub(crate) folder: &'a Path,
     /// The server's name as it was written, when it is one.
     pub(crate) server: Option<&'a str>,
+    /// The server's own `env`, once it is read: references look there first.
+    pub(crate) own_env: BTreeMap<String, Template>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -256,14 +258,19 @@ impl<'a> Typed<'a> {
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => number.to_string(),
             Value::Bool(value) => value.to_string(),
-            Value::Null | Value::List(_) | Value::Map(_) => {
+            Value::Null => {
+                let message = format!("`{key}` is null");
+                self.invalid(node.start, message, "give it a string or remove it");
+                return None;
+            }
+            Value::List(_) | Value::Map(_) => {
                 let message = format!("`{key}` must be a text, but it is {}", node.kind());
                 let help = self.example(key.rsplit('.').next().unwrap_or(key), "\"…\"");
                 self.invalid(node.start, message, help);
                 return None;
             }
         };
-        let flaw = match resolve(&text, self.values) {
+        let flaw = match resolve(&text, self.values, &self.own_env) {
             Ok(template) => return Some(template),
             Err(flaw) => flaw,
         };
@@ -271,8 +278,24 @@ impl<'a> Typed<'a> {
             TemplateFlaw::VariableMissing(name) => (
                 Reason::ConfigSecretMissing,
                 format!("`{key}` needs the variable `{name}`, which is not set"),
-                format!("set `{name}`, or give a default as `${{{name}:-value}}`"),
+                match name.as_str() {
+                    "workspaceFolder" => "write `${project}` for the project's folder".to_owned(),
+                    "userHome" => "write `${HOME}` for your home folder".to_owned(),
+                    _ => format!("set `{name}`, or give a default as `${{{name}:-value}}`"),
+                },
             ),
+            TemplateFlaw::Prompt(name) => {
+                // What is not a name may be a secret that was put in the wrong place.
+                let (shown, name) = match is_secret_reference(&name) {
+                    true => (name.as_str(), name.as_str()),
+                    false => ("…", "NAME"),
+                };
+                (
+                    Reason::ConfigInvalid,
+                    format!("`{key}`: `${{input:{shown}}}` is a VS Code prompt"),
+                    format!("run `pegboard secret set {name}` and write `${{secret:{name}}}`"),
+                )
+            }
             TemplateFlaw::SecretMissing(name) => (
                 Reason::ConfigSecretMissing,
                 format!("`{key}` needs the secret `{name}`, which is not kept"),

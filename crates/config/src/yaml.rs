@@ -117,6 +117,13 @@ impl Builder<'_> {
                         return Err(SyntaxError::new(start, "the value does not fit its tag"));
                     }
                 };
+                // Where no value is written, the span is that of what follows.
+                let written = self.offsets.text.get(start..end).unwrap_or_default();
+                let is_written = matches!(written, "~" | "null" | "Null" | "NULL");
+                let end = match value {
+                    Value::Null if !is_written => start,
+                    _ => end,
+                };
                 self.place(anchor, Node::new(start, end, value))
             }
             Event::Alias(anchor) => {

@@ -111,7 +111,7 @@ reasons! {
         "Split the file, or move large values out of it.";
     SupplyUnpinned "SUPPLY_UNPINNED" InvalidInput final exit 0
         "A server is launched by a package runner without a fixed version.",
-        "Name the version, for example `npx -y some-server@1.2.3`.";
+        "Name the version, as in `npx -y some-server@1.2.3`, `uvx some-server@1.2.3` or `docker run some/image:1.2.3`.";
     SecretWritten "SECRET_WRITTEN" InvalidInput final exit 0
         "A secret is written in the arguments of a server.",
         "Keep it with `pegboard secret set NAME` and write `${secret:NAME}` in its place.",

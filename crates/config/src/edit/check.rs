@@ -1,5 +1,6 @@
 //! Whether a changed text says what it should, and nothing else.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use pegboard_model::{Layer, Limits, Reason};
@@ -111,6 +112,7 @@ pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Pr
         layer: Layer::Project,
         folder,
         server: Some(&entry.key),
+        own_env: BTreeMap::new(),
         problems: Vec::new(),
     };
     read_server(entry, &Settings::default(), &mut typed);

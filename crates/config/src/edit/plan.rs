@@ -3,6 +3,7 @@
 use pegboard_model::{Foreign, Reason, ServerName};
 use serde_json::Value;
 
+use crate::foreign::is_foreign;
 use crate::name::{NameVerdict, judge};
 use crate::node::{Entry, Node};
 use crate::problem::Problem;
@@ -88,7 +89,7 @@ pub(super) fn find_server(
     let mut found: Vec<(Place, usize)> = Vec::new();
     for root in source.tree().map(Node::entries).unwrap_or_default() {
         let lenient = match root.key.as_str() {
-            "servers" => false,
+            "servers" => is_foreign(source),
             "mcpServers" => true,
             _ => continue,
         };

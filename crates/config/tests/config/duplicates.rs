@@ -40,11 +40,11 @@ fn r_cfg_05_bad_names_are_reported_with_the_corrected_form() {
     check(
         "config.json",
         r#"{"mcpServers":{"a__b":{"command":"a"},"x/y":{"command":"a"},"":{"command":"a"}}}"#,
-        &[],
-        &["", "a__b", "x/y"],
+        &["x_y"],
+        &["", "a__b"],
         &[
             "error CONFIG_NAME a__b:1",
-            "error CONFIG_NAME x/y:1",
+            "warning CONFIG_NAME x/y:1",
             "error CONFIG_NAME :1",
         ],
     );

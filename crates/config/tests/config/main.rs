@@ -9,6 +9,7 @@
     clippy::print_stderr
 )]
 
+mod clients;
 mod duplicates;
 mod edits;
 mod layers;

@@ -1,9 +1,11 @@
 //! `pegboard add`: write a server into the config file and discover it at once.
 
+use std::collections::BTreeMap;
+
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
-use pegboard_config::{Problem, definition_warnings};
+use pegboard_config::{Problem, TypedName, definition_warnings, shown_command_line};
 use pegboard_hub::Which;
-use pegboard_model::{Reason, ServerName, ToolError};
+use pegboard_model::{Foreign, Reason, ServerName, Template, ToolError, Transport};
 
 use super::refresh::{progress, tell_outcome};
 use super::{Done, Global, Output, configured, open, options, with_servers, working};
@@ -13,15 +15,12 @@ use crate::cli::output::Paint;
 use crate::{Configured, Options};
 
 pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
-    let name = ServerName::parse(&args.name).map_err(|bad| {
-        let reserved = ServerName::is_reserved(&args.name);
-        let reason = if reserved {
-            Reason::ConfigNameReserved
-        } else {
-            Reason::ConfigName
-        };
-        ToolError::new(reason, bad.to_string())
-    })?;
+    let TypedName { name, is_corrected } = TypedName::parse(&args.name)?;
+    refuse_command(&args, &name)?;
+    if is_corrected {
+        let given = Foreign::new(&args.name);
+        output.note(&format!("`{given}` is added under the name `{name}`"));
+    }
     let before = Configured::read(&options(global))?;
     let file = before.loaded.edit_target.clone();
     let server = NewServer {
@@ -76,6 +75,36 @@ fn transport(args: &AddArgs) -> NewTransport {
             }
         }
     }
+}
+
+/// Refuses a command line in the place of an address: the address is the only argument that needs no `--`.
+fn refuse_command(args: &AddArgs, name: &ServerName) -> Done {
+    let Some(url) = args.url.as_deref().filter(|url| !url.contains("://")) else {
+        return Ok(());
+    };
+    let mut words = url.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    if words.next().is_none() && !is_program(first) {
+        return Ok(());
+    }
+    let mut words = url.split_whitespace().map(Template::literal);
+    let transport = Transport::Stdio {
+        command: words.next().unwrap_or_else(|| Template::literal("")),
+        args: words.collect(),
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    let command = shown_command_line(&transport);
+    Err(Failure::usage(
+        "that is a command, not an address",
+        format!("Write `pegboard add {name} -- {command}`."),
+    ))
+}
+
+/// Whether a word names a program in a folder of `PATH`.
+fn is_program(word: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !word.contains('/') && std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
 }
 
 /// A program given by a path is meant from here, not from the folder of the config file.

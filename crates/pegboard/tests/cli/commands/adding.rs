@@ -96,8 +96,14 @@ fn what_cannot_be_added_is_refused_before_the_file_changes() {
     let home = Home::with_example();
     let before = home.config();
     for (args, told) in [
-        (&["Bad-Name", "--", "x"][..], "write `bad_name`"),
-        (&["pegboard", "--", "x"], "the name is reserved"),
+        (&["bad__name", "--", "x"][..], "rename it to `bad_name`"),
+        (&["pegboard", "--", "x"], "CONFIG_NAME_RESERVED"),
+        (
+            &["x", "npx -y bar --token canary"],
+            "Write `pegboard add x -- npx -y bar --token ***`.",
+        ),
+        (&["x", "ls"], "Write `pegboard add x -- ls`."),
+        (&["x", "--", "npx -y bar"], "whole command line"),
         (&["example", "--", "x"], "--replace"),
         (&["x"], "pegboard add [OPTIONS] <NAME> -- <COMMAND>..."),
         (
@@ -148,4 +154,29 @@ fn a_program_given_by_a_relative_path_is_meant_from_where_add_is_typed() {
     assert!(text.contains(absolute.to_str().unwrap()), "{text}");
     let run = home.run(&["add", "gone", "--", "./nothing"]).exits(3);
     assert!(run.stdout.contains("project/nothing"), "{}", run.stdout);
+}
+
+#[test]
+fn r_cfg_05_add_corrects_names_as_other_clients_files_are_and_says_so() {
+    let home = Home::new();
+    for (given, name) in [
+        ("sequential-thinking", "sequential_thinking"),
+        ("gitServer", "git_server"),
+        ("io.github.user/weather", "io_github_user_weather"),
+    ] {
+        let run = home
+            .run(&["add", given, "--no-discover", "--", "server"])
+            .ok();
+        let told = format!("`{given}` is added under the name `{name}`");
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert!(home.config().contains(&format!("[servers.{name}]")));
+    }
+    let long = "a-name-that-is-longer-than-the-limit-of-names";
+    home.run(&["add", long, "--no-discover", "--", "server"])
+        .ok();
+    let servers = home.run(&["list", "--json"]).ok().json()["servers"].clone();
+    let names = servers.as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(names[0].starts_with("a_name_that_is_"), "{names:?}");
 }

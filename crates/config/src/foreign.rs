@@ -1,0 +1,107 @@
+//! Files that other programs own, and Pegboard's own entry in them.
+//!
+//! Clients keep their servers in files of their own, and Pegboard is one of those servers once it is connected to a
+//! client. Reading such a file must not make Pegboard a server of itself.
+
+use crate::environment::CONFIG_FILE_NAMES;
+use crate::node::{Entry, Node, Value};
+use crate::pinned::program_name;
+use crate::settings::DEFAULT_PORT;
+use crate::text::{Format, SourceText};
+
+/// Names of files in which clients keep their servers.
+const CLIENT_FILE_NAMES: &[&str] = &[
+    ".claude.json",
+    ".mcp.json",
+    "claude_desktop_config.json",
+    "cline_mcp_settings.json",
+    "mcp.json",
+    "mcp_config.json",
+    "mcp_settings.json",
+];
+
+/// Keys at the top of a file that only Pegboard's own format has.
+const OWN_ROOTS: &[&str] = &["agent", "policies", "profiles", "settings", "trace"];
+
+/// Keys at the top of a file that other programs' files have: `inputs` is VS Code's.
+const FOREIGN_ROOTS: &[&str] = &["inputs", "mcpServers"];
+
+/// Programs that fetch a package and run it.
+const PACKAGE_RUNNERS: &[&str] = &["bunx", "npx", "pnpx", "uvx"];
+
+/// Whether another program owns a file. Its other keys are not ours to judge, and its server names follow other rules.
+pub(crate) fn is_foreign(source: &SourceText) -> bool {
+    let name = source.path.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default();
+    if CLIENT_FILE_NAMES.contains(&name) {
+        return true;
+    }
+    if CONFIG_FILE_NAMES.contains(&name) || source.format != Format::Json {
+        return false;
+    }
+    let has = |keys: &[&str]| {
+        let tree = source.tree();
+        tree.is_some_and(|tree| keys.iter().any(|key| tree.get(key).is_some()))
+    };
+    has(FOREIGN_ROOTS) && !has(OWN_ROOTS)
+}
+
+/// Whether a server's table in another program's file starts or reaches Pegboard itself.
+pub(crate) fn is_pegboard(server: &Entry, port: Option<u16>) -> bool {
+    let port = port.unwrap_or(DEFAULT_PORT);
+    match (server.node.get("command"), url_of(&server.node)) {
+        (Some(command), None) => is_own_command(&command.node, server.node.get("args"), port),
+        (None, Some(url)) => is_own_address(url, port, server.key.eq_ignore_ascii_case("pegboard")),
+        _ => false,
+    }
+}
+
+fn url_of(server: &Node) -> Option<&str> {
+    let keys = ["url", "serverUrl", "httpUrl"];
+    keys.iter().find_map(|key| server.get(key))?.node.text()
+}
+
+fn is_own_command(command: &Node, args: Option<&Entry>, port: u16) -> bool {
+    let mut words: Vec<&str> = Vec::new();
+    for node in std::iter::once(command).chain(args.map(|entry| &entry.node)) {
+        match &node.value {
+            Value::Text(text) => words.push(text),
+            Value::List(items) => words.extend(items.iter().filter_map(Node::text)),
+            _ => {}
+        }
+    }
+    let Some((program, args)) = words.split_first() else {
+        return false;
+    };
+    let program = program_name(program);
+    let mut plain = args.iter().filter(|word| !word.starts_with('-'));
+    let is_package = |word: &&str| word.split(['@', '=']).next() == Some("pegboard");
+    let is_started = match program {
+        "pegboard" => true,
+        runner if PACKAGE_RUNNERS.contains(&runner) => plain.next().is_some_and(is_package),
+        _ => false,
+    };
+    // A bridge such as `mcp-remote` may be what reaches us.
+    let is_reached = || {
+        PACKAGE_RUNNERS.contains(&program)
+            && args.iter().any(|word| is_own_address(word, port, false))
+    };
+    (is_started && args.contains(&"stdio")) || is_reached()
+}
+
+/// Whether an address is one where Pegboard itself answers: this machine, our path and our port. Under our own name
+/// any port counts, because `serve` takes a free one where its own is taken.
+fn is_own_address(url: &str, port: u16, has_own_name: bool) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else {
+        return false;
+    };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (host, written_port) = match authority.rsplit_once(':') {
+        Some((host, digits)) if !digits.ends_with(']') => (host, digits.parse().ok()),
+        _ => (authority, Some(80)),
+    };
+    let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let is_our_path = path == "mcp" || path.starts_with("mcp/");
+    is_local && is_our_path && (written_port == Some(port) || has_own_name)
+}

@@ -31,9 +31,14 @@ struct Content {
 }
 
 impl Agreements {
+    /// The file that the agreements are kept in.
+    pub(crate) fn file(state_dir: &Path) -> PathBuf {
+        state_dir.join("agreements.json")
+    }
+
     /// Reads the agreements; there may be none yet.
     pub fn open(state_dir: &Path) -> Self {
-        let path = state_dir.join("agreements.json");
+        let path = Self::file(state_dir);
         Self {
             content: read(&path),
             path,

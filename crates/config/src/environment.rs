@@ -99,13 +99,23 @@ impl Paths {
     }
 }
 
-/// The config files that are there in a folder, best first.
+/// The config files that are there in a folder, best first. Where there is none, a folder, pipe or device that has the
+/// name of one is given, so that reading it reports what it is.
 pub(crate) fn config_files_in(folder: &Path) -> Vec<PathBuf> {
-    CONFIG_FILE_NAMES
-        .iter()
-        .map(|name| folder.join(name))
-        .filter(|path| path.is_file())
-        .collect()
+    let paths = CONFIG_FILE_NAMES.iter().map(|name| folder.join(name));
+    let mut other = None;
+    let mut files = Vec::new();
+    for path in paths {
+        match std::fs::metadata(&path) {
+            Ok(about) if about.is_file() => files.push(path),
+            Ok(_) => drop(other.get_or_insert(path)),
+            Err(_) => {}
+        }
+    }
+    if files.is_empty() {
+        files.extend(other);
+    }
+    files
 }
 
 /// The nearest folder at or above the working folder that holds a project file. The home folder and
@@ -120,7 +130,7 @@ pub(crate) fn find_project(env: &Environment, ignored: &mut Vec<PathBuf>) -> Opt
         if own.is_dir() {
             found.push(config_files_in(&own).into_iter().next().unwrap_or(own));
         }
-        found.extend(Some(foreign).filter(|file| file.is_file()));
+        found.extend(Some(foreign).filter(|file| file.exists()));
         if found.iter().any(|path| !is_placed_by_other(path)) {
             return Some(folder.to_path_buf());
         }

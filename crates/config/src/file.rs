@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use pegboard_model::{Layer, Limits, Reason};
 
 use crate::foreign::is_foreign;
+use crate::load::Loaded;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
-use crate::regular_file::{ReadFault, read_regular_file_if};
+use crate::regular_file::{ReadFault, not_regular, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
 use crate::template::Values;
 use crate::text::SourceText;
@@ -60,12 +61,7 @@ fn read_checked(
     let bytes = match read_regular_file_if(path, limits.config_bytes, check) {
         Ok(bytes) => bytes?,
         Err(ReadFault::TooLarge) => return Err(too_large()),
-        Err(ReadFault::NotRegular) => {
-            let message = format!("`{}` is not a regular file", shown_path(path));
-            let help = "replace it with a file that holds the configuration, or remove it";
-            let problem = Problem::error(Reason::ConfigIo, message).help(help);
-            return Err(problem.in_file(path));
-        }
+        Err(ReadFault::NotRegular) => return Err(not_regular(path)),
         Err(ReadFault::Io(error)) => return Err(Problem::io(path, "read", &error)),
     };
     String::from_utf8(bytes).map_err(|error| {
@@ -98,8 +94,9 @@ impl ConfigFile {
         layer: Layer,
         strict: bool,
         limits: &Limits,
-        problems: &mut Vec<Problem>,
+        loaded: &mut Loaded,
     ) -> Option<Self> {
+        let problems = &mut loaded.problems;
         let check = |about: &Metadata| {
             // A file that was named with `--config` was chosen by the user.
             match layer != Layer::Flag && is_owned_by_other(about) {
@@ -114,6 +111,11 @@ impl ConfigFile {
                 return None;
             }
         };
+        loaded.contents.record_read(&path, Some(text.as_bytes()));
+        if is_blank(&text) {
+            problems.push(empty_problem(&path));
+            loaded.empty_files.push(path.clone());
+        }
         let mut refused = None;
         if let Some(why) = writable_by_others(&path) {
             let severity = if strict {
@@ -208,6 +210,20 @@ impl ConfigFile {
         problems.append(&mut typed.problems);
         self.refused_roots = refused_roots;
     }
+}
+
+/// Whether a text holds nothing but white space. A comment is something: it says that the file is meant so.
+fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
+fn empty_problem(path: &Path) -> Problem {
+    let message = format!("`{}` is empty", shown_path(path));
+    let help =
+        "write your servers into it or delete it; a program that runs keeps the servers it had";
+    Problem::warning(Reason::ConfigInvalid, message)
+        .help(help)
+        .in_file(path)
 }
 
 /// The notice about files that were not read because another user owns them.

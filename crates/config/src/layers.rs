@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pegboard_model::{Layer, Limits, Reason};
 
-use crate::environment::{Environment, Paths, config_files_in, find_project};
+use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths, config_files_in, find_project};
 use crate::file::{ConfigFile, ignored_problem};
 use crate::load::{LoadOptions, Loaded, SourceFile};
 use crate::permission::is_placed_by_other;
@@ -24,17 +24,14 @@ pub(crate) fn read_files(
         loaded.edit_target.clone_from(&file);
         candidates.push((file, Layer::Flag));
     } else {
-        candidates.push((
-            own_file(&paths.config_dir, &mut loaded.problems),
-            Layer::User,
-        ));
+        candidates.push((own_file(&paths.config_dir, loaded), Layer::User));
         loaded.project = match &options.project {
             Some(folder) => given_project(&env.working_dir.join(folder), &mut loaded.problems),
             None => find_project(env, &mut loaded.ignored_files),
         };
-        if let Some(project) = &loaded.project {
+        if let Some(project) = loaded.project.clone() {
             candidates.push((project.join(".mcp.json"), Layer::Project));
-            let own = own_file(&project.join(".pegboard"), &mut loaded.problems);
+            let own = own_file(&project.join(".pegboard"), loaded);
             // A project above the user's own config folder must not bring that folder's file twice.
             if candidates.iter().all(|(path, _)| *path != own) {
                 candidates.push((own, Layer::Project));
@@ -54,6 +51,9 @@ pub(crate) fn read_files(
     let mut files = Vec::new();
     for (path, layer) in candidates {
         let exists = path.try_exists().unwrap_or(true);
+        if !exists {
+            loaded.contents.record_read(&path, None);
+        }
         loaded.files.push(SourceFile {
             path: path.clone(),
             layer,
@@ -66,7 +66,7 @@ pub(crate) fn read_files(
                 layer,
                 options.strict,
                 limits,
-                &mut loaded.problems,
+                loaded,
             ));
         }
     }
@@ -74,8 +74,12 @@ pub(crate) fn read_files(
 }
 
 /// The config file in a folder; more than one is an error that names them.
-fn own_file(folder: &Path, problems: &mut Vec<Problem>) -> PathBuf {
+fn own_file(folder: &Path, loaded: &mut Loaded) -> PathBuf {
     let found = config_files_in(folder);
+    let missing = CONFIG_FILE_NAMES.iter().map(|name| folder.join(name));
+    for path in missing.filter(|path| !found.contains(path)) {
+        loaded.contents.record_read(&path, None);
+    }
     if let [first, second, ..] = found.as_slice() {
         let message = format!(
             "there are two config files, `{}` and `{}`; only the first is read",
@@ -83,7 +87,7 @@ fn own_file(folder: &Path, problems: &mut Vec<Problem>) -> PathBuf {
             shown_path(second)
         );
         let help = "move everything into one of them and delete the other";
-        problems.push(
+        loaded.problems.push(
             Problem::error(Reason::ConfigDuplicate, message)
                 .help(help)
                 .in_file(second),

@@ -8,6 +8,7 @@ use pegboard_model::{Foreign, GlobalRules, HashKey, Layer, Limits, ServerName, S
 use serde::Serialize;
 
 use crate::agent::{AgentSettings, read_agent};
+use crate::contents::Contents;
 use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths};
 use crate::explain::Explained;
 use crate::file::ConfigFile;
@@ -71,6 +72,10 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// The files that were looked for.
     pub files: Vec<SourceFile>,
+    /// Files that hold nothing but white space.
+    pub empty_files: Vec<PathBuf>,
+    /// What the files held when they were read.
+    pub contents: Contents,
     /// Files that were not read because another user owns them.
     pub ignored_files: Vec<PathBuf>,
     /// Every value in force, with its place.
@@ -159,6 +164,7 @@ pub fn load(
     finish(merged, &files, env, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
     read_agent(&files, &values, &mut loaded);
+    values.report(&mut loaded);
     limit_problems(&mut loaded, &files, limits);
     loaded
 }

@@ -5,6 +5,10 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
+use pegboard_model::Reason;
+
+use crate::problem::{Problem, shown_path};
+
 /// Why a file was not read.
 #[derive(Debug)]
 pub(crate) enum ReadFault {
@@ -29,6 +33,43 @@ impl From<ReadFault> for io::Error {
             ReadFault::TooLarge => Self::other("the file is too large"),
         }
     }
+}
+
+/// A path that leads to something that cannot be read as a file, with what it is.
+pub(crate) fn not_regular(path: &Path) -> Problem {
+    let kind = std::fs::metadata(path).map_or("not a regular file", |about| kind(&about));
+    let message = format!("`{}` is {kind}", shown_path(path));
+    let help = "replace it with a regular file, or remove it";
+    Problem::error(Reason::ConfigIo, message)
+        .help(help)
+        .in_file(path)
+}
+
+/// A problem if something is at a path that is not a regular file. Nothing is opened.
+pub(crate) fn special_file_problem(path: &Path) -> Option<Problem> {
+    let about = std::fs::metadata(path).ok()?;
+    (!about.is_file()).then(|| not_regular(path))
+}
+
+fn kind(about: &Metadata) -> &'static str {
+    if about.is_dir() {
+        return "a folder, not a file";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = about.file_type();
+        if kind.is_fifo() {
+            return "a named pipe, not a regular file";
+        }
+        if kind.is_socket() {
+            return "a socket, not a regular file";
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return "a device, not a regular file";
+        }
+    }
+    "not a regular file"
 }
 
 /// Returns the bytes of a regular file of at most `limit` bytes.

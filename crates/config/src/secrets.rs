@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
 use crate::keychain::Keychain;
 use crate::problem::{Problem, shown_path};
-use crate::regular_file::read_regular_file;
+use crate::regular_file::{ReadFault, not_regular, read_regular_file};
 use crate::template::is_secret_reference;
 
 /// Largest file that is read.
@@ -67,10 +67,15 @@ struct Stored {
 }
 
 impl SecretKeeper {
+    /// The file that names, versions and values are kept in.
+    pub(crate) fn file(state_dir: &Path) -> PathBuf {
+        state_dir.join("secrets.json")
+    }
+
     /// The keeper over a state folder; nothing is read or created yet.
     pub fn open(state_dir: &Path) -> Self {
         Self {
-            path: state_dir.join("secrets.json"),
+            path: Self::file(state_dir),
             keychain: Keychain::of(state_dir),
         }
     }
@@ -144,6 +149,7 @@ impl SecretKeeper {
         let bytes = match read_regular_file(&self.path, LARGEST_FILE) {
             Ok(bytes) => bytes,
             Err(fault) if fault.is_missing() => return Ok(Content::default()),
+            Err(ReadFault::NotRegular) => return Err(not_regular(&self.path)),
             Err(fault) => return Err(Problem::io(&self.path, "read", &fault.into())),
         };
         // The parser's own message could repeat a part of a value.

@@ -18,6 +18,7 @@ use crate::overlay::Overlaid;
 use crate::pinned::unpinned_package;
 use crate::policies::complete;
 use crate::problem::{Problem, Severity, shown_text};
+use crate::regular_file::special_file_problem;
 use crate::review::{FromUser, TrustReview};
 use crate::settings::Settings;
 
@@ -31,7 +32,12 @@ pub(crate) fn finish(
     loaded: &mut Loaded,
 ) {
     let from_project = files.iter().any(|file| file.layer == Layer::Project);
-    let agreements = from_project.then(|| Agreements::open(&paths.state_dir));
+    let agreements = from_project.then(|| {
+        let file = Agreements::file(&paths.state_dir);
+        loaded.problems.extend(special_file_problem(&file));
+        loaded.contents.record(&file);
+        Agreements::open(&paths.state_dir)
+    });
     for (name, server) in merged {
         explain(&name, &server, &mut loaded.values);
         let Merged {

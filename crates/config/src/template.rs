@@ -6,7 +6,11 @@ use std::path::Path;
 
 use pegboard_model::{Limits, PROJECT_REFERENCE, Secret, Template, TemplatePart};
 
+use crate::contents::Contents;
 use crate::environment::Environment;
+use crate::load::Loaded;
+use crate::problem::Problem;
+use crate::regular_file::special_file_problem;
 use crate::secrets::SecretKeeper;
 
 /// Where the values of references come from, and how large they may get.
@@ -17,8 +21,18 @@ pub(crate) struct Values<'a> {
     project: &'a Path,
     /// Where kept secrets are; without it none is known.
     state_dir: Option<&'a Path>,
-    /// Kept secrets by name with the version of their value; read when the first one is named.
-    kept: OnceCell<BTreeMap<String, String>>,
+    /// What is known of kept secrets; read when the first one is named.
+    kept: OnceCell<KeptSecrets>,
+}
+
+/// The kept secrets without their values.
+#[derive(Default)]
+struct KeptSecrets {
+    /// By name, with the version of the value.
+    versions: BTreeMap<String, String>,
+    /// What the file held.
+    contents: Contents,
+    problem: Option<Problem>,
 }
 
 impl<'a> Values<'a> {
@@ -50,17 +64,31 @@ impl<'a> Values<'a> {
     }
 
     fn secret_version(&self, name: &str) -> Option<&String> {
-        let read = || {
-            let names = self
-                .state_dir
-                .map(|folder| SecretKeeper::open(folder).names());
-            names
-                .unwrap_or_default()
-                .into_iter()
-                .map(|secret| (secret.name, secret.version))
-                .collect()
-        };
-        self.kept.get_or_init(read).get(name)
+        let read = || self.state_dir.map(KeptSecrets::read).unwrap_or_default();
+        self.kept.get_or_init(read).versions.get(name)
+    }
+
+    /// Adds what the file of the secrets held, if it was read, and what is wrong with it.
+    pub(crate) fn report(&self, loaded: &mut Loaded) {
+        if let Some(kept) = self.kept.get() {
+            loaded.contents.extend(kept.contents.clone());
+            loaded.problems.extend(kept.problem.clone());
+        }
+    }
+}
+
+impl KeptSecrets {
+    fn read(state_dir: &Path) -> Self {
+        let file = SecretKeeper::file(state_dir);
+        let problem = special_file_problem(&file);
+        let mut contents = Contents::default();
+        contents.record(&file);
+        let names = SecretKeeper::open(state_dir).names().into_iter();
+        Self {
+            versions: names.map(|secret| (secret.name, secret.version)).collect(),
+            contents,
+            problem,
+        }
     }
 }
 

@@ -1,21 +1,25 @@
 //! Tells when a config file really changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use notify::{RecursiveMode, Watcher as _};
-use pegboard_model::{Limits, Reason};
+use pegboard_model::Reason;
 
+use crate::contents::Contents;
 use crate::problem::Problem;
-use crate::regular_file::read_regular_file;
 
 /// How long the folder must be quiet before the files are looked at: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(100);
 /// How long a folder that is never quiet can put the look off.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a file that lost its content may take to get a new one: some programs empty or delete a file before they
+/// write it.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// Watches files for changes until it is dropped.
 ///
@@ -34,9 +38,20 @@ enum Signal {
 
 impl Watcher {
     /// Starts watching; `on_change` runs on the watcher's own thread each time the content of a file is
-    /// another than before.
+    /// another than before. `read` is what the files held when they were last read: a change between that moment and
+    /// this one counts too.
     pub fn start(
         files: Vec<PathBuf>,
+        read: &Contents,
+        on_change: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, Problem> {
+        Self::start_settling(files, read, SETTLED, on_change)
+    }
+
+    fn start_settling(
+        files: Vec<PathBuf>,
+        read: &Contents,
+        settled: Duration,
         on_change: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Problem> {
         let (signals, incoming) = channel();
@@ -54,10 +69,17 @@ impl Watcher {
             watched: BTreeSet::new(),
         };
         folders.follow(&files);
-        let seen = contents(&files);
+        let now = Contents::now(&files);
+        let seen = now.or_earlier(read);
+        if now != seen {
+            let _ = signals.send(Signal::Stirred);
+        }
         let thread = std::thread::Builder::new()
             .name("config-watch".to_owned())
-            .spawn(move || run(&files, &incoming, folders, seen, on_change))
+            .spawn(move || {
+                let watched = Watched { files, settled };
+                watched.run(&incoming, folders, seen, on_change);
+            })
             .map_err(|error| cannot_watch(&error.to_string()))?;
         Ok(Self {
             signals,
@@ -86,29 +108,64 @@ fn cannot_watch(why: &str) -> Problem {
     .help("changes count after a restart; the system may limit the number of watches")
 }
 
-type Contents = BTreeMap<PathBuf, Option<blake3::Hash>>;
+/// What the watcher's thread looks at.
+struct Watched {
+    files: Vec<PathBuf>,
+    settled: Duration,
+}
 
-fn run(
-    files: &[PathBuf],
-    incoming: &Receiver<Signal>,
-    mut folders: Folders,
-    mut seen: Contents,
-    on_change: impl Fn(),
-) {
-    while let Ok(Signal::Stirred) = incoming.recv() {
-        let first = Instant::now();
-        loop {
-            match incoming.recv_timeout(QUIET) {
-                Ok(Signal::Stirred) if first.elapsed() < LONGEST_WAIT => {}
-                Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => break,
-                Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+impl Watched {
+    fn run(
+        &self,
+        incoming: &Receiver<Signal>,
+        mut folders: Folders,
+        mut seen: Contents,
+        on_change: impl Fn(),
+    ) {
+        while let Ok(Signal::Stirred) = incoming.recv() {
+            let Some(now) = self.settled_contents(incoming, &mut folders, &seen) else {
+                return;
+            };
+            if now != seen {
+                seen = now;
+                on_change();
             }
         }
-        folders.follow(files);
-        let now = contents(files);
-        if now != seen {
-            seen = now;
-            on_change();
+    }
+
+    /// What the files hold once their folders are quiet; `None` when the watcher is to end.
+    fn settled_contents(
+        &self,
+        incoming: &Receiver<Signal>,
+        folders: &mut Folders,
+        seen: &Contents,
+    ) -> Option<Contents> {
+        let first = Instant::now();
+        loop {
+            if !is_quiet(incoming, first) {
+                return None;
+            }
+            folders.follow(&self.files);
+            let now = Contents::now(&self.files);
+            let left = self.settled.saturating_sub(first.elapsed());
+            if left.is_zero() || !seen.lost_text(&now) {
+                return Some(now);
+            }
+            match incoming.recv_timeout(left) {
+                Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+}
+
+/// Waits until the folders are quiet, or have not been for long; `false` when the watcher is to end.
+fn is_quiet(incoming: &Receiver<Signal>, first: Instant) -> bool {
+    loop {
+        match incoming.recv_timeout(QUIET) {
+            Ok(Signal::Stirred) if first.elapsed() < LONGEST_WAIT => {}
+            Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => return true,
+            Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
         }
     }
 }
@@ -146,18 +203,6 @@ impl Folders {
     }
 }
 
-fn contents(files: &[PathBuf]) -> Contents {
-    files
-        .iter()
-        .map(|file| (file.clone(), content_hash(file)))
-        .collect()
-}
-
-fn content_hash(file: &Path) -> Option<blake3::Hash> {
-    let bytes = read_regular_file(file, Limits::default().config_bytes).ok()?;
-    Some(blake3::hash(&bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +214,7 @@ mod tests {
     fn watch(files: Vec<PathBuf>) -> (Watcher, std::sync::mpsc::Receiver<()>) {
         let (sender, changes) = channel();
         let sender = std::sync::Mutex::new(sender);
-        let watcher = Watcher::start(files, move || {
+        let watcher = Watcher::start(files, &Contents::default(), move || {
             let _ = sender.lock().unwrap().send(());
         })
         .unwrap();
@@ -218,5 +263,57 @@ mod tests {
         changes.recv_timeout(PATIENCE).expect("the other file");
         drop(watcher);
         assert!(changes.recv().is_err(), "told twice");
+    }
+
+    #[test]
+    fn r_cfg_01_a_change_between_reading_and_watching_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "a = 1").unwrap();
+        let mut read = Contents::default();
+        read.record(&file);
+        std::fs::write(&file, "a = 2").unwrap();
+        let (sender, changes) = channel();
+        let sender = std::sync::Mutex::new(sender);
+        let on_change = move || {
+            let _ = sender.lock().unwrap().send(());
+        };
+        let _watcher = Watcher::start(vec![file], &read, on_change).unwrap();
+        changes.recv_timeout(PATIENCE).expect("an early change");
+    }
+
+    #[test]
+    fn r_cfg_01_a_file_that_is_emptied_and_written_is_one_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "a = 1").unwrap();
+        let (sender, changes) = channel();
+        let sender = std::sync::Mutex::new(sender);
+        let path = file.clone();
+        let on_change = move || {
+            let text = std::fs::read_to_string(&path).unwrap();
+            drop(sender.lock().unwrap().send(text));
+        };
+        let files = vec![file.clone()];
+        // Longer than the test takes, however slow the machine is.
+        let settled = 10 * PATIENCE;
+        let _watcher =
+            Watcher::start_settling(files, &Contents::default(), settled, on_change).unwrap();
+        std::fs::write(&file, "").unwrap();
+        // An editor that takes longer than the folder has to be quiet.
+        let reported = changes.recv_timeout(2 * QUIET);
+        assert!(reported.is_err(), "reported while it is empty");
+        std::fs::write(&file, "a = 2").unwrap();
+        assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), "a = 2");
+    }
+
+    #[test]
+    fn r_cfg_01_a_file_that_stays_empty_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "a = 1").unwrap();
+        let (_watcher, changes) = watch(vec![file.clone()]);
+        std::fs::write(&file, " \n").unwrap();
+        changes.recv_timeout(PATIENCE).expect("an empty file");
     }
 }

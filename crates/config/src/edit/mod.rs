@@ -278,6 +278,9 @@ pub fn set_rule(
     .map(|()| changed)
 }
 
+/// What a TOML or YAML file holds when its last server is removed. JSON keeps its braces.
+const EMPTY_FILE: &str = "# Pegboard configuration\n";
+
 fn known(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
     found.ok_or_else(|| {
         let message = format!("no server `{name}` stands in `{}`", shown_path(file));
@@ -331,7 +334,11 @@ fn edit_file(
         check::server_is_sound(&next, &step)?;
         source = next;
     }
-    let new = with_form_of(&text, &source.text);
+    let mut new = with_form_of(&text, &source.text);
+    if new.trim().is_empty() && !text.trim().is_empty() {
+        // An empty file looks as if it was being written; this one is meant so.
+        new = EMPTY_FILE.to_owned();
+    }
     if new == text {
         return Ok(false);
     }

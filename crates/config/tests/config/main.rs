@@ -20,4 +20,5 @@ mod robust;
 mod secrecy;
 mod traces;
 mod trust;
+mod unusual_files;
 mod world;

@@ -1,5 +1,6 @@
 //! The files behind the API.
 
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,9 +69,12 @@ impl House {
     ) -> ToolResult<()> {
         let edited = file.clone();
         let before = run(move || {
-            let before = std::fs::read(&edited).ok();
-            let mode = std::fs::metadata(&edited).map(|about| about.permissions().mode());
-            let before = before.zip(mode.ok());
+            // A pipe or device in its place is not read: that could wait for ever.
+            let about = std::fs::metadata(&edited).ok().filter(Metadata::is_file);
+            let before = about.and_then(|about| {
+                let text = std::fs::read(&edited).ok()?;
+                Some((text, about.permissions().mode()))
+            });
             change(&edited).map(|()| before)
         })
         .await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use pegboard_config::{Loaded, Problem, Severity, Watcher};
+use pegboard_config::{Contents, Loaded, Problem, Severity, Watcher};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, EventKind, Timestamp};
 use pegboard_web::{DEFAULT_PROJECT, Project, ProjectView};
@@ -72,12 +72,12 @@ impl Projects {
         let mut events = self.reload.hub.subscribe();
         let changed = Arc::new(Notify::new());
         loop {
-            let watched = self.build().await;
+            let (watched, read) = self.build().await;
             if watched.is_empty() {
                 return std::future::pending().await;
             }
             let signal = changed.clone();
-            let start = move || Watcher::start(watched, move || signal.notify_one());
+            let start = move || Watcher::start(watched, &read, move || signal.notify_one());
             // Without a watcher the projects follow discoveries only.
             let watcher = tokio::task::spawn_blocking(start).await;
             loop {
@@ -98,17 +98,18 @@ impl Projects {
     }
 
     /// Puts together what is known of every other project, and gives the files that it depends on.
-    async fn build(&self) -> Vec<PathBuf> {
+    async fn build(&self) -> (Vec<PathBuf>, Contents) {
         let reload = self.reload.clone();
         let running = self.running.folder.clone();
         let read = tokio::task::spawn_blocking(move || read_others(&reload, running.as_deref()));
         let Ok(read) = read.await else {
-            return Vec::new();
+            return (Vec::new(), Contents::default());
         };
-        let mut watched = Vec::new();
+        let (mut watched, mut contents) = (Vec::new(), Contents::default());
         let mut others = BTreeMap::new();
         for (project, loaded) in read {
             watched.extend(loaded.watch_list());
+            contents.extend(loaded.contents.clone());
             let servers = loaded.servers.values().cloned();
             let catalog = self.reload.hub.catalog_of(servers, &loaded.rules).await;
             let view = ProjectView {
@@ -120,7 +121,7 @@ impl Projects {
             others.insert(view.project.id.clone(), view);
         }
         self.others.store(Arc::new(others));
-        watched
+        (watched, contents)
     }
 }
 

@@ -96,8 +96,16 @@ impl Reload {
         self.problems.load_full()
     }
 
-    /// Takes over what the files say now. A file that cannot be read changes nothing, because it is most likely half
-    /// written; a mistake in one server costs only that server.
+    /// Whether a file that said something is empty now. Nobody removes all servers like that: the file is about to be
+    /// written, or was lost.
+    fn is_emptied(&self, now: &Loaded) -> bool {
+        let before = self.loaded.load();
+        let held_text = |file: &PathBuf| before.contents.has_text(file);
+        now.empty_files.iter().any(held_text)
+    }
+
+    /// Takes over what the files say now. A file that cannot be read, or was emptied, changes nothing, because it is
+    /// most likely half written; a deleted file takes its servers with it, and a mistake in one server costs only that server.
     pub(crate) async fn now(&self) -> Reloaded {
         let _turn = self.turn.lock().await;
         let files = self.files.clone();
@@ -110,7 +118,7 @@ impl Reload {
         let problems = loaded.problems.clone();
         self.problems.store(Arc::new(problems.clone()));
         let unreadable = |p: &Problem| p.severity == Severity::Error && p.server.is_none();
-        if problems.iter().any(unreadable) {
+        if problems.iter().any(unreadable) || self.is_emptied(&loaded) {
             let change = None;
             return Reloaded { problems, change };
         }

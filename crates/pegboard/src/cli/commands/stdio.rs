@@ -76,7 +76,8 @@ async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
     let reload = Reload::new(pegboard, gateway);
     let signal = changed.clone();
-    let watcher = Watcher::start(files, move || signal.notify_one());
+    let read = &pegboard.configured().loaded.contents;
+    let watcher = Watcher::start(files, read, move || signal.notify_one());
     if let Err(problem) = &watcher {
         output.note(&problem.to_string());
     }

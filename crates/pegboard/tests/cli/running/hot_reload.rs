@@ -93,3 +93,63 @@ fn an_agreement_given_elsewhere_starts_the_waiting_server_at_once() {
     assert!(up.wait().success());
     home.assert_nothing_runs();
 }
+
+#[test]
+fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
+    let home = Home::new();
+    let (one, two) = (table("one", "work"), table("two", "rest"));
+    home.write("config/config.toml", &one);
+    let mut up = home.start(&["up"]);
+    up.wait_for("✓ one: 1 tool");
+    home.write("config/config.toml", "");
+    up.wait_for("config.toml` is empty");
+    up.wait_for("nothing is changed until the file can be read");
+    home.write("config/config.toml", &format!("{one}{two}"));
+    up.wait_for("config: new two");
+    assert!(!up.told().contains("removed"), "{}", up.told());
+    let check = home.write("config/config.toml", " \n");
+    let run = home.run(&["config", "check"]).ok();
+    let told = format!("`{}` is empty", check.display());
+    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    assert!(run.stderr.contains("1 problem"), "{}", run.stderr);
+    up.signal("-TERM");
+    assert!(up.wait().success());
+}
+
+#[test]
+fn r_cfg_01_a_deleted_file_takes_its_servers_with_it() {
+    let home = Home::new();
+    home.write("config/config.toml", &table("one", "work"));
+    let mut up = home.start(&["up"]);
+    up.wait_for("✓ one: 1 tool");
+    std::fs::remove_file(home.config_file()).unwrap();
+    up.wait_for("config: removed one");
+    up.signal("-TERM");
+    assert!(up.wait().success());
+}
+
+#[test]
+fn r_cfg_04_a_pipe_in_place_of_a_file_is_named_and_serve_goes_on() {
+    let home = Home::new();
+    let (one, two) = (table("one", "work"), table("two", "rest"));
+    home.write("config/config.toml", &one);
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    super::serving::endpoint(&serve);
+    let file = home.config_file();
+    std::fs::remove_file(&file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
+    serve.wait_for("config.toml` is a named pipe");
+    let run = home.run(&["config", "check"]).exits(2);
+    assert!(run.stdout.contains("is a named pipe"), "{}", run.stdout);
+    let beside = home.write("config/new", &format!("{one}{two}"));
+    std::fs::rename(beside, &file).unwrap();
+    serve.wait_for("config: new two");
+    let secrets = home.state().join("secrets.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &secrets, rustix::fs::Mode::RWXU).unwrap();
+    let run = home.run_with_input(&["secret", "set", "x"], "value");
+    let run = run.exits(2);
+    assert!(run.stderr.contains("is a named pipe"), "{}", run.stderr);
+    serve.signal("-TERM");
+    assert!(serve.wait().success());
+    home.assert_nothing_runs();
+}

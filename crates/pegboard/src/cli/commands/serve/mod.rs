@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pegboard_config::{Problem, Watcher};
+use pegboard_config::{Contents, Problem, Watcher};
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
@@ -71,9 +71,9 @@ async fn settle_in(pegboard: &Pegboard, output: &Output) {
 }
 
 /// Begins to watch files. Starting that takes as long as many answers, so it has its own thread.
-fn begin_watching(files: Vec<PathBuf>, changed: &Arc<Notify>) -> Watching {
+fn begin_watching(files: Vec<PathBuf>, read: Contents, changed: &Arc<Notify>) -> Watching {
     let signal = changed.clone();
-    tokio::task::spawn_blocking(move || Watcher::start(files, move || signal.notify_one()))
+    tokio::task::spawn_blocking(move || Watcher::start(files, &read, move || signal.notify_one()))
 }
 
 type Watching = tokio::task::JoinHandle<Result<Watcher, Problem>>;
@@ -101,6 +101,10 @@ pub(crate) async fn serve(
     let state = pegboard.configured().state.path();
     let tokens = Tokens::of(args, pegboard)?;
     let access = access(&listening, args, pegboard, &tokens)?;
+    let mut read = pegboard.configured().loaded.contents.clone();
+    for file in [TOKEN_FILE, ADMIN_TOKEN_FILE] {
+        read.record(&state.join(file));
+    }
     let gateway = pegboard.gateway();
     let reload = Arc::new(Reload::new(pegboard, &gateway));
     let place = Place {
@@ -125,7 +129,7 @@ pub(crate) async fn serve(
         ADMIN_TOKEN_FILE,
     ];
     files.extend(own.map(|name| state.join(name)));
-    let watching = begin_watching(files, &changed);
+    let watching = begin_watching(files, read, &changed);
     let login = logs_in.then(|| web.login());
     let _running = Running::announce(state, listening.address);
     tokens.warn(output);

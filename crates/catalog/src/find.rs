@@ -200,10 +200,7 @@ pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
             Reason::ConfigChanged,
             format!("server `{server}` has changed since it was agreed to"),
         ),
-        Approval::Granted if !entry.spec.enabled => (
-            Reason::ServerDisabled,
-            format!("server `{server}` is disabled"),
-        ),
+        Approval::Granted if !entry.spec.enabled => return Some(entry.spec.disabled_error()),
         Approval::Granted => return None,
     };
     Some(ToolError::new(reason, message).at_server(server))

@@ -100,6 +100,8 @@ pub(crate) fn finish(
         }
         let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
         spec.rules.client_requests = spec.rules.client_requests.and(most);
+        let switch = server.overlaid.iter().find(|key| key.key == "enabled");
+        spec.rules.enabled_by = switch.map(|key| key.variable.clone());
         complete(&mut spec.rules, server.kept, &loaded.rules);
         if spec.origin.layer == Layer::Project {
             let from_user = from_user(&server.overlaid, &loaded.settings, env);

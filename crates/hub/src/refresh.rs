@@ -334,7 +334,7 @@ impl Inner {
 /// Whether a server may be started at all.
 pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
     let (reason, message) = match (spec.enabled, spec.approval) {
-        (false, _) => (Reason::ServerDisabled, "is disabled"),
+        (false, _) => return Err(spec.disabled_error()),
         (true, Approval::Pending) => (
             Reason::ServerPending,
             "comes from a project file and was not agreed to",

@@ -45,6 +45,8 @@ pub struct ServerRules {
     pub global: Arc<GlobalRules>,
     /// What the server may request from the client that calls it.
     pub client_requests: ClientRequests,
+    /// The environment variable that decides whether the server is enabled, whatever a file says.
+    pub enabled_by: Option<String>,
 }
 
 /// What a server may request from the client that calls it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, ServerName, ServerRules, Template};
+use crate::{ConfigHash, Reason, ServerName, ServerRules, Template, ToolError};
 
 /// Everything that is known of a server from configuration alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,36 @@ pub struct ServerSpec {
     pub approval: Approval,
     /// The definition as one keyed hash.
     pub hash: ConfigHash,
+}
+
+impl ServerSpec {
+    /// The error of a request to a disabled server.
+    pub fn disabled_error(&self) -> ToolError {
+        self.variable_error(true).unwrap_or_else(|| {
+            let message = format!("server `{}` is disabled", self.name);
+            ToolError::new(Reason::ServerDisabled, message).at_server(&self.name)
+        })
+    }
+
+    /// Returns an error if an environment variable enables or disables the server against what is wanted. No change
+    /// of a file helps then.
+    pub fn variable_error(&self, wanted: bool) -> Option<ToolError> {
+        let variable = self.rules.enabled_by.as_ref()?;
+        if self.enabled == wanted {
+            return None;
+        }
+        let name = &self.name;
+        let (reason, state, value) = match wanted {
+            true => (Reason::ServerDisabled, "disabled", "true"),
+            false => (Reason::ConfigInvalid, "enabled", "false"),
+        };
+        let message =
+            format!("server `{name}` is {state} by the environment variable `{variable}`");
+        let remedy =
+            format!("Unset `{variable}` or set it to `{value}` where Pegboard is started.");
+        let error = ToolError::new(reason, message).at_server(name);
+        Some(error.with_remedy(remedy))
+    }
 }
 
 /// How a server is reached.

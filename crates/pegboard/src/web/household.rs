@@ -193,6 +193,11 @@ impl Household for House {
     }
 
     async fn enable_server(&self, server: &ServerName, enabled: bool) -> ToolResult<()> {
+        let loaded = self.reload.loaded();
+        let spec = loaded.servers.get(server);
+        if let Some(error) = spec.and_then(|spec| spec.variable_error(enabled)) {
+            return Err(error);
+        }
         let (file, name) = (self.file_of(server)?, server.clone());
         let switch = move |file: &Path| edit::set_enabled(file, &name, enabled);
         self.edit(file, server, switch).await

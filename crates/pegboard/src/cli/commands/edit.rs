@@ -33,6 +33,11 @@ async fn forget(name: &ServerName, configured: &Configured) -> Done {
 
 pub(crate) fn enable(server: &str, enabled: bool, global: &Global, output: &Output) -> Done {
     let (name, file) = target(server, global, output)?;
+    let before = Configured::read(&options(global))?;
+    let spec = before.loaded.servers.get(&name);
+    if let Some(error) = spec.and_then(|spec| spec.variable_error(enabled)) {
+        return Err(error.into());
+    }
     set_enabled(&file, &name, enabled)?;
     let word = if enabled { "enabled" } else { "disabled" };
     output.note(&format!("{word} server `{name}` in {}", file.display()));

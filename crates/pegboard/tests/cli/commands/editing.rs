@@ -141,3 +141,35 @@ fn what_was_known_of_a_removed_server_is_forgotten() {
     home.run(&again).ok();
     assert_eq!(status(), "never");
 }
+
+#[test]
+fn r_cfg_03_enable_says_that_a_variable_disables_the_server_and_changes_nothing() {
+    let mut home = Home::with_example();
+    home.set("EXAMPLE_MCP_ENABLED", "false");
+    let before = home.config();
+    let run = home.run(&["call", "example/echo", "text=hi"]).exits(6);
+    for words in [
+        "server `example` is disabled by the environment variable `EXAMPLE_MCP_ENABLED`",
+        "Unset `EXAMPLE_MCP_ENABLED` or set it to `true`",
+    ] {
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
+    let run = home.run(&["enable", "example"]).exits(6);
+    assert!(run.stderr.contains("EXAMPLE_MCP_ENABLED"), "{}", run.stderr);
+    assert!(!run.stderr.contains("enabled server"), "{}", run.stderr);
+    assert_eq!(home.config(), before);
+    let run = home.run(&["refresh", "example"]).exits(6);
+    assert!(run.stdout.contains("EXAMPLE_MCP_ENABLED"), "{}", run.stdout);
+    // What the variable says already can be written, so that it stays when the variable is gone.
+    home.run(&["disable", "example"]).ok();
+    assert!(home.config().contains("enabled = false"));
+}
+
+#[test]
+fn r_cfg_06_removing_the_last_server_leaves_a_file_that_is_not_empty() {
+    let home = Home::with_example();
+    home.run(&["remove", "example"]).ok();
+    assert_eq!(home.config(), "# Pegboard configuration\n");
+    let run = home.run(&["config", "check"]).ok();
+    assert!(run.stderr.contains("0 problems"), "{}", run.stderr);
+}

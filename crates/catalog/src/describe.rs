@@ -99,6 +99,7 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         made.map(|arguments| ToolExample {
             description: None,
             arguments,
+            expected_output: None,
         })
         .into_iter()
         .collect()

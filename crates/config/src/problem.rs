@@ -155,6 +155,7 @@ impl Problem {
         let file = shown_path(self.file.as_deref()?);
         Some(match (self.line, self.column) {
             (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+            (Some(line), None) => format!("{file}:{line}"),
             _ => file.to_string(),
         })
     }

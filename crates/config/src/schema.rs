@@ -220,7 +220,7 @@ fn tool() -> Value {
             "summary": { "type": "string", "maxLength": 80 },
             "description": { "type": "string" },
             "category": { "type": "string" },
-            "examples": { "type": "array", "items": { "type": "object" } },
+            "examples": { "type": "array", "items": { "type": "object" }, "description": "Tables with `arguments`, and a `description` and an `expected_output` if you want; or just the arguments." },
             "related": { "type": "array", "items": { "type": "string" } },
             "enabled": { "type": "boolean" },
             "deprecated": { "type": ["boolean", "string"] },

@@ -163,9 +163,14 @@ fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
             (Some(_), Some(entry)) => typed.text(entry),
             _ => None,
         };
+        let expected_output = match (arguments, item.get("expected_output")) {
+            (Some(_), Some(entry)) => Some(entry.node.to_json()),
+            _ => None,
+        };
         examples.push(ToolExample {
             description,
             arguments: whole.to_json(),
+            expected_output,
         });
     }
     examples

@@ -210,6 +210,9 @@ pub struct ToolExample {
     pub description: Option<String>,
     /// The arguments.
     pub arguments: serde_json::Value,
+    /// What the tool answers to them, when the user says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_output: Option<serde_json::Value>,
 }
 
 /// Where a definition comes from; later layers win.

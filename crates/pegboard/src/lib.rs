@@ -110,6 +110,7 @@ pub(crate) mod meaning;
 mod metrics;
 mod observed;
 mod open;
+mod overrides;
 mod web;
 
 pub use embed::{FoundTool, tool_use};

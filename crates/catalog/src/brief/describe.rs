@@ -167,11 +167,18 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
         .map(|user| user.examples.as_slice())
         .unwrap_or_default();
     let shown = |example: &ToolExample| {
-        let arguments = visible_values(&example.arguments.to_string()).into_owned();
-        match &example.description {
-            Some(description) => format!("{} ({})", arguments, line(description, 100)),
-            None => arguments,
+        let mut text = visible_values(&example.arguments.to_string()).into_owned();
+        if let Some(description) = &example.description {
+            let _ = write!(text, " ({})", line(description, 100));
         }
+        if let Some(output) = &example.expected_output {
+            // A text is shown without its quotes.
+            let written = output
+                .as_str()
+                .map_or_else(|| output.to_string(), str::to_owned);
+            let _ = write!(text, " gives {}", line(&visible_values(&written), 200));
+        }
+        text
     };
     if !own.is_empty() {
         return own.iter().map(shown).collect();

@@ -255,6 +255,7 @@ fn r_reg_09_every_word_about_a_tool_can_be_overridden() {
         examples: vec![pegboard_model::ToolExample {
             description: None,
             arguments: json!({"k": 1}),
+            expected_output: None,
         }],
         enabled: Some(true),
     };

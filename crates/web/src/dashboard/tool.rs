@@ -161,6 +161,10 @@ fn examples(told: &Description) -> Markup {
                     div.stack-tight {
                         @if let Some(about) = &example.description { span { (line(about)) } }
                         (code(&text))
+                        @if let Some(expected) = &example.expected_output {
+                            span { "Expected output" }
+                            (code(&serde_json::to_string_pretty(expected).unwrap_or_default()))
+                        }
                         div { button.slim type="button" data-use-example=(text) { "Use in the form" } }
                     }
                 } }

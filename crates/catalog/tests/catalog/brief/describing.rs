@@ -52,6 +52,7 @@ fn r_reg_09_the_users_words_policy_and_deprecation_are_told() {
             examples: vec![ToolExample {
                 description: Some("the usual".to_owned()),
                 arguments: json!({"a": 1}),
+                expected_output: Some(json!("done")),
             }],
             ..ToolOverride::default()
         },
@@ -65,7 +66,7 @@ fn r_reg_09_the_users_words_policy_and_deprecation_are_told() {
     Deprecated: use s__new
     Policy: the user is asked before each call.
     No parameters.
-    Example: {"a":1} (the usual)
+    Example: {"a":1} (the usual) gives done
     Related: s__new
     "#);
 }

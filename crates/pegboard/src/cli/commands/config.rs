@@ -1,6 +1,7 @@
 //! `pegboard config`: where values come from, and what is wrong with them.
 
 use pegboard_config::{Explained, Problem, Severity, SourceFile};
+use pegboard_store::SqliteStore;
 use serde::Serialize;
 
 use super::{Done, Global, Output, options, server_name};
@@ -9,6 +10,7 @@ use crate::cli::args::ConfigCommand;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 use crate::cli::people::count;
+use crate::overrides::{has_overrides, override_problems};
 
 #[derive(Serialize)]
 struct PathDocument<'a> {
@@ -37,7 +39,12 @@ pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> 
     match command {
         ConfigCommand::Path => path(&configured, output),
         ConfigCommand::Explain { server } => explain(&configured, server.as_deref(), output),
-        ConfigCommand::Check => check(&configured, global.strict, output),
+        ConfigCommand::Check => {
+            let mut configured = configured;
+            let found = of_known_tools(&configured, output);
+            configured.loaded.problems.extend(found);
+            check(&configured, global.strict, output)
+        }
         ConfigCommand::Schema => Ok(()),
     }
 }
@@ -88,6 +95,28 @@ fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Do
         vec![value.key.clone(), value.value.clone(), layer, place]
     });
     output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), None))
+}
+
+/// What is wrong with overrides, as far as tools are known. Nothing is started.
+fn of_known_tools(configured: &Configured, output: &Output) -> Vec<Problem> {
+    let loaded = &configured.loaded;
+    if !has_overrides(loaded) {
+        return Vec::new();
+    }
+    let servers = loaded.servers.values();
+    let wanted = servers.map(|spec| (&spec.name, &spec.hash));
+    let opened = SqliteStore::open_beside(&configured.state);
+    match opened.and_then(|(store, _)| store.load_of(wanted)) {
+        Ok(kept) => {
+            let records = kept.records.iter();
+            let known = records.map(|record| (&record.server, record)).collect();
+            override_problems(loaded, &known)
+        }
+        Err(error) => {
+            output.note(&format!("what you say of tools was not checked: {error}"));
+            Vec::new()
+        }
+    }
 }
 
 fn check(configured: &Configured, strict: bool, output: &Output) -> Done {

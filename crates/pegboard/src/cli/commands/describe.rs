@@ -79,6 +79,12 @@ fn text(tool: &Description, output: &Output) -> String {
             tool.name,
             Foreign::new(&arguments)
         );
+        if let Some(expected) = &example.expected_output {
+            let written = expected
+                .as_str()
+                .map_or_else(|| expected.to_string(), str::to_owned);
+            text += &format!("  {}\n", Foreign::new(&written).shortened(400));
+        }
     }
     if !tool.related.is_empty() {
         text += &format!(

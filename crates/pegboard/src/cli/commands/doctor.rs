@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pegboard_config::{Loaded, Problem, Severity};
 use pegboard_hub::{Hub, RefreshOutcome, Which};
 use pegboard_model::{Foreign, ToolError};
 use serde::Serialize;
@@ -12,6 +13,7 @@ use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 use crate::cli::people::count;
+use crate::overrides::override_problems;
 
 #[derive(Serialize)]
 struct Check {
@@ -20,6 +22,9 @@ struct Check {
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// It works, and something in it has no effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    warning: bool,
     #[serde(skip)]
     exit: u8,
 }
@@ -31,6 +36,7 @@ impl Check {
             ok: true,
             detail: detail.into(),
             remedy: None,
+            warning: false,
             exit: 0,
         }
     }
@@ -41,7 +47,17 @@ impl Check {
             ok: false,
             detail: format!("{} [{}]", Foreign::block(&error.message), error.reason),
             remedy: Some(error.remedy.clone()),
+            warning: false,
             exit: error.reason.exit_code(),
+        }
+    }
+
+    fn warning(check: impl Into<String>, error: &ToolError) -> Self {
+        Self {
+            ok: true,
+            warning: true,
+            exit: 0,
+            ..Self::bad(check, error)
         }
     }
 }
@@ -67,6 +83,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
     working(async {
         let pegboard = open(configured, options(global), output).await?;
         let logs = pegboard.configured().logs();
+        let loaded = pegboard.configured().loaded.clone();
         with_servers(pegboard, |hub| async move {
             let which = server.map_or(Which::All, Which::One);
             let bar = super::refresh::progress(&hub, hub.catalog().servers().count(), output);
@@ -83,6 +100,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
                     add_log(&mut checks, outcome, &text);
                 }
             }
+            checks.extend(override_checks(&loaded, &hub));
             if outcomes.len() > 1 {
                 let took = format!(
                     "{} in {:.1} s",
@@ -103,13 +121,8 @@ fn machine(configured: &Configured) -> Vec<Check> {
     let errors = loaded
         .problems
         .iter()
-        .filter(|p| p.severity == pegboard_config::Severity::Error);
-    let mut checks: Vec<Check> = errors
-        .map(|problem| {
-            let error = ToolError::new(problem.reason, problem.message.clone());
-            Check::bad("configuration", &error.with_remedy(problem.help.clone()))
-        })
-        .collect();
+        .filter(|p| p.severity == Severity::Error);
+    let mut checks: Vec<Check> = errors.map(configuration_check).collect();
     if checks.is_empty() {
         let detail = format!("{} configured", count(loaded.servers.len(), "server"));
         checks.push(Check::good("configuration", detail));
@@ -133,6 +146,34 @@ fn machine(configured: &Configured) -> Vec<Check> {
         }
     });
     checks
+}
+
+/// A problem of the configuration, with its server and its place.
+fn configuration_check(problem: &Problem) -> Check {
+    let server = problem.server.as_ref();
+    let server = server.map(|server| format!("server `{server}`: "));
+    let place = match (&problem.file, problem.line) {
+        (Some(file), Some(line)) => format!(" ({}:{line})", file.display()),
+        (Some(file), None) => format!(" ({})", file.display()),
+        _ => String::new(),
+    };
+    let message = format!("{}{}{place}", server.unwrap_or_default(), problem.message);
+    let error = ToolError::new(problem.reason, message).with_remedy(problem.help.clone());
+    match problem.severity {
+        Severity::Error => Check::bad("configuration", &error),
+        Severity::Warning | Severity::Advice => Check::warning("configuration", &error),
+    }
+}
+
+/// What is wrong with what the configuration says of tools, now that they are known.
+fn override_checks(loaded: &Loaded, hub: &Hub) -> Vec<Check> {
+    let catalog = hub.catalog();
+    let entries = catalog.servers();
+    let known = entries
+        .map(|entry| (entry.name(), entry.record.as_ref()))
+        .collect();
+    let problems = override_problems(loaded, &known);
+    problems.iter().map(configuration_check).collect()
 }
 
 fn server_check(hub: &Hub, outcome: &RefreshOutcome) -> Check {
@@ -190,7 +231,9 @@ fn tell(checks: &[Check], output: &Output) -> Done {
         })?;
     } else {
         for check in checks {
-            let mark = if check.ok {
+            let mark = if check.warning {
+                output.paint(Paint::Warn, "!")
+            } else if check.ok {
                 output.paint(Paint::Good, "✓")
             } else {
                 output.paint(Paint::Bad, "✗")

@@ -194,3 +194,97 @@ fn r_sec_01_strict_refuses_a_file_that_others_can_change() {
     let list = home.run(&["list", "--json", "--strict"]).ok().json();
     assert_eq!(list["broken"], serde_json::json!(["example"]));
 }
+
+#[test]
+fn r_reg_09_what_the_config_says_of_tools_is_checked_once_they_are_known() {
+    let home = Home::new();
+    let program = crate::support::PEGBOARD;
+    let text = format!(
+        r#"[servers.example]
+command = "{program}"
+args = ["example-server"]
+
+[servers.example.tools.add_numbers]
+summary = "Adds"
+related = ["ecko", "example/echo", "other/thing"]
+examples = [{{ arguments = {{ a = 1, b = 2 }}, expected_output = 3 }}, {{ arguments = {{ a = "x" }} }}]
+
+[servers.example.tools]
+add_number = "allow"
+"#
+    );
+    let file = home.write("config/config.toml", &text);
+    let run = home.run(&["config", "check"]).ok();
+    assert!(
+        run.stderr.contains("0 problems"),
+        "unknown as yet: {}",
+        run.stderr
+    );
+    home.run(&["refresh", "--all"]).ok();
+    let expected = [
+        (7, "names `ecko` as related"),
+        (7, "names `other/thing` as related"),
+        (8, "example 2 of tool `add_numbers` does not fit"),
+        (11, "the server has no tool `add_number`"),
+    ];
+    let run = home.run(&["config", "check", "--json"]).ok();
+    let document = run.json();
+    let problems = document["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+    for (line, words) in expected {
+        let is = |problem: &&serde_json::Value| {
+            problem["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(words))
+        };
+        let problem = problems.iter().find(is);
+        let problem = problem.unwrap_or_else(|| panic!("`{words}` is not in {problems:#?}"));
+        assert_eq!(problem["line"], line, "{problem}");
+        assert_eq!(problem["severity"], "warning");
+    }
+    home.run(&["config", "check", "--strict"]).exits(2);
+    let run = home.run(&["doctor"]).ok();
+    for (line, words) in expected {
+        let place = format!("({}:{line})", file.display());
+        let told = run.stdout.lines().find(|told| told.contains(words));
+        let told = told.unwrap_or_else(|| panic!("`{words}` is not in {}", run.stdout));
+        assert!(told.starts_with('!') && told.contains(&place), "{told}");
+        assert!(told.contains("server `example`"), "{told}");
+    }
+    let run = home
+        .run(&["describe", "example/add_numbers", "--json"])
+        .ok();
+    assert_eq!(run.json()["examples"][0]["expected_output"], 3);
+}
+
+#[test]
+fn r_cfg_04_doctor_names_the_server_of_a_broken_definition() {
+    let home = Home::new();
+    let file = home.write("config/config.toml", "[servers.bad]\nurl = 3\n");
+    let run = home.run(&["doctor"]).exits(2);
+    assert!(
+        run.stdout.contains("configuration: server `bad`: "),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains(&format!("({}:2)", file.display())),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn r_disc_04_a_program_that_is_not_found_is_told_with_the_one_that_was_meant() {
+    let mut home = Home::new();
+    let folder = home.path("bin");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("uvx"), "").unwrap();
+    home.set("PATH", &folder.display().to_string());
+    home.add("s", "uvxx", &["server"], "");
+    let run = home.run(&["refresh", "s"]).exits(3);
+    let told = format!("{}{}", run.stdout, run.stderr);
+    assert!(told.contains("`uvxx` not found in PATH"), "{told}");
+    assert!(told.contains("Did you mean `uvx`?"), "{told}");
+    assert!(!told.contains(&folder.display().to_string()), "{told}");
+}

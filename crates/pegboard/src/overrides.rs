@@ -1,0 +1,165 @@
+//! Checks what the configuration says about tools against the tools that are known.
+//!
+//! Loading cannot check it: only a discovery tells which tools a server has and what arguments they take.
+
+use std::collections::BTreeMap;
+
+use pegboard_config::{Loaded, Problem, Severity};
+use pegboard_guard::check_arguments;
+use pegboard_model::{Foreign, Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef};
+
+/// How much a name must look like another to be proposed in its place.
+const LIKE_ENOUGH: f64 = 0.8;
+
+/// What is known of servers, by name.
+pub(crate) type Known<'a> = BTreeMap<&'a ServerName, &'a ServerRecord>;
+
+/// Returns a warning for each override of an unknown tool, each example that its tool would not accept and each
+/// related tool that is unknown. Servers whose tools were never received are left out.
+pub(crate) fn override_problems(loaded: &Loaded, known: &Known<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for spec in loaded.servers.values() {
+        let Some(record) = known.get(&spec.name).filter(|record| is_known(record)) else {
+            continue;
+        };
+        let check = Check {
+            loaded,
+            known,
+            spec,
+            record,
+        };
+        for name in check.tool_names() {
+            check.tool(&name, &mut problems);
+        }
+    }
+    problems
+}
+
+/// Whether the configuration says anything that can be checked.
+pub(crate) fn has_overrides(loaded: &Loaded) -> bool {
+    let mut rows = loaded.values.iter().map(|row| row.key.as_str());
+    rows.any(|key| key.starts_with("servers.") && key.contains(".tools."))
+}
+
+fn is_known(record: &ServerRecord) -> bool {
+    record.discovered_at.is_some()
+}
+
+/// One server whose tools are known.
+struct Check<'a> {
+    loaded: &'a Loaded,
+    known: &'a Known<'a>,
+    spec: &'a ServerSpec,
+    record: &'a ServerRecord,
+}
+
+impl Check<'_> {
+    /// The tools that the table `tools` of the server names. A policy may stand there for a pattern.
+    fn tool_names(&self) -> Vec<String> {
+        let policies = self.spec.policies.keys();
+        let written = policies.filter(|name| {
+            let is_pattern = name.contains(['*', '?', '[']) || name.starts_with('@');
+            !is_pattern && self.row(&format!("tools.{name}")).is_some()
+        });
+        let mut names: Vec<String> = self.spec.tools.keys().chain(written).cloned().collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn tool(&self, name: &str, problems: &mut Vec<Problem>) {
+        let key = format!("tools.{name}");
+        let shown = Foreign::new(name).shortened(100);
+        let Some(tool) = self.record.tools.iter().find(|tool| tool.name == name) else {
+            // A tool that was left out is known, and its rejection says why it has no effect.
+            if !self
+                .record
+                .rejections
+                .iter()
+                .any(|rejected| rejected.tool == name)
+            {
+                let message = format!(
+                    "the server has no tool `{shown}`, so `{shown}` under `tools` has no effect"
+                );
+                problems.push(self.problem(&key, message, self.near(name)));
+            }
+            return;
+        };
+        let Some(words) = self.spec.tools.get(name) else {
+            return;
+        };
+        for (at, example) in words.examples.iter().enumerate() {
+            if let Err(error) = check_arguments(tool, &example.arguments) {
+                let number = at + 1;
+                let message = format!(
+                    "example {number} of tool `{shown}` does not fit: {}",
+                    Foreign::new(&error.message).shortened(400)
+                );
+                let help = "correct the arguments of the example".to_owned();
+                problems.push(self.problem(&format!("{key}.examples"), message, help));
+            }
+        }
+        for related in words.related.iter().flatten() {
+            if !self.is_tool(related) {
+                let related_shown = Foreign::new(related).shortened(100);
+                let message = format!(
+                    "tool `{shown}` names `{related_shown}` as related, which no known server has"
+                );
+                problems.push(self.problem(&format!("{key}.related"), message, self.near(related)));
+            }
+        }
+    }
+
+    /// Whether a tool of this name is known, or may be one of a server that was never discovered.
+    fn is_tool(&self, name: &str) -> bool {
+        let has = |record: &ServerRecord, tool: &str| {
+            let is = |known: &Tool| known.name == tool || known.exposed.as_str() == name;
+            record.tools.iter().any(is)
+        };
+        if has(self.record, name) {
+            return true;
+        }
+        match ToolRef::parse(name) {
+            Some(ToolRef::Qualified { server, tool }) => match self.known.get(&server) {
+                Some(record) if is_known(record) => has(record, tool),
+                _ => self.loaded.servers.contains_key(&server),
+            },
+            Some(ToolRef::Bare(tool)) => self.known.values().any(|record| has(record, tool)),
+            None => false,
+        }
+    }
+
+    /// What to do about a name that is not a tool's.
+    fn near(&self, wrong: &str) -> String {
+        let names = self.record.tools.iter().map(|tool| tool.name.as_str());
+        let scored = names.map(|name| (strsim::jaro_winkler(wrong, name), name));
+        let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
+        match best.filter(|(score, _)| *score >= LIKE_ENOUGH) {
+            Some((_, name)) => format!("did you mean `{}`?", Foreign::new(name)),
+            None => format!(
+                "remove it, or see the names with `pegboard tools {}`",
+                self.spec.name
+            ),
+        }
+    }
+
+    /// The place of a value of the server, by its key or by the first value below it.
+    fn row(&self, key: &str) -> Option<&pegboard_config::Explained> {
+        let key = format!("servers.{}.{}", self.spec.name, key);
+        let below = format!("{key}.");
+        let mut rows = self.loaded.values.iter();
+        rows.find(|row| row.key == key || row.key.starts_with(&below))
+    }
+
+    fn problem(&self, key: &str, message: String, help: String) -> Problem {
+        let mut problem = Problem::new(Severity::Warning, Reason::ConfigInvalid, message);
+        problem.server = Some(self.spec.name.to_string());
+        problem.help = help;
+        let row = self.row(key);
+        problem.file = row
+            .and_then(|row| row.file.as_deref())
+            .map(|file| file.to_path_buf());
+        problem.line = row.and_then(|row| row.line);
+        problem
+    }
+}

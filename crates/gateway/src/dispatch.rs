@@ -357,7 +357,8 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
 async fn begun(asked: &Asked<'_>) {
     let hub = &asked.conversation.shared.hub;
     if asked.view.profile.is_fixed() && !hub.is_read() {
-        // That begins with the first list, or a moment after the start.
+        // The session begins with the first list, or a moment after the start.
+        hub.announce_session();
         return;
     }
     hub.session_started();

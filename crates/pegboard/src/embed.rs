@@ -76,7 +76,9 @@ impl Pegboard {
     /// `answer_deadline`. Everything that needs tools does it by itself at its first use; a server that fails is left
     /// out, and its [`crate::ServerEntry`] says why.
     pub async fn ensure_known(&self) -> Pending {
-        self.hub().ensure_known().await
+        let pending = self.hub().ensure_known().await;
+        self.hub().touch();
+        pending
     }
 
     /// The tools for a model, ready for a request: the meta tools and this program's own, whatever is configured.

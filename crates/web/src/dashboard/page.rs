@@ -75,6 +75,8 @@ impl Page {
 
     /// The screen as an answer: whole, or without its frame when only that is wanted.
     pub(crate) async fn answer(self, pages: &Pages, visit: &Visit) -> Response {
+        // A person looks at what there is, so servers that were never discovered are discovered now.
+        pages.hub().note_need();
         // An inbox that cannot be read shows no number here, and the reason on its own screen.
         let waiting = pages
             .hub()

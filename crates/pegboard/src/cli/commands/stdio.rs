@@ -62,10 +62,8 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
 
 async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(FIRST_ANSWERS).await;
-    if !pegboard.hub().is_read() {
-        // The client has not asked for a list, which begins the same.
-        pegboard.hub().session_started();
-    }
+    // A client that has not requested a list yet has a session all the same.
+    pegboard.hub().begin_sessions();
     // What an earlier run that was killed left; there is nobody to tell.
     drop(tokio::task::spawn_blocking(
         pegboard_upstream::sweep_orphans,

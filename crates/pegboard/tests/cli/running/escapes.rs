@@ -52,10 +52,11 @@ fn r_sec_04_what_leaves_group_session_and_environment_ends_with_the_program() {
 
 #[test]
 fn r_sec_04_what_leaves_group_session_and_environment_ends_when_the_program_is_killed() {
-    for (escape, command) in ESCAPES
-        .iter()
-        .zip([&["up"][..], &["refresh", "--all"]].iter().cycle())
-    {
+    for (escape, command) in ESCAPES.iter().zip(
+        [&["up", "--once"][..], &["refresh", "--all"]]
+            .iter()
+            .cycle(),
+    ) {
         let home = Home::new();
         let time = add_escaping(&home, "escaping", escape, "exec cat > /dev/null");
         let mut run = home.start(command);

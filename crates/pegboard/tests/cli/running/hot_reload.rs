@@ -2,6 +2,7 @@
 
 use pegboard_testkit::Script;
 
+use super::serving::open_session;
 use crate::support::{Home, toml_server};
 
 fn table(name: &str, tool: &str) -> String {
@@ -16,6 +17,7 @@ fn r_cfg_01_up_picks_up_new_changed_and_removed_servers_however_the_file_is_save
     let (one, two) = (table("one", "work"), table("two", "rest"));
     home.write("config/config.toml", &one);
     let mut up = home.start(&["up"]);
+    open_session(&home, &up);
     up.wait_for("✓ one: 1 tool");
 
     home.write("config/config.toml", &format!("{one}{two}"));
@@ -47,6 +49,7 @@ fn r_cfg_04_a_file_saved_half_written_changes_nothing() {
     let one = table("one", "work");
     home.write("config/config.toml", &one);
     let mut up = home.start(&["up"]);
+    open_session(&home, &up);
     up.wait_for("✓ one: 1 tool");
     home.write("config/config.toml", &format!("{one}[servers.tw"));
     up.wait_for("config.toml:5:");
@@ -65,6 +68,7 @@ fn r_cfg_04_a_file_saved_half_written_changes_nothing() {
 fn up_without_a_server_runs_the_example_and_keeps_it_when_asked() {
     let home = Home::new();
     let mut up = home.start(&["up"]);
+    open_session(&home, &up);
     up.wait_for("✓ example: 16 tools");
     assert!(up.told().contains("pegboard up --example"), "{}", up.told());
     up.signal("-INT");

@@ -21,6 +21,13 @@ pub(super) fn token(home: &Home) -> String {
     home.run(&["token"]).ok().stdout.trim().to_owned()
 }
 
+/// Opens a client's session, which discovers what was never discovered.
+pub(super) fn open_session(home: &Home, running: &Running) {
+    let (url, token) = (endpoint(running), token(home));
+    let (status, answer) = mcp(&url, &token, "server/discover", json!({}));
+    assert_eq!(status, 200, "{answer}");
+}
+
 #[test]
 fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behind() {
     let home = Home::with_example();

@@ -3,6 +3,7 @@
 use pegboard_testkit::script::{Grandchild, Moment};
 use pegboard_testkit::{Script, processes_with_marker, starts_in, wait_until_sync};
 
+use super::serving::open_session;
 use crate::support::{Home, PATIENCE, Running, kill};
 
 /// A server that stands still at a moment, so that it runs when the signal comes.
@@ -16,6 +17,10 @@ fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
 
 fn started(home: &Home, args: &[&str]) -> Running {
     let run = home.start(args);
+    if args == ["up"] {
+        // It starts no server before a client is there.
+        open_session(home, &run);
+    }
     wait_until_sync("the server runs", PATIENCE, || {
         !starts_in(&home.path("count")).is_empty()
     });

@@ -66,7 +66,8 @@ async fn settle_in(pegboard: &Pegboard, output: &Output) {
     if !output.json {
         tell_known(pegboard, output);
     }
-    hub.session_started();
+    // Nothing is discovered until a client or the dashboard needs tools.
+    hub.begin_sessions();
     keep_house(hub).await;
 }
 

@@ -45,6 +45,13 @@ pub struct RefreshOutcome {
     pub duration_ms: u64,
 }
 
+impl RefreshOutcome {
+    /// Returns what went wrong: the discovery itself, or storing what it found.
+    pub fn fault(&self) -> Option<&ToolError> {
+        self.result.as_ref().err().or(self.not_stored.as_ref())
+    }
+}
+
 /// What a server has now.
 #[derive(Clone, Debug, Serialize)]
 pub struct Refreshed {

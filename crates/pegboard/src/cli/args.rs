@@ -481,6 +481,9 @@ pub(crate) struct TrustArgs {
     /// Take the trust back
     #[arg(long, conflicts_with = "yes", requires = "server")]
     pub(crate) revoke: bool,
+    /// Do not start the servers to learn their tools
+    #[arg(long)]
+    pub(crate) no_discover: bool,
 }
 
 #[derive(Subcommand)]

@@ -16,3 +16,10 @@ mod real_servers;
 mod running;
 mod secrets;
 mod support;
+
+#[path = "../agent/terminal.rs"]
+#[allow(
+    dead_code,
+    reason = "the terminal is that of the tests of the agent, which type on it"
+)]
+mod terminal;

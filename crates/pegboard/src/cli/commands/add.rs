@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_config::{Problem, TypedName, definition_warnings, shown_command_line};
-use pegboard_hub::Which;
 use pegboard_model::{Foreign, Reason, ServerName, Template, ToolError, Transport};
 
-use super::refresh::{progress, tell_outcome};
-use super::{Done, Global, Output, configured, open, options, with_servers, working};
+use super::discover_now::discover;
+use super::{Done, Global, Output, configured, options};
 use crate::cli::args::AddArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
@@ -37,7 +36,8 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
     if args.no_discover {
         return Ok(());
     }
-    discover(&name, global, output)
+    let written = configured(global, output)?;
+    discover(&[name], written, global, output)
 }
 
 /// Tells what should be known about the definition, whether or not it is asked for its tools.
@@ -135,32 +135,4 @@ fn pairs(texts: &[String], separator: char, form: &str) -> Result<Vec<(String, S
         pairs.push((key.trim().to_owned(), value.trim_start().to_owned()));
     }
     Ok(pairs)
-}
-
-/// Asks the new server for its tools and tells what it found; the server stays configured when that
-/// fails, and its status says so.
-fn discover(name: &ServerName, global: &Global, output: &Output) -> Done {
-    let configured = configured(global, output)?;
-    super::server_name(name.as_str(), &configured)?;
-    working(async {
-        let pegboard = open(configured, options(global), output).await?;
-        with_servers(pegboard, |hub| async move {
-            let bar = progress(&hub, 1, output);
-            let outcomes = hub.refresh(Which::One(name.clone()), true).await?;
-            drop(bar);
-            let Some(outcome) = outcomes.into_iter().next() else {
-                return Ok(());
-            };
-            if output.json {
-                output.document(&outcome)?;
-            } else {
-                tell_outcome(&outcome, output)?;
-            }
-            outcome
-                .result
-                .map(drop)
-                .map_err(|error| Failure::shown(error.reason.exit_code()))
-        })
-        .await
-    })
 }

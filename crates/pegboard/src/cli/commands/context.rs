@@ -3,7 +3,7 @@
 use pegboard_guard::estimate_tokens;
 use serde::Serialize;
 
-use super::tools::{tell_failed, tell_pending};
+use super::undiscovered::{discover_untried, note_missing};
 use super::{Done, Global, Output, configured, open, options, reading, with_servers};
 
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Done {
         let pegboard = open(configured, options(global), output).await?;
         let essential = pegboard.essential_patterns();
         with_servers(pegboard, |hub| async move {
-            let pending = hub.ensure_known().await;
+            discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
             let text = pegboard_catalog::context_summary(&catalog, &essential);
             if output.json {
@@ -30,8 +30,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Done {
             } else {
                 output.line(&text)?;
             }
-            tell_pending(&pending, output);
-            tell_failed(&catalog, output);
+            note_missing(&hub, &catalog, output);
             Ok(())
         })
         .await

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
         let loaded = pegboard.configured().loaded.clone();
         with_servers(pegboard, |hub| async move {
             let which = server.map_or(Which::All, Which::One);
-            let bar = super::refresh::progress(&hub, hub.catalog().servers().count(), output);
+            let bar = super::progress::progress(&hub, hub.catalog().servers().count(), output);
             let started = Instant::now();
             let outcomes = hub.refresh(which, true).await?;
             drop(bar);

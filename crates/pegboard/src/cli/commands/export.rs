@@ -5,7 +5,7 @@ use pegboard_formats::{Format, Rendered, ToolLosses};
 use pegboard_model::{Foreign, Reason, ServerName, ToolError};
 use serde::Serialize;
 
-use super::tools::{tell_failed, tell_pending};
+use super::undiscovered::{discover_untried, note_missing};
 use super::{Done, Global, Output, configured, open, options, reading, server_name, with_servers};
 use crate::cli::args::ExportArgs;
 use crate::cli::people::count;
@@ -29,12 +29,11 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Done {
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
         with_servers(pegboard, |hub| async move {
-            let pending = hub.ensure_known().await;
+            discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
             let rendered = rendered(&catalog, &servers, args.format);
             tell(&rendered, args, output)?;
-            tell_pending(&pending, output);
-            tell_failed(&catalog, output);
+            note_missing(&hub, &catalog, output);
             Ok(())
         })
         .await

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_hub::{Hub, RefreshOutcome, Source, Which};
-use pegboard_model::{EventKind, Foreign};
+use pegboard_hub::{RefreshOutcome, Source, Which};
+use pegboard_model::Foreign;
 use serde::Serialize;
 
+use super::progress::progress;
 use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
 use crate::cli::args::RefreshArgs;
 use crate::cli::failure::Failure;
@@ -54,7 +54,7 @@ pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
         .iter()
         .filter_map(|outcome| outcome.result.as_ref().err());
     let unstored = outcomes.iter().filter_map(|o| o.not_stored.as_ref());
-    let faults = failures.clone().chain(unstored.clone());
+    let faults = outcomes.iter().filter_map(RefreshOutcome::fault);
     let exit = faults.map(|error| error.reason.exit_code()).max();
     let (failed, not_stored) = (failures.count(), unstored.count());
     if output.json {
@@ -139,51 +139,5 @@ fn tell_result(outcome: &RefreshOutcome, output: &Output) -> Done {
                 .map(|line| format!("    {line}"))
                 .try_for_each(|line| output.line(&line))
         }
-    }
-}
-
-/// A bar that counts servers as they answer, where a person watches.
-pub(crate) fn progress(hub: &Hub, servers: usize, output: &Output) -> Option<Progress> {
-    if !output.is_watched() {
-        return None;
-    }
-    let bar = ProgressBar::new(servers as u64);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} servers  {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(120));
-    let mut events = hub.subscribe();
-    let shown = bar.clone();
-    let task = tokio::spawn(async move {
-        while let Ok(event) = events.recv().await {
-            match event.kind {
-                EventKind::ServerDiscovered { server, tools, .. } => {
-                    shown.set_message(format!("{server}: {tools} tools"));
-                    shown.inc(1);
-                }
-                EventKind::ServerFailed { server, .. } => {
-                    shown.set_message(format!("{server}: failed"));
-                    shown.inc(1);
-                }
-                EventKind::ServerStarted { server } => {
-                    shown.set_message(format!("{server} answers"))
-                }
-                _ => {}
-            }
-        }
-    });
-    Some(Progress { bar, task })
-}
-
-/// Leaves the terminal as it was when it is dropped.
-pub(crate) struct Progress {
-    bar: ProgressBar,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.task.abort();
-        self.bar.finish_and_clear();
     }
 }

@@ -1,9 +1,9 @@
 //! `pegboard tools`: every known tool, nothing known is started.
 
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
-use pegboard_hub::Pending;
 use pegboard_model::{Approval, Foreign};
 
+use super::undiscovered::{discover_untried, note_missing};
 use super::{
     Done, Global, Output, configured, open, options, reading, server_name, tell_if_empty,
     with_servers,
@@ -30,15 +30,14 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Done {
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
         with_servers(pegboard, |hub| async move {
-            let pending = hub.ensure_known().await;
+            discover_untried(&hub, filter.server.as_ref(), output).await;
             let catalog = hub.catalog();
             if output.json {
                 output.stream(|out| write_listing(&catalog, &filter, out))?;
             } else {
                 table(&catalog, &filter, output)?;
             }
-            tell_pending(&pending, output);
-            tell_failed(&catalog, output);
+            note_missing(&hub, &catalog, output);
             tell_waiting(&catalog, output);
             Ok(())
         })
@@ -84,41 +83,6 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
     let cost = format!("about {} tokens if listed in full", thousands(tokens));
     output.note(&format!("{}, {cost}", count(total, "tool")));
     Ok(())
-}
-
-/// Names the servers whose tools are missing from the answer.
-pub(crate) fn tell_pending(pending: &Pending, output: &Output) {
-    if pending.discovering.is_empty() {
-        return;
-    }
-    let names: Vec<_> = pending
-        .discovering
-        .iter()
-        .map(|name| name.as_str())
-        .collect();
-    output.note(&format!(
-        "{} still being discovered: {}. `pegboard refresh` waits for them.",
-        output.paint(Paint::Warn, "note:"),
-        names.join(", ")
-    ));
-}
-
-/// Names the servers whose tools are missing because they were never received.
-pub(crate) fn tell_failed(catalog: &Catalog, output: &Output) {
-    let unknown = catalog
-        .servers()
-        .filter(|entry| entry.is_offered() && !entry.record.is_known());
-    for entry in unknown {
-        if let Some(error) = &entry.record.last_error {
-            let first = error.message.lines().next().unwrap_or_default();
-            output.note(&format!(
-                "{} {} [{}]",
-                output.paint(Paint::Warn, "note:"),
-                Foreign::new(first),
-                error.reason
-            ));
-        }
-    }
 }
 
 /// Names the servers that a project brings and nobody has agreed to.

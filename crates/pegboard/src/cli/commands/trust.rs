@@ -3,6 +3,7 @@
 use pegboard_config::{Agreements, TrustReview};
 use pegboard_model::{Approval, Reason, ToolError};
 
+use super::discover_now::discover;
 use super::{Done, Global, Output, configured, server_name};
 use crate::Configured;
 use crate::cli::args::TrustArgs;
@@ -11,7 +12,7 @@ use crate::cli::output::Paint;
 use crate::cli::people::{can_ask, confirm};
 
 pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
-    let configured = configured(global, output)?;
+    let mut configured = configured(global, output)?;
     let reviews = wanted(args, &configured)?;
     let mut agreements = Agreements::open(&configured.paths.state_dir);
     let Some(project) = configured.loaded.project.clone() else {
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
     if reviews.is_empty() {
         output.note("No server waits for trust.");
     }
+    let mut trusted_now = Vec::new();
     let mut refused = false;
     let mut too_long = None;
     for review in reviews {
@@ -52,15 +54,25 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
         if trusted {
             agreements.grant(&project, name, &review.hash)?;
             output.note(&format!("server `{name}` is trusted as it is now"));
+            trusted_now.push(name.clone());
         } else {
             refused = true;
             output.note(&format!("server `{name}` stays pending"));
         }
     }
+    // With `--json` standard output holds the one document of reviews.
+    let discovers = !args.no_discover && !output.json && !trusted_now.is_empty();
+    let discovered = match discovers {
+        true => {
+            configured.loaded = configured.read_again();
+            discover(&trusted_now, configured, global, output)
+        }
+        false => Ok(()),
+    };
     match too_long {
         Some(error) => Err(error.into()),
         None if refused => Err(Failure::shown(Reason::ServerPending.exit_code())),
-        None => Ok(()),
+        None => discovered,
     }
 }
 

@@ -13,3 +13,4 @@ mod reading;
 mod refreshing;
 mod searching;
 mod texts;
+mod undiscovered;

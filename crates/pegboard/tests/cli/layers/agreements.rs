@@ -159,7 +159,7 @@ fn r_sec_07_trust_and_show_tell_everything_that_runs_and_everything_it_receives(
     assert!(pending.contains("with BASH_ENV=.lint.sh"), "{pending}");
     let pending = home.run(&["show", "docs", "--json"]).ok().json();
     assert_eq!(pending["trust"], rows[0]);
-    home.run(&["trust", "docs", "--yes"]).ok();
+    home.run(&["trust", "docs", "--yes", "--no-discover"]).ok();
     let trusted = home.run(&["show", "docs"]).ok().stdout;
     assert!(!trusted.contains(".lint.sh"), "{trusted}");
     assert!(

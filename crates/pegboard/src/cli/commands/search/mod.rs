@@ -12,7 +12,7 @@ use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::Foreign;
 use serde::Serialize;
 
-use super::tools::{tell_failed, tell_pending};
+use super::undiscovered::{discover_untried, note_missing};
 use super::{
     Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
 };
@@ -79,7 +79,7 @@ async fn forget(hub: &Hub, output: &Output) -> Done {
 }
 
 async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
-    let pending = hub.ensure_known().await;
+    discover_untried(hub, None, output).await;
     if !args.words_only {
         hub.load_meaning().await;
         make_ready(hub, output).await;
@@ -93,8 +93,7 @@ async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
     }
     let catalog = hub.catalog();
     answer(args, &finder, &catalog, output)?;
-    tell_pending(&pending, output);
-    tell_failed(&catalog, output);
+    note_missing(hub, &catalog, output);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_catalog::Catalog;
 use pegboard_model::{Reason, ToolError};
 
-use super::tools::{tell_failed, tell_pending};
+use super::undiscovered::{discover_untried, note_missing};
 use super::{
     Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
 };
@@ -36,11 +36,10 @@ pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> Done {
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
         with_servers(pegboard, |hub| async move {
-            let pending = hub.ensure_known().await;
+            discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
             tell(&catalog, &surface, output)?;
-            tell_pending(&pending, output);
-            tell_failed(&catalog, output);
+            note_missing(&hub, &catalog, output);
             Ok(())
         })
         .await

@@ -1,0 +1,59 @@
+//! Discovers servers that were just added or trusted, and shows what each has.
+
+use pegboard_hub::{Hub, RefreshOutcome, Which};
+use pegboard_model::ServerName;
+
+use super::progress::progress;
+use super::refresh::tell_outcome;
+use super::{Done, Global, Output, open, options, with_servers, working};
+use crate::Configured;
+use crate::cli::failure::Failure;
+
+/// Discovers the servers, side by side. One that fails stays configured, and its status says why; the worst failure
+/// gives the exit code.
+pub(crate) fn discover(
+    names: &[ServerName],
+    configured: Configured,
+    global: &Global,
+    output: &Output,
+) -> Done {
+    for name in names {
+        super::server_name(name.as_str(), &configured)?;
+    }
+    working(async {
+        let pegboard = open(configured, options(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            let outcomes = discovered(&hub, names, output).await?;
+            for outcome in &outcomes {
+                match output.json {
+                    true => output.document(outcome)?,
+                    false => tell_outcome(outcome, output)?,
+                }
+            }
+            let faults = outcomes.iter().filter_map(RefreshOutcome::fault);
+            let exit = faults.map(|error| error.reason.exit_code()).max();
+            exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
+        })
+        .await
+    })
+}
+
+async fn discovered(
+    hub: &Hub,
+    names: &[ServerName],
+    output: &Output,
+) -> Result<Vec<RefreshOutcome>, Failure> {
+    let _bar = progress(hub, names.len(), output);
+    let refresh = |name: &ServerName| {
+        let (hub, which) = (hub.clone(), Which::One(name.clone()));
+        tokio::spawn(async move { hub.refresh(which, true).await })
+    };
+    let work: Vec<_> = names.iter().map(refresh).collect();
+    let mut outcomes = Vec::new();
+    for refreshed in work {
+        if let Ok(refreshed) = refreshed.await {
+            outcomes.extend(refreshed?);
+        }
+    }
+    Ok(outcomes)
+}

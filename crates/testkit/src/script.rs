@@ -31,6 +31,8 @@ pub struct Script {
     pub instructions: Option<String>,
     /// How long it takes to start, before it reads or writes anything.
     pub start_delay_ms: u64,
+    /// Processor time that it uses before it reads or writes anything.
+    pub start_cpu_ms: u64,
     /// From this moment on it answers nothing any more (but keeps reading).
     pub hang: Option<Moment>,
     /// When it ends by itself.

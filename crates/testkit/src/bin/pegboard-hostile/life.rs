@@ -1,7 +1,7 @@
 //! What happens to the process itself: its start, its end, and what it leaves behind.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pegboard_testkit::script::{Grandchild, Moment};
 use pegboard_testkit::{Script, note};
@@ -25,6 +25,7 @@ pub(crate) fn begin(script: &Script) {
     if script.process.stderr_bytes > 0 {
         output::flood(script.process.stderr_bytes, &mut std::io::stderr().lock());
     }
+    use_processor(Duration::from_millis(script.start_cpu_ms));
     pause(script.start_delay_ms);
     if script
         .crash
@@ -43,6 +44,24 @@ pub(crate) fn crash(script: &Script) -> ! {
 pub(crate) fn pause(ms: u64) {
     if ms > 0 {
         std::thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Keeps a processor busy for so much of its time, or so much time where the system does not report that.
+fn use_processor(time: Duration) {
+    /// Steps between two looks at the clock.
+    const STEPS: u64 = 100_000;
+    let begun = Instant::now();
+    let used = || {
+        let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+        let nanos = text.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanos))
+    };
+    let mut number = 0_u64;
+    while !time.is_zero() && used().unwrap_or_else(|| begun.elapsed()) < time {
+        for step in 0..STEPS {
+            number = std::hint::black_box(number.wrapping_mul(31).wrapping_add(step));
+        }
     }
 }
 

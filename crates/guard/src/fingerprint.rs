@@ -1,46 +1,129 @@
-//! A definition as one hash that key order and white space do not change.
+//! A definition as one hash that changes only with its meaning.
+//!
+//! What does not change it: white space, the order of keys, how a character is escaped, and inside the two schemas
+//! the order of what JSON Schema defines as sets: `required`, `enum`, an array of names in `type`, the lists of
+//! `dependentRequired`, and the subschemas of `allOf`, `anyOf` and `oneOf`. Servers that build these from unordered
+//! sets write them differently at every start.
+//!
+//! Everything else does: texts (also a default that was joined from a set), `default`, `const`, `examples` and
+//! other data, positional lists such as `prefixItems`, and all that stands outside the schemas.
 
 use pegboard_model::Fingerprint;
 use serde_json::Value;
 
-/// The hash of a definition's canonical JSON: keys sorted, no white space. `None` when the text is not
-/// JSON, or is nested deeper than the parser follows.
+/// Keys of a definition that hold a schema.
+const SCHEMAS: [&str; 2] = ["inputSchema", "outputSchema"];
+
+/// How the value of a schema keyword is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Any JSON, in its order.
+    Data,
+    /// A schema.
+    Schema,
+    /// An array of data, or of schemas, whose order means nothing.
+    SetOfData,
+    SetOfSchemas,
+    /// An array of schemas by position, or a single one.
+    Positional,
+    /// An object of schemas by name.
+    NamedSchemas,
+    /// An object of sets by name.
+    NamedSets,
+}
+
+fn kind_of(keyword: &str) -> Kind {
+    match keyword {
+        "required" | "enum" | "type" => Kind::SetOfData,
+        "allOf" | "anyOf" | "oneOf" => Kind::SetOfSchemas,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Kind::NamedSchemas
+        }
+        "dependentRequired" => Kind::NamedSets,
+        "items" | "prefixItems" => Kind::Positional,
+        "additionalItems"
+        | "additionalProperties"
+        | "contains"
+        | "else"
+        | "if"
+        | "not"
+        | "propertyNames"
+        | "then"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema" => Kind::Schema,
+        _ => Kind::Data,
+    }
+}
+
+/// The hash of a definition's canonical JSON. `None` when the text is not JSON, or is nested deeper than the parser
+/// follows.
 pub fn fingerprint(definition: &str) -> Option<Fingerprint> {
     let value: Value = serde_json::from_str(definition).ok()?;
     let mut canonical = Vec::with_capacity(definition.len());
-    write_canonical(&value, &mut canonical)?;
+    let kind_at_top = |key: &str| match SCHEMAS.contains(&key) {
+        true => Kind::Schema,
+        false => Kind::Data,
+    };
+    match &value {
+        Value::Object(_) => write_object(&value, kind_at_top, &mut canonical)?,
+        _ => write(&value, Kind::Data, &mut canonical)?,
+    }
     Some(Fingerprint(*blake3::hash(&canonical).as_bytes()))
 }
 
 /// Recursion is bounded: the parser refuses more than 128 levels.
-fn write_canonical(value: &Value, out: &mut Vec<u8>) -> Option<()> {
+fn write(value: &Value, kind: Kind, out: &mut Vec<u8>) -> Option<()> {
     match value {
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| key.as_str());
-            out.push(b'{');
-            for (position, (key, item)) in entries.into_iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                serde_json::to_writer(&mut *out, key).ok()?;
-                out.push(b':');
-                write_canonical(item, out)?;
-            }
-            out.push(b'}');
-        }
+        Value::Object(_) => write_object(value, |key| within(kind, key), out),
         Value::Array(items) => {
-            out.push(b'[');
-            for (position, item) in items.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_canonical(item, out)?;
+            let (item_kind, is_set) = match kind {
+                Kind::SetOfData => (Kind::Data, true),
+                Kind::SetOfSchemas => (Kind::Schema, true),
+                Kind::Positional => (Kind::Schema, false),
+                _ => (Kind::Data, false),
+            };
+            let mut written = Vec::with_capacity(items.len());
+            for item in items {
+                let mut bytes = Vec::new();
+                write(item, item_kind, &mut bytes)?;
+                written.push(bytes);
             }
+            if is_set {
+                written.sort_unstable();
+            }
+            out.push(b'[');
+            out.extend_from_slice(&written.join(&b','));
             out.push(b']');
+            Some(())
         }
-        scalar => serde_json::to_writer(out, scalar).ok()?,
+        scalar => serde_json::to_writer(out, scalar).ok(),
     }
+}
+
+/// What the members of an object are, by what the object is.
+fn within(kind: Kind, key: &str) -> Kind {
+    match kind {
+        Kind::Schema | Kind::Positional => kind_of(key),
+        Kind::NamedSchemas => Kind::Schema,
+        Kind::NamedSets => Kind::SetOfData,
+        Kind::Data | Kind::SetOfData | Kind::SetOfSchemas => Kind::Data,
+    }
+}
+
+fn write_object(value: &Value, kind_of: impl Fn(&str) -> Kind, out: &mut Vec<u8>) -> Option<()> {
+    let mut entries: Vec<_> = value.as_object()?.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| key.as_str());
+    out.push(b'{');
+    for (position, (key, item)) in entries.into_iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        serde_json::to_writer(&mut *out, key).ok()?;
+        out.push(b':');
+        write(item, kind_of(key), out)?;
+    }
+    out.push(b'}');
     Some(())
 }
 
@@ -57,6 +140,78 @@ mod tests {
         );
         assert!(one.is_some());
         assert_eq!(one, two);
+    }
+
+    fn of_schema(schema: &str) -> Option<pegboard_model::Fingerprint> {
+        fingerprint(&format!(r#"{{"name":"a","inputSchema":{schema}}}"#))
+    }
+
+    #[test]
+    fn r_sec_07_the_order_of_sets_in_a_schema_does_not_matter() {
+        for (one, two) in [
+            (r#"{"required":["x","y"]}"#, r#"{"required":["y","x"]}"#),
+            (
+                r#"{"enum":[1,"a",{"k":1,"l":2}]}"#,
+                r#"{"enum":[{"l":2,"k":1},1,"a"]}"#,
+            ),
+            (
+                r#"{"type":["string","null"]}"#,
+                r#"{"type":["null","string"]}"#,
+            ),
+            (
+                r#"{"anyOf":[{"type":"string"},{"enum":["a","b"]}]}"#,
+                r#"{"anyOf":[{"enum":["b","a"]},{"type":"string"}]}"#,
+            ),
+            (
+                r#"{"properties":{"required":{"enum":["a","b"]}}}"#,
+                r#"{"properties":{"required":{"enum":["b","a"]}}}"#,
+            ),
+            (
+                r#"{"dependentRequired":{"x":["a","b"]},"items":{"required":["p","q"]}}"#,
+                r#"{"dependentRequired":{"x":["b","a"]},"items":{"required":["q","p"]}}"#,
+            ),
+        ] {
+            assert!(of_schema(one).is_some());
+            assert_eq!(of_schema(one), of_schema(two), "{one}");
+        }
+    }
+
+    #[test]
+    fn r_sec_07_a_change_that_means_something_is_never_ignored() {
+        for (one, two) in [
+            (r#"{"required":["x","y"]}"#, r#"{"required":["x"]}"#),
+            (r#"{"required":["x"]}"#, r#"{"required":["x","x"]}"#),
+            (r#"{"enum":["a","b"]}"#, r#"{"enum":["a","c"]}"#),
+            (r#"{"enum":["a,b"]}"#, r#"{"enum":["a","b"]}"#),
+            (r#"{"default":["a","b"]}"#, r#"{"default":["b","a"]}"#),
+            (r#"{"default":"a,b"}"#, r#"{"default":"b,a"}"#),
+            (
+                r#"{"const":{"required":["a","b"]}}"#,
+                r#"{"const":{"required":["b","a"]}}"#,
+            ),
+            (
+                r#"{"examples":[{"enum":[1,2]}]}"#,
+                r#"{"examples":[{"enum":[2,1]}]}"#,
+            ),
+            (
+                r#"{"enum":[{"required":["a","b"]}]}"#,
+                r#"{"enum":[{"required":["b","a"]}]}"#,
+            ),
+            (
+                r#"{"prefixItems":[{"type":"a"},{}]}"#,
+                r#"{"prefixItems":[{},{"type":"a"}]}"#,
+            ),
+            (r#"{"x-own":{"enum":[1,2]}}"#, r#"{"x-own":{"enum":[2,1]}}"#),
+            (
+                r#"{"properties":{"a":{"description":"x"}}}"#,
+                r#"{"properties":{"a":{"description":"y"}}}"#,
+            ),
+            (r#"{"anyOf":[{"type":"a"}]}"#, r#"{"oneOf":[{"type":"a"}]}"#),
+        ] {
+            assert_ne!(of_schema(one), of_schema(two), "{one}");
+        }
+        let outside = |text: &str| fingerprint(&format!(r#"{{"name":"a","annotations":{text}}}"#));
+        assert_ne!(outside(r#"{"enum":[1,2]}"#), outside(r#"{"enum":[2,1]}"#));
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct Limits {
     pub watches_per_session: usize,
     /// Resources of one server that all sessions together may watch at once.
     pub watches_per_server: usize,
+    /// Resources named in results that one session may read without a list that names them.
+    pub links_per_session: usize,
+    /// The same for all sessions together; the oldest are forgotten first.
+    pub links: usize,
     /// Pages of one list.
     pub pages_per_list: usize,
     /// Bytes of one cursor.
@@ -43,8 +47,20 @@ pub struct Limits {
     pub list_bytes: usize,
     /// What is kept of a server's stderr.
     pub stderr_bytes: usize,
-    /// Lines on stdout that are not protocol, before the server is given up.
+    /// Lines on stdout that are not protocol, at once, before the server is given up.
     pub stdout_noise_lines: u64,
+    /// How many such lines per second are forgiven: a server that logs to stdout for weeks is slower than this,
+    /// and one that only makes noise is quicker.
+    pub stdout_noise_rate: u64,
+    /// Messages of one server per second that are read as they come. Beyond that they are read a pipe at a time with
+    /// short pauses, which costs a fraction of the processor time.
+    pub messages_per_second: u64,
+    /// Log and progress notifications that one call may pass on to its client; more are dropped and counted.
+    pub relayed_per_call: u64,
+    /// The same per second, also for log messages between calls.
+    pub relayed_per_second: u64,
+    /// Bytes of all such notifications of one call.
+    pub relayed_bytes_per_call: usize,
     /// Calls in flight to one server.
     pub calls_per_server: usize,
     /// Calls waiting for one server.
@@ -141,11 +157,18 @@ impl Default for Limits {
             offer_key_bytes: 8 * KIB,
             watches_per_session: 1_000,
             watches_per_server: 10_000,
+            links_per_session: 256,
+            links: 4_096,
             pages_per_list: 200,
             cursor_bytes: 64 * KIB,
             list_bytes: 64 * MIB,
             stderr_bytes: 64 * KIB,
             stdout_noise_lines: 10_000,
+            stdout_noise_rate: 100,
+            messages_per_second: 1_000,
+            relayed_per_call: 10_000,
+            relayed_per_second: 1_000,
+            relayed_bytes_per_call: 8 * MIB,
             calls_per_server: 64,
             queued_calls_per_server: 256,
             concurrent_discoveries: 64,

@@ -11,8 +11,11 @@ use tokio::sync::oneshot;
 use crate::contract::Caller;
 use crate::declared::declares;
 use crate::envelope::present;
+use crate::listeners::Listeners;
 use crate::pulse::Pulse;
 use crate::question::{Question, Stop};
+use crate::roots::Roots;
+use crate::surrogates::{paired, repaired};
 use crate::wire::Behind;
 
 /// Questions of one server that wait for clients at the same time.
@@ -28,11 +31,14 @@ pub(crate) struct Callers {
     running: Mutex<BTreeMap<u64, Present>>,
     /// By the server's own id for the question.
     questions: Mutex<HashMap<String, Open>>,
+    pub(crate) roots: Roots,
+    /// The sessions that called, for what comes between calls.
+    listeners: Listeners,
 }
 
 #[derive(Clone)]
-struct Present {
-    caller: Arc<dyn Caller>,
+pub(crate) struct Present {
+    pub(crate) caller: Arc<dyn Caller>,
     pulse: Arc<Pulse>,
 }
 
@@ -59,7 +65,9 @@ impl Callers {
             caller: Arc::clone(behind.caller),
             pulse: Arc::clone(behind.pulse),
         };
+        self.listeners.add(&present.caller);
         self.running().insert(call, present);
+        self.roots.called();
         Running {
             callers: self,
             call,
@@ -93,21 +101,30 @@ impl Callers {
         let is_wanted = present.caller.wants_progress();
         if is_wanted {
             present.pulse.beat();
-            present.caller.progress(params);
+            present
+                .caller
+                .progress(repaired(params).as_deref().unwrap_or(params));
         }
         is_wanted
     }
 
-    /// A log message. What comes on a stream of no call goes to a client only when there is no doubt which one.
+    /// A log message. What comes on a stream of no call goes to a client only when there is no doubt which one;
+    /// what comes while no call runs goes to the sessions that called before.
     pub(crate) fn message(&self, params: &RawValue, place: Place) {
         let present: Vec<_> = match place {
             Place::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
             Place::Shared => self.running().values().cloned().collect(),
             Place::Aside => match self.newest() {
                 Ok((call, _)) => self.running().get(&call).cloned().into_iter().collect(),
+                Err(_) if self.running().is_empty() => Vec::new(),
                 Err(_) => return,
             },
         };
+        let repaired = repaired(params);
+        let params = repaired.as_deref().unwrap_or(params);
+        if present.is_empty() && !matches!(place, Place::Call(_)) {
+            return self.listeners.message(params);
+        }
         for present in present {
             present.caller.message(params);
         }
@@ -121,13 +138,41 @@ impl Callers {
         params: Option<&RawValue>,
         place: Place,
     ) -> Result<Question, RpcError> {
-        let (call, Present { caller, pulse }) = match place {
+        let (call, present) = match place {
             Place::Call(call) => {
                 let present = self.running().get(&call).cloned();
                 (call, present.ok_or_else(nobody)?)
             }
             Place::Aside | Place::Shared => self.newest()?,
         };
+        self.open_question(call, present, id, method, params)
+    }
+
+    /// The newest call of a session.
+    pub(crate) fn running_of(&self, session: &str) -> Option<(u64, Present)> {
+        let running = self.running();
+        let mut newest_first = running.iter().rev();
+        let (call, present) =
+            newest_first.find(|(_, present)| present.caller.session() == session)?;
+        Some((*call, present.clone()))
+    }
+
+    /// The newest call whose client has roots, when there is no doubt which session it is of.
+    pub(crate) fn rooted(&self) -> Option<(u64, Present)> {
+        let (call, present) = self.newest().ok()?;
+        let has_roots = declares(present.caller.capabilities(), "roots/list", None);
+        has_roots.then_some((call, present))
+    }
+
+    /// A question for the client of one call.
+    pub(crate) fn open_question(
+        self: &Arc<Self>,
+        call: u64,
+        Present { caller, pulse }: Present,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Question, RpcError> {
         if !declares(caller.capabilities(), method, params) {
             let what = format!(
                 "the client of this call did not declare `{method}`, or it is switched off for this server"
@@ -157,7 +202,7 @@ impl Callers {
             caller,
             id: id.to_owned(),
             method: method.to_owned(),
-            params: params.map(ToOwned::to_owned),
+            params: params.map(|params| paired(params.to_owned())),
             stopped,
             open: OpenQuestion {
                 callers: Arc::clone(self),

@@ -182,9 +182,26 @@ pub trait Caller: Send + Sync {
     /// The `params` of a `notifications/message` that came while the call ran.
     fn message(&self, params: &RawValue);
 
+    /// The session behind this call, as it can be reached when no call of it runs; `None` if it cannot.
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        None
+    }
+
     /// A question of a legacy server: `elicitation/create`, `sampling/createMessage` or `roots/list`.
     async fn ask(&self, method: &str, params: Option<&RawValue>)
     -> Result<Box<RawValue>, RpcError>;
+}
+
+/// A session that called a server, as far as the server may reach it between calls.
+pub trait Listener: Send + Sync {
+    /// Which session this is; the same as [`Caller::session`].
+    fn session(&self) -> &str;
+
+    /// Whether the session still exists.
+    fn is_there(&self) -> bool;
+
+    /// The `params` of a `notifications/message` that came while no call ran.
+    fn message(&self, params: &RawValue);
 }
 
 /// A request that is passed on.

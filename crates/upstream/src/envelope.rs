@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::surrogates::replace_lone;
+
 /// Most messages in one batch, as old revisions allow them.
 pub(crate) const BATCH_LIMIT: usize = 100;
 
@@ -206,9 +208,14 @@ pub(crate) fn capped<'de, D: Deserializer<'de>>(
 pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(raw.get())
+    if let Ok(text) = serde_json::from_str::<Text<'_>>(raw.get()) {
+        return Some(text.0);
+    }
+    // A text that was cut inside a character is still a text.
+    let repaired = replace_lone(raw.get());
+    serde_json::from_str::<String>(&repaired)
         .ok()
-        .map(|text| text.0)
+        .map(Cow::Owned)
 }
 
 fn rpc_error(raw: &RawValue) -> Option<RpcError> {

@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What is asked of the system at a time; a pipe holds four times as much.
 const CHUNK: usize = 16 * 1024;
+/// All that a pipe holds.
+const WIDE_CHUNK: usize = 64 * 1024;
 /// No JSON holds this: where it stands, messages are parted by a carriage return alone.
 const GLUED: &[u8] = b"}\r{";
 /// A buffer that grew beyond this for one line is given back after it.
@@ -33,6 +35,8 @@ pub(crate) struct LineReader<R> {
     next: usize,
     line: Range<usize>,
     ended: bool,
+    /// What is asked of the system at a time.
+    chunk: usize,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
@@ -43,7 +47,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             next: 0,
             line: 0..0,
             ended: false,
+            chunk: CHUNK,
         }
+    }
+
+    /// Whether a whole line was read already, so that the next one costs no wait.
+    pub(crate) fn has_line(&self) -> bool {
+        let unread = self.buffer.get(self.next..).unwrap_or_default();
+        memchr(b'\n', unread).is_some()
+    }
+
+    /// Reads a whole pipe at a time from now on, for a server that writes more than it should.
+    pub(crate) fn widen(&mut self) {
+        self.chunk = WIDE_CHUNK;
     }
 
     /// The line that `advance` found, without its end.
@@ -126,11 +142,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             self.buffer.drain(..self.next);
             self.next = 0;
         }
-        if self.buffer.capacity() - self.buffer.len() < CHUNK {
+        let chunk = self.chunk;
+        if self.buffer.capacity() - self.buffer.len() < chunk {
             // Doubling, but never beyond what one legal line needs.
-            let wanted = (self.buffer.len() * 2).clamp(CHUNK, limit + 2 * CHUNK);
+            let wanted = (self.buffer.len() * 2).clamp(chunk, limit + 2 * chunk);
             self.buffer
-                .reserve_exact(wanted.saturating_sub(self.buffer.len()).max(CHUNK));
+                .reserve_exact(wanted.saturating_sub(self.buffer.len()).max(chunk));
         }
     }
 }

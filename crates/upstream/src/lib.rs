@@ -17,6 +17,7 @@ mod contract;
 mod machine_load;
 
 // The protocol, over any transport.
+mod allowance;
 mod declared;
 mod dialect;
 mod doubts;
@@ -29,6 +30,7 @@ mod outcome;
 mod pager;
 mod pass;
 mod pulse;
+mod surrogates;
 mod talk;
 mod traffic;
 mod verdict;
@@ -39,13 +41,18 @@ mod wire;
 // The clients behind calls.
 mod byte_budget;
 mod callers;
+mod listeners;
 mod question;
+mod root_request;
+mod roots;
 
 // Servers on pipes.
 mod adopt;
 mod browser;
+mod damage;
 mod environment;
 mod era;
+mod flood;
 mod frame;
 mod kill;
 mod link;
@@ -55,6 +62,7 @@ mod outbox;
 mod owner_limit;
 mod parent_death;
 mod process;
+mod reading;
 mod safe_path;
 mod spawn;
 mod stderr;
@@ -76,6 +84,8 @@ mod wording;
 #[cfg(test)]
 mod passing;
 #[cfg(test)]
+mod passing_shared;
+#[cfg(test)]
 mod testing;
 
 pub use adopt::{adopt_orphans, end_leftovers};
@@ -83,7 +93,7 @@ pub use byte_budget::{ByteBudget, HeldBytes, NoRoom};
 pub use connector::{Connector, Setup};
 pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,
-    Health, Input, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Health, Input, Listener, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 pub use declared::declares;
 pub use dialect::ClientInfo;

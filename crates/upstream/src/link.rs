@@ -9,12 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::callers::Place;
 use crate::dialect::{cancelled, notification};
-use crate::envelope::{Answer, Flaw, Incoming, Message, batch, parse};
-use crate::frame::{LineFault, LineReader};
+use crate::envelope::Answer;
 use crate::outbox::{Company, Outbox};
-use crate::traffic::{Reaction, Traffic};
+use crate::traffic::Traffic;
 use crate::wire::{Ask, Size};
 use crate::wording::Wording;
 
@@ -39,19 +37,19 @@ pub(crate) struct Link {
     state: Mutex<State>,
     next_id: AtomicU64,
     /// Requests whose answer may be as large as a result.
-    large_answers: AtomicUsize,
-    outgoing: Arc<Outbox>,
+    pub(crate) large_answers: AtomicUsize,
+    pub(crate) outgoing: Arc<Outbox>,
     end: watch::Sender<Option<ToolError>>,
     /// Set once a modern era is agreed: servers send no requests there.
     pub(crate) modern: AtomicBool,
     pub(crate) traffic: Arc<Traffic>,
-    wording: Wording,
-    limits: Limits,
+    pub(crate) wording: Wording,
+    pub(crate) limits: Limits,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: HashMap<u64, oneshot::Sender<ToolResult<Answer>>>,
+pub(crate) struct State {
+    pub(crate) waiting: HashMap<u64, oneshot::Sender<ToolResult<Answer>>>,
     ended: Option<ToolError>,
 }
 
@@ -203,109 +201,8 @@ impl Link {
         self.lock().waiting.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
-        let mut lines = LineReader::new(source);
-        loop {
-            match lines.advance(|| self.line_limit()).await {
-                Ok(true) => {}
-                Ok(false) | Err(LineFault::Io) => return ReadEnd::Closed,
-                Err(LineFault::TooLong(limit)) => {
-                    let what =
-                        format_args!("wrote a message larger than {limit} bytes and was stopped");
-                    return ReadEnd::Broken(self.wording.error(Reason::FrameTooLarge, what));
-                }
-                Err(LineFault::CarriageReturns) => {
-                    let what = "ends its messages by a carriage return alone, and was stopped; \
-                                each must end by a line feed";
-                    return ReadEnd::Broken(self.wording.error(Reason::FrameInvalid, what));
-                }
-            }
-            self.take_line(lines.line());
-            if self.traffic.useless_lines() > self.limits.stdout_noise_lines {
-                let what =
-                    "writes too much to its standard output that is not protocol, and was stopped";
-                return ReadEnd::Broken(self.wording.error(Reason::StdoutPollution, what));
-            }
-        }
-    }
-
-    fn line_limit(&self) -> usize {
-        match self.large_answers.load(Ordering::Relaxed) {
-            0 => self.limits.frame_bytes,
-            _ => self.limits.result_bytes.max(self.limits.frame_bytes),
-        }
-    }
-
-    fn take_line(self: &Arc<Self>, line: &[u8]) {
-        let Ok(text) = std::str::from_utf8(line) else {
-            return self.traffic.count_noise();
-        };
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        if !text.starts_with('[') {
-            return self.take_message(text);
-        }
-        match batch(text) {
-            Ok(messages) => messages
-                .iter()
-                .for_each(|message| self.take_message(message.get())),
-            Err(flaw) => self.count_flaw(flaw),
-        }
-    }
-
-    fn take_message(self: &Arc<Self>, text: &str) {
-        match parse(text, self.limits.json_depth) {
-            Ok(Message::Response { id, answer }) => self.deliver(id, answer),
-            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
-            Ok(Message::Notification { method, params }) => {
-                self.traffic.notified(&method, params, Place::Shared);
-            }
-            Ok(Message::Request(request)) => self.take_request(&request),
-            Err(flaw) => self.count_flaw(flaw),
-        }
-    }
-
-    fn take_request(self: &Arc<Self>, request: &Incoming<'_>) {
-        let is_modern = self.modern.load(Ordering::Relaxed);
-        match self.traffic.asked(request, is_modern, Place::Shared) {
-            // A server that asks without reading our answers loses them; reading never waits for writing.
-            Reaction::Reply(frame) => self.outgoing.try_send(frame),
-            Reaction::Put(question) => {
-                let outgoing = Arc::clone(&self.outgoing);
-                tokio::spawn(async move {
-                    if let Some(frame) = question.put().await {
-                        outgoing.send(frame, Company::None).await;
-                    }
-                });
-            }
-        }
-    }
-
-    fn deliver(&self, id: u64, answer: Result<Answer, &'static str>) {
-        let Some(caller) = self.lock().waiting.remove(&id) else {
-            return self.traffic.count_dropped();
-        };
-        let answer = answer.map_err(|why| {
-            self.traffic.count_invalid();
-            self.wording.error(
-                Reason::FrameInvalid,
-                format_args!("gave an answer that {why}"),
-            )
-        });
-        let _ = caller.send(answer);
-    }
-
-    fn count_flaw(&self, flaw: Flaw) {
-        match flaw {
-            Flaw::NotJson => self.traffic.count_noise(),
-            Flaw::NotRpc => self.traffic.count_invalid(),
-        }
     }
 }
 
@@ -332,18 +229,20 @@ impl Drop for Forget<'_> {
     }
 }
 
+/// Calls a tool, for tests.
+#[cfg(test)]
+pub(crate) async fn ask(link: &Link) -> ToolResult<Answer> {
+    let id = link.new_id();
+    let frame = crate::dialect::request(id, "tools/call", "{}");
+    link.request(id, frame, Size::Result, true).await
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::testing::{Peer, logs, pair, pair_with, wording};
-
-    async fn ask(link: &Link) -> ToolResult<Answer> {
-        let id = link.new_id();
-        let frame = crate::dialect::request(id, "tools/call", "{}");
-        link.request(id, frame, Size::Result, true).await
-    }
 
     /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).
     async fn answered(lines: &str) -> (ToolResult<Answer>, Arc<Link>) {

@@ -1,4 +1,5 @@
-//! What a result means for the call that it answers; the result itself stays as it is.
+//! What a result means for the call that it answers; the result itself stays as it is, but for escapes of half a
+//! character.
 
 use std::sync::LazyLock;
 
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::contract::{CallOutcome, OutcomeKind};
 use crate::envelope::present;
+use crate::surrogates::paired;
 use crate::wording::{Subject, Wording};
 
 /// Made once, because making one costs more than looking through a usual result.
@@ -34,6 +36,7 @@ pub(crate) fn outcome(
         let what = format_args!("answered {subject} by something that is no result");
         wording.error(Reason::FrameInvalid, what)
     };
+    let result = paired(result);
     let text = result.get();
     if !text.starts_with('{') {
         return Err(no_result());

@@ -123,6 +123,13 @@ impl<W: Wire> Talk<W> {
         if let Some(level) = options.meta.as_ref().and_then(|meta| meta.get(LOG_LEVEL)) {
             Box::pin(self.set_level(level)).await;
         }
+        let behind = options
+            .caller
+            .as_ref()
+            .map(|caller| Behind { caller, pulse });
+        if let Some(behind) = behind {
+            Box::pin(self.wire.prepare(behind)).await;
+        }
         let ask = Ask {
             dialect: self.dialect(),
             method: passed.method,
@@ -135,10 +142,7 @@ impl<W: Wire> Talk<W> {
             name: passed.name,
             headers: &options.headers,
             size: Size::Result,
-            behind: options
-                .caller
-                .as_ref()
-                .map(|caller| Behind { caller, pulse }),
+            behind,
         };
         self.wire.ask(ask).await
     }

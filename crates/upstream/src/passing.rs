@@ -222,7 +222,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 
     let refuses = Client::new("a", Refusal(-1));
     let (id, running) = begin(&talk, &mut peer, &refuses).await;
-    peer.write(&question("9", "roots/list", "{}")).await;
+    peer.write(&question("9", "elicitation/create", "{}")).await;
     assert_eq!(
         peer.line().await,
         r#"{"jsonrpc":"2.0","id":9,"error":{"code":-1,"message":"no","data":{"why":1.50}}}"#
@@ -234,7 +234,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
     let (talk, mut peer) = talk(false, EVERYTHING);
-    let ask = question("1", "roots/list", "{}");
+    let ask = question("1", "elicitation/create", "{}");
     let code = async |peer: &mut Peer| {
         peer.write(&ask).await;
         peer.json().await["error"]["code"].clone()
@@ -257,8 +257,10 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
     let (talk, mut peer) = talk(false, EVERYTHING);
     let client = Client::new("a", Never);
     let (id, running) = begin(&talk, &mut peer, &client).await;
-    peer.write(&question("\"one\"", "roots/list", "{}")).await;
-    peer.write(&question("\"two\"", "roots/list", "{}")).await;
+    peer.write(&question("\"one\"", "elicitation/create", "{}"))
+        .await;
+    peer.write(&question("\"two\"", "elicitation/create", "{}"))
+        .await;
     peer.write(&note("cancelled", "{\"requestId\":\"one\"}"))
         .await;
     // The reading never waits: a ping is answered though two questions are open.
@@ -281,10 +283,11 @@ async fn r_sec_01_open_questions_are_limited() {
     let client = Client::new("a", Never);
     let (_, _running) = begin(&talk, &mut peer, &client).await;
     for number in 0..64 {
-        peer.write(&question(&number.to_string(), "roots/list", "{}"))
+        peer.write(&question(&number.to_string(), "elicitation/create", "{}"))
             .await;
     }
-    peer.write(&question("64", "roots/list", "{}")).await;
+    peer.write(&question("64", "elicitation/create", "{}"))
+        .await;
     let refused = peer.json().await;
     assert_eq!(
         (&refused["id"], &refused["error"]["code"]),

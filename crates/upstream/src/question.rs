@@ -34,9 +34,18 @@ pub(crate) struct Question {
 impl Question {
     /// Asks the client; the frame that answers the server, if it still wants one.
     pub(crate) async fn put(self) -> Option<String> {
+        let id = self.id.clone();
+        Some(match self.answer().await? {
+            Ok(result) => reply(&id, result.get()),
+            Err(error) => refusal(&id, &error),
+        })
+    }
+
+    /// What the client answers; `None` when the server does not want it any more.
+    pub(crate) async fn answer(self) -> Option<Result<Box<RawValue>, RpcError>> {
         let Self {
             caller,
-            id,
+            id: _,
             method,
             params,
             stopped,
@@ -45,13 +54,10 @@ impl Question {
         tokio::select! {
             biased;
             stop = stopped => match stop {
-                Ok(Stop::CallOver) => Some(refusal(&id, &over())),
+                Ok(Stop::CallOver) => Some(Err(over())),
                 Ok(Stop::TakenBack) | Err(_) => None,
             },
-            answer = caller.ask(&method, params.as_deref()) => Some(match answer {
-                Ok(result) => reply(&id, result.get()),
-                Err(error) => refusal(&id, &error),
-            }),
+            answer = caller.ask(&method, params.as_deref()) => Some(answer),
         }
     }
 }

@@ -29,8 +29,8 @@ use crate::supervise::{Supervised, Watched, supervise};
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
 use crate::watching::Watching;
-use crate::wire::{Ask, Size, Wire};
-use crate::wording::{Wording, rounded};
+use crate::wire::{Ask, Behind, Size, Wire};
+use crate::wording::{Wording, in_words};
 
 /// What is needed to start a server and open the conversation.
 pub(crate) struct StdioOpening<'a> {
@@ -122,8 +122,8 @@ impl StdioOpening<'_> {
     fn too_late(&self, stderr: &str) -> ToolError {
         let wording = &self.setup.wording;
         let what = format_args!(
-            "did not open the conversation within {:?}",
-            rounded(self.budget)
+            "did not open the conversation within {}",
+            in_words(self.budget)
         );
         let error = wording.with_stderr(wording.error(Reason::DiscoveryTimeout, what), stderr);
         match package_runner(&self.launch.program) {
@@ -240,6 +240,12 @@ impl Door for Link {
 impl Wire for Pipe {
     async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
         self.link.ask(ask).await
+    }
+
+    async fn prepare(&self, behind: Behind<'_>) {
+        if !self.link.modern.load(Ordering::Relaxed) {
+            self.link.settle_roots(behind).await;
+        }
     }
 
     async fn learn(&self) -> ToolResult<Handshake> {

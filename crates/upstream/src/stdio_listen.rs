@@ -71,13 +71,16 @@ pub(crate) async fn listen(
             Some(answer) => {
                 watching.settle(version);
                 match answer {
-                    Err(_) => return,
+                    Err(_) if link.ended().is_some() => return,
                     // It does not know the request; another filter may suit it better.
                     Ok(Answer::Error(_)) => tokio::select! {
                         _ = changes.changed() => {}
                         _ = link.wait_end() => return,
                     },
-                    Ok(Answer::Result(_) | Answer::Deep(_)) => tokio::time::sleep(PAUSE).await,
+                    // Its answer was damaged, or it ended the announcements.
+                    Err(_) | Ok(Answer::Result(_) | Answer::Deep(_)) => {
+                        tokio::time::sleep(PAUSE).await;
+                    }
                 }
             }
         }

@@ -151,10 +151,24 @@ impl Watched {
         self.finish_exited(status, broken).await;
     }
 
+    /// Says so if the server never sent a message of the protocol, with the first thing that it wrote instead.
+    fn spoke(&self) -> String {
+        let traffic = &self.link.traffic;
+        match (traffic.has_spoken(), traffic.first_noise()) {
+            (true, _) => String::new(),
+            (false, None) => " without speaking MCP".to_owned(),
+            (false, Some(line)) => {
+                let line = self.wording.glimpse(line.as_bytes());
+                format!(" without speaking MCP; its output begins with \"{line}\"")
+            }
+        }
+    }
+
     async fn finish_exited(&mut self, status: Option<ExitStatus>, broken: Option<ToolError>) {
         let _ = timeout(LAST_WORDS, &mut self.stderr_task).await;
         let error = broken.unwrap_or_else(|| {
-            let error = self.wording.error(Reason::ServerExited, ended_with(status));
+            let what = ended_with(status) + &self.spoke();
+            let error = self.wording.error(Reason::ServerExited, what);
             self.wording.with_stderr(error, &self.stderr.text())
         });
         self.link.finish(error);

@@ -16,7 +16,7 @@ use crate::pager::list_all;
 use crate::redact::Redactor;
 use crate::watching::Watching;
 use crate::wire::{Ask, Wire};
-use crate::wording::{Wording, rounded};
+use crate::wording::{Wording, in_words};
 
 /// How the conversation is led.
 pub(crate) struct Agreed {
@@ -133,8 +133,8 @@ impl<W: Wire> Talk<W> {
             Ok(listed) => listed,
             Err(_) => {
                 self.doubt();
-                let limit = rounded(limit);
-                let what = format_args!("did not give its {} within {limit:?}", list.entries());
+                let limit = in_words(limit);
+                let what = format_args!("did not give its {} within {limit}", list.entries());
                 Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
             }
         };

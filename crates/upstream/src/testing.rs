@@ -1,6 +1,6 @@
 //! A server in memory and a client behind its calls, for tests of what is above the bytes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-use crate::contract::{Caller, Handshake, LogSink, NoLogs};
+use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
 use crate::envelope::Answer;
 use crate::handshake::{Opening, discovered, initialized};
@@ -19,7 +19,7 @@ use crate::redact::Redactor;
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
 use crate::watching::Watching;
-use crate::wire::{Ask, Wire};
+use crate::wire::{Ask, Behind, Wire};
 use crate::wording::Wording;
 
 /// The server's end.
@@ -112,6 +112,7 @@ pub(crate) fn pair_with(limits: &Limits) -> (Arc<Link>, Reading, Peer) {
 /// A client that keeps what it hears.
 pub(crate) struct Client {
     session: &'static str,
+    this: Weak<Self>,
     capabilities: &'static str,
     answer: ClientAnswer,
     heard: Mutex<Vec<String>>,
@@ -126,8 +127,9 @@ pub(crate) enum ClientAnswer {
 
 impl Client {
     pub(crate) fn new(session: &'static str, answer: ClientAnswer) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
             session,
+            this: this.clone(),
             capabilities: r#"{"elicitation":{},"roots":{}}"#,
             answer,
             heard: Mutex::default(),
@@ -141,6 +143,24 @@ impl Client {
 
     fn hear(&self, what: String) {
         self.heard.lock().unwrap().push(what);
+    }
+}
+
+struct Later(&'static str, Weak<Client>);
+
+impl Listener for Later {
+    fn session(&self) -> &str {
+        self.0
+    }
+
+    fn is_there(&self) -> bool {
+        self.1.strong_count() > 0
+    }
+
+    fn message(&self, params: &RawValue) {
+        if let Some(client) = self.1.upgrade() {
+            client.hear(format!("later {params}"));
+        }
     }
 }
 
@@ -166,6 +186,11 @@ impl Caller for Client {
         self.hear(format!("message {params}"));
     }
 
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        let this = self.this.clone();
+        Some(Arc::new(Later(self.session, this)))
+    }
+
     async fn ask(
         &self,
         method: &str,
@@ -185,10 +210,16 @@ impl Caller for Client {
     }
 }
 
-/// A link as a transport.
-pub(crate) struct Memory(pub(crate) Arc<Link>);
+/// A link as a transport; the flag tells whether first calls settle the roots.
+pub(crate) struct Memory(pub(crate) Arc<Link>, pub(crate) bool);
 
 impl Wire for Memory {
+    async fn prepare(&self, behind: Behind<'_>) {
+        if self.1 {
+            self.0.settle_roots(behind).await;
+        }
+    }
+
     async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
         self.0.ask(ask).await
     }
@@ -208,6 +239,15 @@ impl Wire for Memory {
 
 /// A conversation with a server in memory that declared these capabilities.
 pub(crate) fn talk(is_modern: bool, capabilities: &str) -> (Arc<Talk<Memory>>, Peer) {
+    talk_settling(is_modern, capabilities, false)
+}
+
+/// The same, with or without the roots being settled before the first call.
+pub(crate) fn talk_settling(
+    is_modern: bool,
+    capabilities: &str,
+    settles_roots: bool,
+) -> (Arc<Talk<Memory>>, Peer) {
     let limits = Limits {
         watches_per_server: 2,
         ..Limits::default()
@@ -240,7 +280,12 @@ pub(crate) fn talk(is_modern: bool, capabilities: &str) -> (Arc<Talk<Memory>>, P
         doubts: Arc::default(),
     };
     (
-        Arc::new(Talk::new(Memory(link), setup, handshake, watching)),
+        Arc::new(Talk::new(
+            Memory(link, settles_roots),
+            setup,
+            handshake,
+            watching,
+        )),
         peer,
     )
 }

@@ -1,7 +1,7 @@
 //! What a server sends beside answers: counted, and acted on where it means something.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Reason, RpcError};
 use serde::Deserialize;
@@ -13,6 +13,8 @@ use crate::contract::{Announcement, Health, LogSink};
 use crate::dialect::{refusal, reply};
 use crate::envelope::{self, Incoming, present, string};
 use crate::question::Question;
+use crate::redact::cut;
+use crate::root_request::{self, RootRequest};
 use crate::wording::Wording;
 
 /// Log messages of a server by protocol that are passed on, over the life of a conversation.
@@ -20,16 +22,32 @@ const LOG_MESSAGES: u64 = 10_000;
 /// Announcements that wait for whoever listens; who is slower than that is told so and looks for itself.
 const ANNOUNCEMENTS: usize = 256;
 
+/// What is kept of the first line that is not protocol; more than is shown, because secrets are taken out later.
+const NOISE_BYTES: usize = 2_000;
+/// The lists whose changes are announced.
+const TOOLS: u8 = 1;
+const PROMPTS: u8 = 2;
+const RESOURCES: u8 = 4;
+
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The counters of one conversation, those who are behind its calls, and what its server announces.
 pub(crate) struct Traffic {
     noise: AtomicU64,
+    /// The start of the first line that was not protocol.
+    first_noise: OnceLock<String>,
+    has_spoken: AtomicBool,
     invalid: AtomicU64,
     dropped: AtomicU64,
     refused: AtomicU64,
     logged: AtomicU64,
     changes: watch::Sender<u64>,
+    /// Lists that changed since the last [`Traffic::flush`], as bits.
+    pending: AtomicU8,
+    /// Notifications and requests since the last [`Traffic::take_unasked`].
+    unasked: AtomicU64,
+    /// The list that the last message was about.
+    last_change: AtomicU8,
     announcements: broadcast::Sender<Announcement>,
     /// The newest request to listen that a modern server acknowledged.
     acknowledged: watch::Sender<u64>,
@@ -44,17 +62,35 @@ pub(crate) enum Reaction {
     Reply(String),
     /// A client is asked.
     Put(Question),
+    /// The session whose roots the server has is asked.
+    Roots(RootRequest),
+}
+
+impl Reaction {
+    /// The frame that answers the request, once there is one.
+    pub(crate) async fn frame(self) -> Option<String> {
+        match self {
+            Self::Reply(frame) => Some(frame),
+            Self::Put(question) => question.put().await,
+            Self::Roots(request) => request.put().await,
+        }
+    }
 }
 
 impl Traffic {
     pub(crate) fn new(wording: Wording, logs: Arc<dyn LogSink>) -> Self {
         Self {
             noise: AtomicU64::new(0),
+            first_noise: OnceLock::new(),
+            has_spoken: AtomicBool::new(false),
             invalid: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             logged: AtomicU64::new(0),
             changes: watch::channel(0).0,
+            pending: AtomicU8::new(0),
+            unasked: AtomicU64::new(0),
+            last_change: AtomicU8::new(0),
             announcements: broadcast::channel(ANNOUNCEMENTS).0,
             acknowledged: watch::channel(0).0,
             callers: Arc::default(),
@@ -87,6 +123,25 @@ impl Traffic {
         }
     }
 
+    /// Remembers what the first line was that is not protocol.
+    pub(crate) fn note_noise(&self, line: &str) {
+        self.first_noise
+            .get_or_init(|| cut(line, NOISE_BYTES).to_owned());
+    }
+
+    pub(crate) fn first_noise(&self) -> Option<&str> {
+        self.first_noise.get().map(String::as_str)
+    }
+
+    /// A message of the protocol came in.
+    pub(crate) fn speaks(&self) {
+        self.has_spoken.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_spoken(&self) -> bool {
+        self.has_spoken.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn count_invalid(&self) {
         self.invalid.fetch_add(1, Ordering::Relaxed);
     }
@@ -107,6 +162,7 @@ impl Traffic {
 
     /// A notification came in.
     pub(crate) fn notified(&self, method: &str, params: Option<&RawValue>, place: Place) {
+        self.unasked.fetch_add(1, Ordering::Relaxed);
         match method {
             "notifications/progress" if self.callers.progress(params) => {}
             "notifications/progress" => self.count_dropped(),
@@ -116,15 +172,45 @@ impl Traffic {
                     self.callers.message(params, place);
                 }
             }
-            "notifications/tools/list_changed" => self
-                .changes
-                .send_modify(|count| *count = count.wrapping_add(1)),
-            "notifications/prompts/list_changed" => self.announce(Announcement::PromptsChanged),
-            "notifications/resources/list_changed" => self.announce(Announcement::ResourcesChanged),
+            "notifications/tools/list_changed" => self.changed(TOOLS),
+            "notifications/prompts/list_changed" => self.changed(PROMPTS),
+            "notifications/resources/list_changed" => self.changed(RESOURCES),
             "notifications/resources/updated" => self.updated(params),
             "notifications/subscriptions/acknowledged" => self.subscribed(params),
             "notifications/cancelled" => self.callers.taken_back(params),
             _ => {}
+        }
+    }
+
+    /// A list changed. It is announced by [`Traffic::flush`], so that a thousand changes that are read at once are
+    /// announced once.
+    pub(crate) fn changed(&self, list: u8) {
+        self.pending.fetch_or(list, Ordering::Relaxed);
+        self.last_change.store(list, Ordering::Relaxed);
+    }
+
+    /// How many messages came that answer nothing, since the last time this was asked.
+    pub(crate) fn take_unasked(&self) -> u64 {
+        self.unasked.swap(0, Ordering::Relaxed)
+    }
+
+    /// The list whose change was told since the last time this was asked; zero is none.
+    pub(crate) fn take_last_change(&self) -> u8 {
+        self.last_change.swap(0, Ordering::Relaxed)
+    }
+
+    /// Announces the changes of lists; called whenever no message is left to be read.
+    pub(crate) fn flush(&self) {
+        let pending = self.pending.swap(0, Ordering::Relaxed);
+        if pending & TOOLS != 0 {
+            self.changes
+                .send_modify(|count| *count = count.wrapping_add(1));
+        }
+        if pending & RESOURCES != 0 {
+            self.announce(Announcement::ResourcesChanged);
+        }
+        if pending & PROMPTS != 0 {
+            self.announce(Announcement::PromptsChanged);
         }
     }
 
@@ -136,9 +222,17 @@ impl Traffic {
 
     /// A request came in. Only legacy servers may ask.
     pub(crate) fn asked(&self, request: &Incoming<'_>, is_modern: bool, place: Place) -> Reaction {
+        self.unasked.fetch_add(1, Ordering::Relaxed);
         let Incoming { id, method, params } = request;
         let refused = match method.as_ref() {
             "ping" if !is_modern => return Reaction::Reply(reply(id, "{}")),
+            root_request::METHOD if !is_modern && place == Place::Shared => {
+                return Reaction::Roots(RootRequest {
+                    callers: Arc::clone(&self.callers),
+                    id: (*id).to_owned(),
+                    params: params.map(ToOwned::to_owned),
+                });
+            }
             "elicitation/create" | "sampling/createMessage" | "roots/list" if !is_modern => {
                 match self.callers.question(id, method, *params, place) {
                     Ok(question) => return Reaction::Put(question),
@@ -179,7 +273,11 @@ impl Traffic {
             uri: String,
         }
         match params.and_then(|params| serde_json::from_str::<Updated>(params.get()).ok()) {
-            Some(Updated { uri }) => self.announce(Announcement::ResourceUpdated { uri }),
+            Some(Updated { uri }) => {
+                // What changed before is announced before.
+                self.flush();
+                self.announce(Announcement::ResourceUpdated { uri });
+            }
             None => self.count_invalid(),
         }
     }
@@ -272,7 +370,7 @@ mod tests {
             };
             match traffic.asked(&request, is_modern, Place::Shared) {
                 Reaction::Reply(frame) => frame,
-                Reaction::Put(_) => panic!("nobody is there"),
+                Reaction::Put(_) | Reaction::Roots(_) => panic!("nobody is there"),
             }
         };
         assert!(ask("ping", false).contains("\"result\":{}"));

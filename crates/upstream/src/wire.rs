@@ -134,6 +134,12 @@ pub(crate) trait Wire: Send + Sync {
     /// Sends a request and waits for its answer, however long it takes.
     fn ask(&self, ask: Ask<'_>) -> impl Future<Output = ToolResult<Answer>> + Send;
 
+    /// Waits until a call of this client can be sent: on a transport that all clients share, the first one decides
+    /// about the server's roots.
+    fn prepare(&self, _behind: Behind<'_>) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Finds out anew how the server speaks, on the same connection.
     fn learn(&self) -> impl Future<Output = ToolResult<Handshake>> + Send;
 

@@ -9,11 +9,14 @@ use serde::de::IgnoredAny;
 
 use crate::envelope::{RpcError, TOO_DEEP};
 use crate::redact::{Redactor, cut};
+use crate::surrogates::replace_lone;
 
 /// How many bytes of an answer that is no protocol are shown.
 const GLIMPSE_BYTES: usize = 200;
 /// How many lines of stderr an error carries.
 const TAIL_LINES: usize = 5;
+/// How many of the newest lines are looked through for the cause: older ones are about something else.
+const CAUSE_LINES: usize = 40;
 /// How much of each of those lines.
 const TAIL_LINE_CHARS: usize = 300;
 
@@ -97,7 +100,7 @@ impl Wording {
     /// The error as the server wrote it, but for secrets of ours.
     fn passed_on(&self, error: &RpcError) -> pegboard_model::RpcError {
         let data = error.data.as_deref().and_then(|data| {
-            match self.redactor.clean(data.get()) {
+            match self.redactor.clean(&replace_lone(data.get())) {
                 Cow::Borrowed(text) => Some(text.to_owned()),
                 // What a secret was taken out of may be no JSON any more.
                 Cow::Owned(text) => serde_json::from_str::<IgnoredAny>(&text).ok().map(|_| text),
@@ -113,8 +116,8 @@ impl Wording {
     /// The answer did not come.
     pub(crate) fn timeout(&self, subject: Subject<'_>, limit: Duration) -> ToolError {
         let subject = self.subject(subject);
-        let limit = rounded(limit);
-        let what = format_args!("did not answer {subject} within {limit:?}");
+        let limit = in_words(limit);
+        let what = format_args!("did not answer {subject} within {limit}");
         self.error(Reason::CallTimeout, what)
     }
 
@@ -126,12 +129,23 @@ impl Wording {
         }
     }
 
-    /// Adds the last telling lines of a (cleaned) stderr to an error.
+    /// Adds what a (cleaned) stderr tells of the cause to an error: the line that names it to the first line of the
+    /// message, which is all that a list shows, and below it the last lines.
     pub(crate) fn with_stderr(&self, mut error: ToolError, stderr: &str) -> ToolError {
-        let lines = telling_lines(stderr);
-        if !lines.is_empty() {
-            error.message.push_str("; the last lines of its stderr:");
-            for line in lines {
+        let lines: Vec<&str> = stderr.lines().filter(|line| !is_filler(line)).collect();
+        let start = lines.len().saturating_sub(TAIL_LINES);
+        let Some((cause, tail)) = cause(&lines).zip(lines.get(start..)) else {
+            return error;
+        };
+        let shown = |line: &str| {
+            Foreign::new(line.trim())
+                .shortened(TAIL_LINE_CHARS)
+                .to_string()
+        };
+        error.message.push_str(&format!(": {}", shown(cause)));
+        if tail != [cause] {
+            error.message.push_str("\nThe last lines of its stderr:");
+            for line in tail {
                 let line = Foreign::new(line.trim_end()).shortened(TAIL_LINE_CHARS);
                 error.message.push_str(&format!("\n  {line}"));
             }
@@ -140,18 +154,12 @@ impl Wording {
     }
 }
 
-/// The last lines, without those that only surround an error, and with the last line that names one.
-fn telling_lines(stderr: &str) -> Vec<&str> {
-    let lines: Vec<&str> = stderr.lines().filter(|line| !is_filler(line)).collect();
-    let start = lines.len().saturating_sub(TAIL_LINES);
-    let named = lines.iter().rposition(|line| names_error(line));
-    let (before, tail) = lines.split_at_checked(start).unwrap_or_default();
-    match named.and_then(|at| before.get(at)) {
-        Some(named) => std::iter::once(*named)
-            .chain(tail.iter().skip(1).copied())
-            .collect(),
-        None => tail.to_vec(),
-    }
+/// The line that tells most about why a server failed: the first of the newest lines that names an error, or the
+/// last line. Node.js names the cause first and ends with a dump, Python ends with it.
+pub(crate) fn cause<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let newest = lines.get(lines.len().saturating_sub(CAUSE_LINES)..)?;
+    let first = newest.iter().find(|line| names_error(line));
+    first.or(newest.last()).copied()
 }
 
 /// Stack frames, brackets and marks, and the version that Node.js ends with.
@@ -167,8 +175,18 @@ fn names_error(line: &str) -> bool {
     words.iter().any(|word| line.contains(word))
 }
 
+/// A time limit in words, without digits that say nothing: `4 s`, `2.5 s`, `200 ms`.
+pub(crate) fn in_words(duration: Duration) -> String {
+    let rounded = rounded(duration);
+    match rounded.as_secs() {
+        0 => format!("{} ms", rounded.as_millis()),
+        seconds if rounded.subsec_millis() == 0 => format!("{seconds} s"),
+        _ => format!("{:.1} s", rounded.as_secs_f64()),
+    }
+}
+
 /// A duration without digits that say nothing: what is left of a time limit is rarely a round number.
-pub(crate) fn rounded(duration: Duration) -> Duration {
+fn rounded(duration: Duration) -> Duration {
     let step = match duration.as_secs() {
         0 => 1,
         1..60 => 100,
@@ -263,23 +281,44 @@ mod tests {
             '/a.js',\n    '/b.js',\n    '/c.js',\n    '/d.js'\n  ]\n}\n\nNode.js v20.20.2\n";
         let error = wording().error(Reason::ServerExited, "ended");
         let shown = wording().with_stderr(error, node).message;
-        assert!(shown.contains("\n  Error: Cannot find module"), "{shown}");
+        assert_eq!(
+            shown.lines().next(),
+            Some("server `files` ended: Error: Cannot find module '/srv/index.js'")
+        );
         assert!(
             !shown.contains("Node.js v") && !shown.contains(" at "),
             "{shown}"
         );
-        assert_eq!(shown.lines().count(), TAIL_LINES + 1, "{shown}");
+        assert_eq!(shown.lines().count(), TAIL_LINES + 2, "{shown}");
+    }
+
+    #[test]
+    fn r_ui_02_the_first_line_of_an_error_names_the_cause_whatever_the_language() {
+        let python = "Traceback (most recent call last):\n  File \"a.py\", line 1\n    import x\n\
+                      ModuleNotFoundError: No module named 'x'\n";
+        let old = format!("Error: long ago\n{}the end\n", "fine\n".repeat(60));
+        for (stderr, expected) in [
+            (python, "ModuleNotFoundError: No module named 'x'"),
+            ("one line only\n", "one line only"),
+            (&old, "the end"),
+        ] {
+            let error = wording().error(Reason::ServerExited, "ended");
+            let shown = wording().with_stderr(error, stderr).message;
+            let first = shown.lines().next().unwrap_or_default();
+            assert_eq!(first, format!("server `files` ended: {expected}"));
+        }
     }
 
     #[test]
     fn r_ui_02_durations_have_no_digits_that_say_nothing() {
-        let shown = |nanos| format!("{:?}", rounded(Duration::from_nanos(nanos)));
-        assert_eq!(shown(4_999_996_975), "5s");
-        assert_eq!(shown(2_500_000_000), "2.5s");
-        assert_eq!(shown(199_999_999), "200ms");
-        assert_eq!(shown(50_000_000), "50ms");
-        assert_eq!(shown(61_234_567_890), "61s");
-        assert_eq!(shown(0), "0ns");
+        let shown = |nanos| in_words(Duration::from_nanos(nanos));
+        assert_eq!(shown(3_999_998_497), "4 s");
+        assert_eq!(shown(2_500_000_000), "2.5 s");
+        assert_eq!(shown(199_999_999), "200 ms");
+        assert_eq!(shown(50_000_000), "50 ms");
+        assert_eq!(shown(61_234_567_890), "61 s");
+        assert_eq!(shown(999_999_999), "1 s");
+        assert_eq!(shown(0), "0 ms");
     }
 
     #[test]
@@ -287,7 +326,7 @@ mod tests {
         let error = wording().error(Reason::ServerExited, "ended");
         let shown = wording().with_stderr(error, "1\n2\n3\n\n4\n5\n6\n").message;
         assert!(
-            shown.ends_with("stderr:\n  2\n  3\n  4\n  5\n  6"),
+            shown.ends_with("ended: 6\nThe last lines of its stderr:\n  2\n  3\n  4\n  5\n  6"),
             "{shown}"
         );
     }

@@ -436,7 +436,7 @@ async fn r_obs_03_k10_what_stands_before_the_host_is_sent_and_never_shown() {
 
 #[tokio::test]
 async fn r_sec_01_i15_a_busy_server_s_wish_is_told_and_clamped() {
-    for (asked, told) in [("7", "7s"), ("1000000000000", "3600s")] {
+    for (asked, told) in [("7", "7 s"), ("1000000000000", "3600 s")] {
         let web = Web::start(move |request| match request.method().as_str() {
             "tools/call" => Reply::status(429).with("Retry-After", asked),
             _ => modern(request),

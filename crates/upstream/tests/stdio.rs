@@ -531,3 +531,16 @@ async fn r_sec_01_deep_nesting_costs_one_tool_or_one_call_and_never_the_connecti
     assert!(server.call("echo", &nothing(), within(5)).await.is_ok());
     server.close().await;
 }
+
+#[tokio::test]
+async fn r_ui_02_a_program_that_never_speaks_the_protocol_is_named_with_what_it_wrote() {
+    let cow = "echo ' ____________'; echo '< help: cowsay >'; exit 0";
+    let error = failure(connect(&sh(cow)).await);
+    assert_eq!(error.reason, Reason::ServerExited);
+    let expected =
+        "ended with exit code 0 without speaking MCP; its output begins with \"____________\"";
+    assert!(error.message.contains(expected), "{error}");
+    let error = failure(connect(&sh("exit 4")).await);
+    let expected = "ended with exit code 4 without speaking MCP";
+    assert!(error.message.ends_with(expected), "{error}");
+}

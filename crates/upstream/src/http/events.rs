@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_model::{Reason, ToolResult};
+use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
 use crate::callers::Place;
-use crate::envelope::{Answer, Incoming, Message, parse};
+use crate::damage::{Judged, judge};
+use crate::envelope::{Answer, Flaw, Incoming, Message, parse};
 use crate::http::body::{self, Kind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
@@ -124,11 +125,30 @@ impl Channel {
             Ok(Message::Complaint(error)) => self.traffic.complained(&error),
             Ok(Message::Notification { method, params }) => {
                 self.traffic.notified(&method, params, place);
+                self.traffic.flush();
             }
             Ok(Message::Request(request)) => self.take_request(&request, place, replies),
-            Err(_) => self.traffic.count_invalid(),
+            Err(flaw) => {
+                self.traffic.count_invalid();
+                if let Some(wanted) = wanted
+                    && flaw == Flaw::NotJson
+                {
+                    return self.damaged(&event.data, wanted).map(Err);
+                }
+            }
         }
         None
+    }
+
+    /// The error for an event that was meant to be the wanted answer but is not JSON.
+    fn damaged(&self, data: &str, wanted: u64) -> Option<ToolError> {
+        let (traces, why) = match judge(data) {
+            Judged::Whole(_) => return None,
+            Judged::Unfinished(traces) => (traces, "ends in the middle".to_owned()),
+            Judged::Broken(traces, error) => (traces, format!("is not valid JSON: {error}")),
+        };
+        let is_wanted = traces.is_answer() && traces.id.is_none_or(|id| id == wanted);
+        is_wanted.then(|| self.no_answer(&why))
     }
 
     fn take_request(self: &Arc<Self>, request: &Incoming<'_>, place: Place, replies: &mut usize) {
@@ -140,10 +160,10 @@ impl Channel {
                     tokio::spawn(self.aside(frame));
                 }
             }
-            Reaction::Put(question) => {
+            later => {
                 let channel = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Some(frame) = question.put().await {
+                    if let Some(frame) = later.frame().await {
                         channel.post_aside(frame).await;
                     }
                 });

@@ -9,6 +9,7 @@ use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
+use crate::damage::without_mark;
 use crate::envelope::{Answer, Message, parse};
 use crate::http::body::{self, Kind, Room};
 use crate::http::head::{Head, SESSION_ID};
@@ -18,7 +19,7 @@ use crate::http::response::Response;
 use crate::http::target::Target;
 use crate::traffic::Traffic;
 use crate::wire::Size;
-use crate::wording::{Wording, rounded};
+use crate::wording::{Wording, in_words};
 
 /// Longest session id that is echoed.
 const SESSION_ID_BYTES: usize = 4 * 1024;
@@ -271,7 +272,8 @@ impl Channel {
 
     /// The answer in a JSON body; `None` when it is something else.
     fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<Answer>> {
-        match parse(std::str::from_utf8(body).ok()?, self.limits.json_depth).ok()? {
+        let text = without_mark(std::str::from_utf8(body).ok()?);
+        match parse(text, self.limits.json_depth).ok()? {
             Message::Response { id, answer } if id == wanted => {
                 Some(answer.map_err(|why| self.no_answer(why)))
             }
@@ -313,8 +315,8 @@ impl Channel {
         let pause = asked_pause(response.headers(), jiff::Timestamp::now());
         if let Some(pause) = pause.filter(|_| may_pass) {
             error = error.with_remedy(format!(
-                "The server is busy; try again in {:?}.",
-                rounded(pause)
+                "The server is busy; try again in {}.",
+                in_words(pause)
             ));
         }
         Err(Failure::Status(status, error))

@@ -13,7 +13,7 @@ use reqwest::Url;
 use crate::http::near::Near;
 use crate::http::response::Response;
 use crate::http::target::Target;
-use crate::wording::{Wording, rounded};
+use crate::wording::{Wording, in_words};
 
 /// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
 const IDLE_CONNECTIONS: usize = 64;
@@ -177,8 +177,8 @@ pub(crate) fn explain(
         Trouble::ConnectTimeout => wording.error(
             Reason::ConnectTimeout,
             format_args!(
-                "at {place} did not accept a connection within {:?}",
-                rounded(connect)
+                "at {place} did not accept a connection within {}",
+                in_words(connect)
             ),
         ),
         Trouble::Connect(why) => {

@@ -14,6 +14,7 @@ use crate::http::open::{Client, Clients, Outgoing, Trouble, send_to};
 use crate::http::response::Response;
 use crate::http::sse::Parser;
 use crate::http::target::Target;
+use crate::wording::in_words;
 
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -107,7 +108,10 @@ impl Service {
             ),
             Trouble::ConnectTimeout => (
                 Reason::ConnectTimeout,
-                format!("`{place}` did not accept a connection within {CONNECT:?}"),
+                format!(
+                    "`{place}` did not accept a connection within {}",
+                    in_words(CONNECT)
+                ),
             ),
             Trouble::Connect(why) => (
                 Reason::ConnectFailed,

@@ -24,7 +24,7 @@ use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::talk::{Talk, TalkSetup};
 use crate::traffic::Traffic;
-use crate::wording::rounded;
+use crate::wording::in_words;
 
 /// How long the first call of a client waits for the stream on which it may be asked something.
 const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
@@ -80,8 +80,8 @@ impl HttpOpening<'_> {
             Ok(opened) => opened?,
             Err(_) => {
                 let what = format_args!(
-                    "did not open the conversation within {:?}",
-                    rounded(self.budget)
+                    "did not open the conversation within {}",
+                    in_words(self.budget)
                 );
                 return Err(wording.error(Reason::DiscoveryTimeout, what));
             }

@@ -1,0 +1,67 @@
+//! How often something may happen: a number at once, and a rate at which it is given back.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What is left of a limit that refills with time.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    burst: u64,
+    per_second: u64,
+    left: u64,
+    /// The moment up to which `left` was refilled.
+    refilled: Instant,
+}
+
+impl Allowance {
+    /// Allows `burst` at once, and `per_second` over time.
+    pub(crate) fn new(burst: u64, per_second: u64) -> Self {
+        Self {
+            burst,
+            per_second,
+            left: burst,
+            refilled: Instant::now(),
+        }
+    }
+
+    /// Takes `count` out of what is left; `false` if there is less than that, and nothing is left then.
+    pub(crate) fn take(&mut self, count: u64) -> bool {
+        if count > self.left {
+            self.refill();
+        }
+        let is_enough = count <= self.left;
+        self.left = self.left.saturating_sub(count);
+        is_enough
+    }
+
+    fn refill(&mut self) {
+        let elapsed = self.refilled.elapsed();
+        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let gained = milliseconds.saturating_mul(self.per_second) / 1_000;
+        if gained == 0 {
+            return;
+        }
+        self.left = self.left.saturating_add(gained).min(self.burst);
+        // The part of a millisecond that gave nothing yet counts the next time.
+        self.refilled += Duration::from_millis(milliseconds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_a_limit_refills_with_time_up_to_its_burst() {
+        let mut allowance = Allowance::new(10, 5);
+        assert!(allowance.take(10));
+        assert!(!allowance.take(1));
+        tokio::time::advance(Duration::from_millis(400)).await;
+        assert!(allowance.take(2));
+        assert!(!allowance.take(1));
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        assert!(allowance.take(10));
+        assert!(!allowance.take(1), "no more than the burst is saved up");
+    }
+}

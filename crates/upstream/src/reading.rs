@@ -1,0 +1,420 @@
+//! The reading side of a link: from lines to messages, and what is done about lines that are none.
+
+use std::str::Utf8Error;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pegboard_model::Reason;
+use tokio::io::AsyncRead;
+use tokio::time::timeout;
+
+use crate::allowance::Allowance;
+use crate::callers::Place;
+use crate::damage::{Judged, Next, Unfinished, first_of_several, is_wide, judge, without_mark};
+use crate::envelope::{Answer, Flaw, Incoming, Message, batch, parse};
+use crate::flood::Flood;
+use crate::frame::{LineFault, LineReader};
+use crate::link::{Link, ReadEnd};
+use crate::outbox::Company;
+use crate::traffic::Reaction;
+
+/// How long the rest of an answer may take that a line end cut off.
+const REST_TIME: Duration = Duration::from_secs(1);
+
+impl Link {
+    /// Reads until the stream ends or the server breaks a rule.
+    pub(crate) async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
+        let mut lines = LineReader::new(source);
+        let mut unfinished = None;
+        let limits = &self.limits;
+        let mut noise = Allowance::new(limits.stdout_noise_lines, limits.stdout_noise_rate);
+        let mut useless = 0;
+        let mut flood = Flood::new(limits.messages_per_second);
+        loop {
+            if !lines.has_line() {
+                self.traffic.flush();
+                flood.pause(&mut lines).await;
+            }
+            match self.next_line(&mut lines, &mut unfinished).await {
+                Ok(true) => {}
+                Ok(false) => return ReadEnd::Closed,
+                Err(fault) => return self.line_fault(fault),
+            }
+            let line = lines.line();
+            if let Some(list) = flood.repeated(line) {
+                self.traffic.changed(list);
+                continue;
+            }
+            if is_wide(line) {
+                let what = "writes UTF-16 to its standard output instead of UTF-8, and was stopped";
+                return ReadEnd::Broken(self.wording.error(Reason::FrameInvalid, what));
+            }
+            self.take_line(line, &mut unfinished);
+            let more = self.traffic.useless_lines().saturating_sub(useless);
+            useless += more;
+            let unasked = self.traffic.take_unasked().saturating_add(more);
+            flood.taken(line, unasked, self.traffic.take_last_change());
+            if more > 0 && !noise.take(more) {
+                let what =
+                    "writes too much to its standard output that is not protocol, and was stopped";
+                return ReadEnd::Broken(self.wording.error(Reason::StdoutPollution, what));
+            }
+        }
+    }
+
+    /// Reads the next line. While an answer is unfinished that says which request it is for, the wait is short.
+    async fn next_line<R: AsyncRead + Unpin>(
+        &self,
+        lines: &mut LineReader<R>,
+        unfinished: &mut Option<Unfinished>,
+    ) -> Result<bool, LineFault> {
+        let cut_off = unfinished.as_ref().map(|start| start.traces);
+        if let Some(id) = cut_off
+            .filter(|traces| traces.is_answer())
+            .and_then(|it| it.id)
+        {
+            match timeout(REST_TIME, lines.advance(|| self.line_limit())).await {
+                Ok(line) => return line,
+                Err(_) => {
+                    *unfinished = None;
+                    self.fail(Some(id), "ends in the middle of its line");
+                }
+            }
+        }
+        lines.advance(|| self.line_limit()).await
+    }
+
+    fn line_fault(&self, fault: LineFault) -> ReadEnd {
+        let (reason, what) = match fault {
+            LineFault::Io => return ReadEnd::Closed,
+            LineFault::TooLong(limit) => (
+                Reason::FrameTooLarge,
+                format!("wrote a message larger than {limit} bytes and was stopped"),
+            ),
+            LineFault::CarriageReturns => (
+                Reason::FrameInvalid,
+                "ends its messages by a carriage return alone, and was stopped; \
+                 each must end by a line feed"
+                    .to_owned(),
+            ),
+        };
+        ReadEnd::Broken(self.wording.error(reason, what))
+    }
+
+    fn line_limit(&self) -> usize {
+        match self.large_answers.load(Ordering::Relaxed) {
+            0 => self.limits.frame_bytes,
+            _ => self.limits.result_bytes.max(self.limits.frame_bytes),
+        }
+    }
+
+    fn take_line(self: &Arc<Self>, line: &[u8], unfinished: &mut Option<Unfinished>) {
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => text,
+            Err(error) => return self.take_undecodable(line, error),
+        };
+        let text = without_mark(text);
+        if text.starts_with('[') {
+            match batch(text) {
+                Ok(messages) => messages
+                    .iter()
+                    .for_each(|message| self.take_message(message.get(), &mut None)),
+                Err(flaw) => self.count_flaw(flaw),
+            }
+        } else if !text.is_empty() {
+            self.take_message(text, unfinished);
+        }
+    }
+
+    fn take_message(self: &Arc<Self>, text: &str, unfinished: &mut Option<Unfinished>) {
+        let flaw = match parse(text, self.limits.json_depth) {
+            Ok(message) => {
+                *unfinished = None;
+                return self.act_on(message);
+            }
+            Err(flaw) => flaw,
+        };
+        match flaw {
+            Flaw::NotRpc => self.traffic.count_invalid(),
+            Flaw::NotJson => match first_of_several(text) {
+                Some((first, rest)) => {
+                    self.take_message(first, unfinished);
+                    self.take_rest(rest, unfinished);
+                }
+                None => self.take_damaged(text, unfinished),
+            },
+        }
+    }
+
+    /// What follows the first object of a line, one object at a time: a line may hold many.
+    fn take_rest(self: &Arc<Self>, mut rest: &str, unfinished: &mut Option<Unfinished>) {
+        while let Some((first, more)) = first_of_several(rest) {
+            self.take_message(first, unfinished);
+            rest = more;
+        }
+        self.take_message(rest, unfinished);
+    }
+
+    fn act_on(self: &Arc<Self>, message: Message<'_>) {
+        self.traffic.speaks();
+        match message {
+            Message::Response { id, answer } => self.deliver(id, answer),
+            Message::Complaint(error) => self.traffic.complained(&error),
+            Message::Notification { method, params } => {
+                self.traffic.notified(&method, params, Place::Shared);
+            }
+            Message::Request(request) => self.take_request(&request),
+        }
+    }
+
+    /// A line that is not UTF-8. It cannot be repaired, because nothing says what its bytes mean.
+    fn take_undecodable(&self, line: &[u8], error: Utf8Error) {
+        let text = String::from_utf8_lossy(line);
+        let text = without_mark(&text);
+        let at = error.valid_up_to();
+        let why = format!("is not valid UTF-8 (at byte {at})");
+        match judge(text) {
+            Judged::Whole(traces) | Judged::Unfinished(traces) | Judged::Broken(traces, _)
+                if traces.is_answer() =>
+            {
+                self.fail(traces.id, &why);
+            }
+            Judged::Whole(_) => self.traffic.count_invalid(),
+            _ => self.traffic.count_noise(),
+        }
+    }
+
+    /// A line that is not JSON: noise, or an answer that can be read in part.
+    fn take_damaged(&self, text: &str, unfinished: &mut Option<Unfinished>) {
+        self.traffic.note_noise(text);
+        if let Some(start) = unfinished.take() {
+            let before = start.traces;
+            match start.next(text) {
+                Next::Split(traces) => {
+                    return self.fail(traces.id, "is split over several lines");
+                }
+                Next::More(start) => {
+                    *unfinished = Some(start);
+                    return self.traffic.count_noise();
+                }
+                Next::Unrelated if before.is_answer() && before.id.is_some() => {
+                    self.fail(before.id, "ends in the middle of its line");
+                }
+                Next::Unrelated => {}
+            }
+        }
+        match judge(text) {
+            Judged::Broken(traces, error) if traces.is_answer() => {
+                self.fail(traces.id, &format!("is not valid JSON: {error}"));
+            }
+            Judged::Unfinished(traces) if text.starts_with('{') => {
+                *unfinished = Some(Unfinished::new(text, traces));
+                self.traffic.count_noise();
+            }
+            _ => self.traffic.count_noise(),
+        }
+    }
+
+    /// Fails the caller whose answer was damaged. Where the answer does not say whose it is, every caller fails:
+    /// one of them would wait in vain, and it is not known which.
+    fn fail(&self, id: Option<u64>, why: &str) {
+        self.traffic.count_invalid();
+        let waiting = match id {
+            Some(id) => self.lock().waiting.remove(&id).into_iter().collect(),
+            None => std::mem::take(&mut self.lock().waiting)
+                .into_values()
+                .collect::<Vec<_>>(),
+        };
+        let error = match id {
+            Some(_) => format!("gave an answer that {why}"),
+            None => format!("gave an answer that {why}; it is not known which request it is for"),
+        };
+        for caller in waiting {
+            let _ = caller.send(Err(self.wording.error(Reason::FrameInvalid, &error)));
+        }
+    }
+
+    fn take_request(self: &Arc<Self>, request: &Incoming<'_>) {
+        let is_modern = self.modern.load(Ordering::Relaxed);
+        match self.traffic.asked(request, is_modern, Place::Shared) {
+            // A server that asks without reading our answers loses them; reading never waits for writing.
+            Reaction::Reply(frame) => self.outgoing.try_send(frame),
+            later => {
+                let outgoing = Arc::clone(&self.outgoing);
+                tokio::spawn(async move {
+                    if let Some(frame) = later.frame().await {
+                        outgoing.send(frame, Company::None).await;
+                    }
+                });
+            }
+        }
+    }
+
+    fn deliver(&self, id: u64, answer: Result<Answer, &'static str>) {
+        let Some(caller) = self.lock().waiting.remove(&id) else {
+            return self.traffic.count_dropped();
+        };
+        let answer = answer.map_err(|why| {
+            self.traffic.count_invalid();
+            self.wording.error(
+                Reason::FrameInvalid,
+                format_args!("gave an answer that {why}"),
+            )
+        });
+        let _ = caller.send(answer);
+    }
+
+    fn count_flaw(&self, flaw: Flaw) {
+        match flaw {
+            Flaw::NotJson => self.traffic.count_noise(),
+            Flaw::NotRpc => self.traffic.count_invalid(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pegboard_model::Limits;
+
+    use super::*;
+    use crate::link::ask;
+    use crate::testing::{pair, pair_with};
+
+    /// Whether the answer came (its text), or the words of the error; time is paused, so that no wait counts.
+    async fn damaged(lines: &[u8]) -> (String, Duration) {
+        let (link, reading, mut peer) = pair();
+        let begun = tokio::time::Instant::now();
+        let script = async {
+            let id = peer.request().await.0;
+            assert_eq!(id, 1);
+            peer.write_bytes(lines).await;
+            peer
+        };
+        let watch = async {
+            if let Ok(ReadEnd::Broken(error)) = reading.end.await {
+                link.finish(error);
+            }
+            std::future::pending::<()>().await;
+        };
+        let asking = async {
+            let (answer, _peer) = tokio::join!(ask(&link), script);
+            answer
+        };
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(Duration::from_secs(60), asking) => answer.expect("an answer"),
+            () = watch => unreachable!(),
+        };
+        let shown = match answer {
+            Ok(Answer::Result(result)) => result.get().to_owned(),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => {
+                assert_eq!(error.reason, Reason::FrameInvalid, "{error}");
+                error.message
+            }
+        };
+        (shown, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_an_answer_in_an_unusual_frame_is_still_read() {
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"ok":1}}"#;
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+        for lines in [
+            format!("{note}{answer}\n"),
+            format!("{note} {note}\t{answer}\n"),
+            format!("{answer}{note}\n"),
+            format!("\u{feff}{answer}\n"),
+            format!("{note}\n \u{feff}{answer}\n"),
+            format!("{note}\u{feff}{answer}\n"),
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":\n{answer}\n"),
+            format!("{{\n  name: 'x',\n}}\n{answer}\n"),
+        ] {
+            let (shown, after) = damaged(lines.as_bytes()).await;
+            assert_eq!(shown, r#"{"ok":1}"#, "{lines:?}");
+            assert_eq!(after, Duration::ZERO, "{lines:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_a_damaged_answer_fails_its_caller_at_once_with_the_cause() {
+        let utf16: Vec<u8> = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let cases: [(&[u8], &str); 11] = [
+            (&utf16, "UTF-16"),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"\xe9\"}}\n",
+                "UTF-8 (at byte 39)",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"result\":{\"t\":\"\xe9\"},\"id\":1}\n",
+                "UTF-8",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":NaN}}\n",
+                "not valid JSON",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"result\":{\"t\":NaN},\"id\":1}\n",
+                "which request",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\n\"result\":{}}\n",
+                "several lines",
+            ),
+            (
+                b"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {}\n}\n",
+                "several lines",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"a\nb\"}}\n",
+                "several lines",
+            ),
+            (
+                b"{\"result\":{\n\"t\":1},\n\"jsonrpc\":\"2.0\",\"id\":1}\n",
+                "several lines",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"a\nlog line\n",
+                "several lines",
+            ),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}{\"jsonrpc\":\"2.0\",\"id\":1,\n",
+                "{}",
+            ),
+        ];
+        for (lines, expected) in cases {
+            let (shown, after) = damaged(lines).await;
+            assert!(shown.contains(expected), "{expected}: {shown}");
+            assert_eq!(after, Duration::ZERO, "{expected}");
+        }
+        let cut: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\n";
+        let (shown, after) = damaged(cut).await;
+        assert!(shown.contains("in the middle of its line"), "{shown}");
+        assert_eq!(after, REST_TIME);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_noise_over_days_does_not_end_a_server_that_a_burst_ends() {
+        let limits = Limits {
+            stdout_noise_lines: 10,
+            stdout_noise_rate: 1,
+            ..Limits::default()
+        };
+        let (link, reading, mut peer) = pair_with(&limits);
+        for round in 1..=50 {
+            peer.write(&"noise\n".repeat(5)).await;
+            while link.traffic.noise() < 5 * round {
+                tokio::task::yield_now().await;
+            }
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        peer.write(&"noise\n".repeat(16)).await;
+        let ReadEnd::Broken(error) = reading.end.await.unwrap() else {
+            panic!("not broken")
+        };
+        assert_eq!(error.reason, Reason::StdoutPollution);
+    }
+}

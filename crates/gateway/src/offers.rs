@@ -124,8 +124,18 @@ pub(crate) fn resource(asked: &Asked<'_>, uri: &str) -> ToolResult<Place> {
     match asked.view.profile.sole_server() {
         Some(server) => Ok((server, uri.to_owned())),
         None => {
-            let (entry, own) = asked.surface().catalog.find_resource(uri)?;
-            Ok((entry.spec.name.clone(), own))
+            let error = match asked.surface().catalog.find_resource(uri) {
+                Ok((entry, own)) => return Ok((entry.spec.name.clone(), own)),
+                Err(error) => error,
+            };
+            // A server may have named it to this session a moment ago.
+            let conversation = asked.conversation;
+            let hub = &conversation.shared.hub;
+            let linked = hub.linked_server(&conversation.session, uri);
+            match linked.filter(|server| asked.view.profile.holds(server)) {
+                Some(server) => Ok((server, uri.to_owned())),
+                None => Err(error),
+            }
         }
     }
 }

@@ -111,6 +111,10 @@ impl Hub {
             && outcome.kind == OutcomeKind::Complete
         {
             self.inner.recall_success(&request.session, view);
+            if let Some(server) = view.server() {
+                let (links, limits) = (&self.inner.links, &self.inner.limits);
+                links.note(&request.session, server, &outcome.result, limits);
+            }
         }
         let tool = match &found {
             Ok(view) => view.exposed().as_str(),
@@ -311,7 +315,7 @@ impl Inner {
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
         self.note(seat, &hold, &result);
-        result
+        result.map_err(|error| with_effect(error, tool))
     }
 
     /// Holds the server's connection for a request, starting the server when it must be.
@@ -379,6 +383,19 @@ fn check_read_only(request: &CallRequest, view: &ToolView<'_>) -> ToolResult<()>
 fn is_repeatable(tool: &Tool) -> bool {
     let hints = tool.annotations;
     hints.read_only == Some(true) || hints.idempotent == Some(true)
+}
+
+/// Says that a call which was sent and has no answer may have had an effect, where that matters.
+fn with_effect(mut error: ToolError, tool: &Tool) -> ToolError {
+    let is_lost = matches!(
+        error.reason,
+        Reason::ServerExited | Reason::FrameInvalid | Reason::FrameTooLarge
+    );
+    if is_lost && !is_repeatable(tool) {
+        let lost = "it is not known whether this call had an effect";
+        error.message = format!("{lost}: {}", error.message);
+    }
+    error
 }
 
 fn is_remote(entry: &ServerEntry) -> bool {

@@ -13,7 +13,7 @@ use pegboard_model::{
     Activity, ActivityKind, ClientRequests, Foreign, Reason, RpcError, ServerName, ServerSpec,
     ToolError, ToolResult,
 };
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind};
+use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, Listener, OutcomeKind};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -252,6 +252,10 @@ impl Caller for CheckedCaller {
 
     fn message(&self, params: &RawValue) {
         self.caller.message(params);
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        self.caller.listener()
     }
 
     async fn ask(

@@ -266,10 +266,11 @@ pub(crate) fn channel_of(spec: &ServerSpec) -> Channel {
 }
 
 pub(crate) fn timed_out(spec: &ServerSpec, what: &str, limit: Duration) -> ToolError {
+    // Tenths only where they say something.
+    let tenths = (limit.as_secs_f32() * 10.0).round() / 10.0;
     let message = format!(
-        "server `{}` did not give {what} within {:.1} s",
-        spec.name,
-        limit.as_secs_f32()
+        "server `{}` did not give {what} within {tenths} s",
+        spec.name
     );
     ToolError::new(Reason::DiscoveryTimeout, message).at_server(&spec.name)
 }

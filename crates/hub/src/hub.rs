@@ -25,6 +25,7 @@ use crate::events::{Events, new_trace};
 use crate::flight::Flights;
 use crate::freshness::freshness;
 use crate::grants::Grants;
+use crate::links::Links;
 use crate::meaning::{Encoder, Meaning, Recall};
 use crate::refresh::RefreshOutcome;
 use crate::seat::{Running, Seat, lock};
@@ -101,6 +102,7 @@ pub(crate) struct Inner {
     pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
+    pub(crate) links: Links,
     pub(crate) register: Register,
     pub(crate) deltas: Deltas,
     pub(crate) unstored: Unstored,
@@ -187,6 +189,7 @@ impl Hub {
             recall,
             announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
+            links: Links::default(),
             register: Register::default(),
             deltas: Deltas::default(),
             unstored: Unstored::default(),

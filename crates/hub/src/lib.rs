@@ -30,6 +30,7 @@ mod gate;
 mod grants;
 mod health;
 mod hub;
+mod links;
 mod look;
 mod meaning;
 mod offer_gate;
@@ -72,7 +73,9 @@ pub use snapshots::FirstSnapshot;
 pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 
-pub use pegboard_upstream::{Announcement, CallOutcome, Caller, Input, OutcomeKind, declares};
+pub use pegboard_upstream::{
+    Announcement, CallOutcome, Caller, Input, Listener, OutcomeKind, declares,
+};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -20,6 +20,8 @@ use crate::trail::Trail;
 /// A request about a prompt or a resource that may go on, and the version that a person approved, if one had to.
 pub(crate) struct OfferPass {
     approved: Option<Fingerprint>,
+    /// The resource, if no list names it and only a link to it was given to this session.
+    linked: Option<Arc<Offer>>,
 }
 
 impl Hub {
@@ -42,12 +44,27 @@ impl Inner {
         trace: &Trail,
     ) -> ToolResult<OfferPass> {
         let about = &request.about;
-        let entry = self.listing(entry, about, trace).await?;
-        let offer = find(&entry, about).ok_or_else(|| unlisted(&entry.spec, about))?;
+        // A link that this session was given is as good as a list; waiting for the list would refuse it for a while.
+        let linked = match (find(entry, about), about) {
+            (None, OfferRef::Resource(uri)) => {
+                let server = &entry.spec.name;
+                self.links.find(&request.session, server, uri)
+            }
+            _ => None,
+        };
+        let entry = match &linked {
+            Some(_) => entry.clone(),
+            None => self.listing(entry, about, trace).await?,
+        };
+        let offer = linked.as_deref().or_else(|| find(&entry, about));
+        let offer = offer.ok_or_else(|| unlisted(&entry.spec, about))?;
         let (spec, exposed) = (&entry.spec, exposed(&entry.spec, about));
         let decision = decide(subject(spec, about, &exposed));
         if decision.policy == Policy::Allow {
-            return Ok(OfferPass { approved: None });
+            return Ok(OfferPass {
+                approved: None,
+                linked,
+            });
         }
         // A person is asked to read something, not to complete a word of its name.
         if decision.policy == Policy::Ask && request.method == COMPLETE {
@@ -86,6 +103,7 @@ impl Inner {
         let passed = Box::pin(self.gate_and_record(&asked, &subject, trace)).await?;
         Ok(OfferPass {
             approved: passed.approved.map(|_| print),
+            linked,
         })
     }
 
@@ -135,7 +153,8 @@ impl Inner {
             let why = "belongs to a server whose definition changed meanwhile";
             return refuse(Reason::ToolChanged, why);
         }
-        let Some(offer) = find(&present, about) else {
+        let offer = find(&present, about).or(pass.linked.as_deref());
+        let Some(offer) = offer else {
             return refuse(Reason::ToolChanged, "is no longer in its server's list");
         };
         if pass

@@ -147,6 +147,7 @@ impl Hub {
 
     /// A session is over: what it watched is watched no longer, unless others do.
     pub fn session_ended(&self, session: &SessionId) {
+        self.inner.links.forget(session);
         self.session_left(session);
         self.inner.consents.forget(session);
         let touched = lock(&self.inner.watches).remove_session(session);

@@ -373,3 +373,33 @@ async fn r_sec_04_a_server_that_is_released_has_ended_when_a_shutdown_has() {
     bench.hub.shutdown().await;
     assert!(!bench.servers.is_running("b"));
 }
+
+#[tokio::test]
+async fn r_ui_02_a_call_that_its_server_died_over_says_that_its_effect_is_unknown() {
+    let bench = Bench::new(&["a"]).await;
+    let tool = |name: &str, hints: Value| {
+        let schema = json!({"type": "object"});
+        json!({"name": name, "inputSchema": schema, "annotations": hints})
+    };
+    let crashing = Behaviour {
+        tools: vec![
+            tool("delete", json!({"destructiveHint": true})),
+            tool("read", json!({"readOnlyHint": true})),
+        ],
+        crash_on_call: true,
+        ..Behaviour::default()
+    };
+    bench.servers.set("a", crashing);
+    bench.hub.ensure_known().await;
+    let read = call(&bench, "a__read", "{}").await.unwrap_err();
+    assert!(!read.message.contains("effect"), "{read}");
+    bench
+        .hub
+        .refresh(pegboard_hub::Which::All, true)
+        .await
+        .unwrap();
+    let error = call(&bench, "a__delete", "{}").await.unwrap_err();
+    assert_eq!(error.reason, Reason::ServerExited);
+    let unknown = "it is not known whether this call had an effect: ";
+    assert!(error.message.starts_with(unknown), "{error}");
+}

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pegboard_hub::Caller;
+use pegboard_hub::{Caller, Listener};
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::conversation::{Conversation, Outlet, lock};
 use crate::level::Level;
+use crate::listener::SessionListener;
 use crate::members::Members;
+use crate::relay::Relay;
 use crate::response::{code, rpc};
 
 /// A server's question that a modern client answers by calling again.
@@ -36,6 +38,10 @@ pub(crate) struct ClientCaller {
     pub(crate) capabilities: Arc<str>,
     pub(crate) way: Way,
     pub(crate) request: Mutex<Reach>,
+    /// What the server may still send to the client in the course of this call.
+    pub(crate) relay: Mutex<Relay>,
+    /// Whether the client can be reached between calls.
+    pub(crate) is_legacy: bool,
 }
 
 /// How the request under way reaches its client. A call that was parked is gone on with by another request.
@@ -61,6 +67,16 @@ impl ClientCaller {
         lock(&self.request).clone()
     }
 
+    /// The call is over: the client hears how many notifications it did not get.
+    pub(crate) fn report_dropped(&self) {
+        if let Some(report) = lock(&self.relay).take_report() {
+            let reach = self.reach();
+            if reach.level.is_some() {
+                reach.notify("notifications/message", &report);
+            }
+        }
+    }
+
     /// Another request of the client goes on with the call.
     pub(crate) fn go_on(&self, reach: Reach) {
         *lock(&self.request) = reach;
@@ -84,6 +100,7 @@ impl Caller for ClientCaller {
     fn progress(&self, params: &RawValue) {
         let reach = self.reach();
         if let Some(token) = &reach.progress_token
+            && lock(&self.relay).admits_progress(params.get().len())
             && let Some(mut members) = Members::of(params.get())
         {
             members.set("progressToken", &**token);
@@ -92,18 +109,19 @@ impl Caller for ClientCaller {
     }
 
     fn message(&self, params: &RawValue) {
-        #[derive(Deserialize)]
-        struct Graveness<'a> {
-            #[serde(borrow)]
-            level: std::borrow::Cow<'a, str>,
-        }
-        let graveness = serde_json::from_str::<Graveness<'_>>(params.get()).ok();
-        let graveness = graveness.and_then(|read| Level::parse(&read.level));
+        let graveness = graveness(params);
         let reach = self.reach();
         let is_wanted = |least| graveness.is_some_and(|grave| grave >= least);
-        if reach.level.is_some_and(is_wanted) {
+        if reach.level.is_some_and(is_wanted)
+            && lock(&self.relay).admits_message(params.get().len())
+        {
             reach.notify("notifications/message", params.get());
         }
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        let listener = || Arc::new(SessionListener::new(&self.conversation)) as Arc<dyn Listener>;
+        self.is_legacy.then(listener)
     }
 
     async fn ask(
@@ -132,6 +150,17 @@ impl Caller for ClientCaller {
             Way::Never => Err(refused()),
         }
     }
+}
+
+/// How grave a log message is; `None` for one that does not say so in a known way.
+pub(crate) fn graveness(params: &RawValue) -> Option<Level> {
+    #[derive(Deserialize)]
+    struct Graveness<'a> {
+        #[serde(borrow)]
+        level: std::borrow::Cow<'a, str>,
+    }
+    let graveness = serde_json::from_str::<Graveness<'_>>(params.get()).ok()?;
+    Level::parse(&graveness.level)
 }
 
 /// The capabilities that a server may know of: what we do not carry is not promised to it.

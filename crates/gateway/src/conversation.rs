@@ -210,6 +210,12 @@ impl Conversation {
         }
     }
 
+    /// Where messages go that belong to no request.
+    pub(crate) fn standing_outlet(&self) -> Option<Arc<dyn Outlet>> {
+        let standing = lock(&self.standing);
+        standing.as_ref().map(|standing| standing.outlet.clone())
+    }
+
     /// Whether it lasts beyond its requests, because its client stays connected.
     pub(crate) fn is_attached(&self) -> bool {
         lock(&self.standing).is_some()

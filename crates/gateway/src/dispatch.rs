@@ -11,6 +11,7 @@ use crate::caller::{ClientCaller, Reach, Way, carried_capabilities};
 use crate::conversation::{Conversation, Outlet};
 use crate::level::Level;
 use crate::message::{Message, Meta, Params, meta};
+use crate::relay::Relay;
 use crate::response::{Response, code, rpc};
 use crate::surface::Surface;
 use crate::view::View;
@@ -185,6 +186,8 @@ impl<'a> Asked<'a> {
             capabilities,
             way,
             request: Mutex::new(self.reach()),
+            relay: Mutex::new(Relay::of_call(&self.conversation.shared.limits)),
+            is_legacy: !self.is_modern,
         }
     }
 

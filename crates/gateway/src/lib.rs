@@ -31,17 +31,20 @@ mod offers;
 mod parked;
 mod presence;
 mod questions;
+mod relay;
 mod rounds;
 mod spans;
 
 // What is listed, and the meta tools.
 mod heavy;
+mod legacy_result;
 mod meta_run;
 mod surface;
 mod view;
 
 // What lasts longer than a request.
 mod level;
+mod listener;
 mod listeners;
 mod seal;
 mod sessions;

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::caller::{Question, Way};
 use crate::dispatch::{Answered, Asked, Fault};
+use crate::legacy_result::for_legacy;
 use crate::members::{Members, quoted};
 use crate::parked::{Call, PATIENCE};
 
@@ -198,7 +199,9 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
         return wait(asked, call).await;
     }
     let caller = Arc::new(asked.caller(Way::Never));
-    finished(asked, target.with(caller, input).run(&hub).await?)
+    let outcome = target.with(caller.clone(), input).run(&hub).await;
+    caller.report_dropped();
+    finished(asked, outcome?)
 }
 
 /// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
@@ -210,8 +213,18 @@ fn finished(asked: &Asked<'_>, outcome: CallOutcome) -> Result<Progress, Failure
 }
 
 /// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
-async fn run_and_ask(asked: &Asked<'_>, mut target: Target) -> Result<CallOutcome, Failure> {
-    let caller: Arc<dyn Caller> = Arc::new(asked.caller(Way::Ask));
+async fn run_and_ask(asked: &Asked<'_>, target: Target) -> Result<CallOutcome, Failure> {
+    let caller = Arc::new(asked.caller(Way::Ask));
+    let outcome = run_rounds(asked, target, caller.clone()).await;
+    caller.report_dropped();
+    outcome
+}
+
+async fn run_rounds(
+    asked: &Asked<'_>,
+    mut target: Target,
+    caller: Arc<dyn Caller>,
+) -> Result<CallOutcome, Failure> {
     let mut next = None;
     for _ in 0..MOST_ROUNDS {
         target = target.with(caller.clone(), next);
@@ -291,7 +304,10 @@ async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
     if call.open.is_empty() {
         let question = tokio::select! {
             biased;
-            outcome = &mut call.work => return finished(asked, outcome?),
+            outcome = &mut call.work => {
+                call.caller.report_dropped();
+                return finished(asked, outcome?);
+            }
             Some(question) = call.questions.recv() => question,
         };
         call.note(question);
@@ -406,7 +422,7 @@ fn now() -> u64 {
 }
 
 /// A result as the client's revision wants it. A legacy server's has no `resultType`, which a modern client
-/// needs; everything else stays as it is.
+/// needs; a modern server's has members that a legacy client does not know. Everything else stays as it is.
 pub(crate) fn tagged(
     asked: &Asked<'_>,
     result: Box<RawValue>,
@@ -414,7 +430,10 @@ pub(crate) fn tagged(
     is_read: bool,
 ) -> Bytes {
     let text = String::from(Box::<str>::from(result));
-    if !(asked.is_modern && is_legacy) {
+    if !asked.is_modern {
+        return for_legacy(text, is_read).into();
+    }
+    if !is_legacy {
         return text.into();
     }
     let Some(rest) = text.strip_prefix('{') else {

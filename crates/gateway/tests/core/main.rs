@@ -21,6 +21,7 @@ mod listening;
 mod meta_tools;
 mod offers;
 mod read_only_twin;
+mod relaying;
 mod sessions;
 mod surface;
 mod unread;

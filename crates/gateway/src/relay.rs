@@ -1,0 +1,145 @@
+//! How many notifications of a server reach its client: a limit for each call, and one for each second.
+
+use std::time::Duration;
+
+use pegboard_model::Limits;
+use tokio::time::Instant;
+
+use crate::members::quoted;
+
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// What is left of the limits.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    per_second: u64,
+    /// What the whole call may still pass on; nothing limits a session that lasts.
+    left: Option<(u64, usize)>,
+    window: Instant,
+    in_window: u64,
+    dropped_messages: u64,
+    dropped_progress: u64,
+}
+
+impl Relay {
+    /// The limits of one call.
+    pub(crate) fn of_call(limits: &Limits) -> Self {
+        Self {
+            left: Some((limits.relayed_per_call, limits.relayed_bytes_per_call)),
+            ..Self::of_session(limits)
+        }
+    }
+
+    /// The limits of what comes between calls.
+    pub(crate) fn of_session(limits: &Limits) -> Self {
+        Self {
+            per_second: limits.relayed_per_second,
+            left: None,
+            window: Instant::now(),
+            in_window: 0,
+            dropped_messages: 0,
+            dropped_progress: 0,
+        }
+    }
+
+    /// Whether a log message of this size is passed on; if not, it is counted.
+    pub(crate) fn admits_message(&mut self, bytes: usize) -> bool {
+        let is_admitted = self.admits(bytes);
+        self.dropped_messages += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    /// The same for a progress notification.
+    pub(crate) fn admits_progress(&mut self, bytes: usize) -> bool {
+        let is_admitted = self.admits(bytes);
+        self.dropped_progress += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    fn admits(&mut self, bytes: usize) -> bool {
+        if self.window.elapsed() >= WINDOW {
+            self.window = Instant::now();
+            self.in_window = 0;
+        }
+        if self.in_window >= self.per_second {
+            return false;
+        }
+        if let Some((count, left)) = &mut self.left {
+            if *count == 0 || *left < bytes {
+                return false;
+            }
+            *count -= 1;
+            *left -= bytes;
+        }
+        self.in_window += 1;
+        true
+    }
+
+    /// Whether a second has passed since the last message that was looked at.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.window.elapsed() >= WINDOW
+    }
+
+    /// The `params` of a log message that says what was dropped, if anything was since the last one.
+    pub(crate) fn take_report(&mut self) -> Option<String> {
+        let messages = std::mem::take(&mut self.dropped_messages);
+        let progress = std::mem::take(&mut self.dropped_progress);
+        let mut parts = Vec::new();
+        if messages > 0 {
+            parts.push(format!("{messages} log messages"));
+        }
+        if progress > 0 {
+            parts.push(format!("{progress} progress notifications"));
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let text = format!("{} dropped: the server sent too many", parts.join(" and "));
+        Some(format!(
+            r#"{{"level":"warning","logger":"pegboard","data":{}}}"#,
+            quoted(&text)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            relayed_per_call: 5,
+            relayed_per_second: 3,
+            relayed_bytes_per_call: 100,
+            ..Limits::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_a_call_passes_on_so_much_per_second_and_in_all() {
+        let mut relay = Relay::of_call(&limits());
+        let admitted = |relay: &mut Relay| (0..10).filter(|_| relay.admits_message(1)).count();
+        assert_eq!(admitted(&mut relay), 3);
+        tokio::time::advance(WINDOW).await;
+        assert_eq!(admitted(&mut relay), 2);
+        tokio::time::advance(WINDOW).await;
+        assert!(!relay.admits_progress(1));
+        let report = relay.take_report().unwrap();
+        assert!(
+            report.contains("15 log messages and 1 progress"),
+            "{report}"
+        );
+        assert_eq!(relay.take_report(), None);
+        let mut large = Relay::of_call(&limits());
+        assert!(large.admits_message(100) && !large.admits_message(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r_sec_01_a_session_has_no_limit_but_that_of_a_second() {
+        let mut relay = Relay::of_session(&limits());
+        for _ in 0..10 {
+            assert_eq!((0..9).filter(|_| relay.admits_message(1_000)).count(), 3);
+            tokio::time::advance(WINDOW).await;
+        }
+    }
+}

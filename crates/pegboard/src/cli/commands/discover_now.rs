@@ -3,11 +3,13 @@
 use pegboard_hub::{Hub, RefreshOutcome, Which};
 use pegboard_model::ServerName;
 
+use super::complaint::complaint;
 use super::progress::progress;
 use super::refresh::tell_outcome;
 use super::{Done, Global, Output, open, options, with_servers, working};
 use crate::Configured;
 use crate::cli::failure::Failure;
+use crate::cli::output::Paint;
 
 /// Discovers the servers, side by side. One that fails stays configured, and its status says why; the worst failure
 /// gives the exit code.
@@ -22,12 +24,25 @@ pub(crate) fn discover(
     }
     working(async {
         let pegboard = open(configured, options(global), output).await?;
+        let logs = pegboard.configured().logs();
         with_servers(pegboard, |hub| async move {
             let outcomes = discovered(&hub, names, output).await?;
             for outcome in &outcomes {
                 match output.json {
                     true => output.document(outcome)?,
                     false => tell_outcome(outcome, output)?,
+                }
+                if matches!(&outcome.result, Ok(found) if found.tools == 0)
+                    && let Ok(text) = logs.read(&outcome.server)
+                    && let Some(complaint) = complaint(&outcome.server, &text)
+                {
+                    output.note(&format!(
+                        "{} server `{}` has no tools and wrote:\n    {}\n    {}",
+                        output.paint(Paint::Warn, "note:"),
+                        outcome.server,
+                        complaint.lines.join("\n    "),
+                        complaint.remedy
+                    ));
                 }
             }
             let faults = outcomes.iter().filter_map(RefreshOutcome::fault);

@@ -7,6 +7,7 @@ use pegboard_hub::{Hub, RefreshOutcome, Which};
 use pegboard_model::{Foreign, ToolError};
 use serde::Serialize;
 
+use super::complaint::complaint;
 use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
 use crate::Configured;
 use crate::cli::args::DoctorArgs;
@@ -22,7 +23,7 @@ struct Check {
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// It works, and something in it has no effect.
+    /// Whether it works but deserves a look.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     warning: bool,
     #[serde(skip)]
@@ -98,6 +99,15 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
                 {
                     // Of several lines, the message has the server's last words already.
                     add_log(&mut checks, outcome, &text);
+                }
+                if matches!(&outcome.result, Ok(found) if found.tools == 0)
+                    && let Ok(text) = logs.read(&outcome.server)
+                    && let Some(complaint) = complaint(&outcome.server, &text)
+                    && let Some(check) = checks.last_mut()
+                {
+                    check.warning = true;
+                    check.detail += &format!("; it wrote:\n  {}", complaint.lines.join("\n  "));
+                    check.remedy = Some(complaint.remedy);
                 }
             }
             checks.extend(override_checks(&loaded, &hub));

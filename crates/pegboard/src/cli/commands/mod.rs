@@ -6,6 +6,7 @@ mod approvals;
 pub(crate) mod ask;
 mod call;
 mod clear;
+mod complaint;
 mod config;
 mod context;
 mod dashboard;

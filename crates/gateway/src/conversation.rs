@@ -77,7 +77,7 @@ enum End {
     GivenUp,
 }
 
-/// What a client is told whose request was open when the program had to end.
+/// The error for a request that was open when the program had to end.
 const ENDING: &str = "Pegboard is shutting down and did not finish this request. A call may have had its effect \
                       already: check before you send it again.";
 

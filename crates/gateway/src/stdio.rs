@@ -25,7 +25,7 @@ use writer::Writer;
 
 /// How long requests under way may take after the client said its last word.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
-/// The same after the program was told to end.
+/// The same after the program received the signal to end.
 const LAST_ANSWERS_AT_SHUTDOWN: Duration = Duration::from_secs(3);
 /// How long it may take to tell the client that its open requests are given up.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -123,13 +123,13 @@ async fn speak(
             }
         }
     }
-    let is_told = moment == LAST_ANSWERS_AT_SHUTDOWN;
+    let is_shutdown = moment == LAST_ANSWERS_AT_SHUTDOWN;
     let is_over = async {
         let time = tokio::time::sleep(moment);
         tokio::select! {
             () = time => {}
             // A client that closed its end may still send the signal.
-            () = &mut shutdown, if !is_told => {}
+            () = &mut shutdown, if !is_shutdown => {}
         }
     };
     client.end(&mut written, is_over).await;

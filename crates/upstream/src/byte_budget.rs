@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
 
 /// Bytes are counted in pieces of this size.
 const GRAIN: usize = 64 * 1024;
 /// Bytes of each message that are not counted, so that usual messages cost nothing.
 const UNCOUNTED: usize = 64 * 1024;
-/// How long a message waits for others to make room.
+/// How long a message waits for others to make room, all its waits together: many that wait again and again for each
+/// other would hold each other up.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// Room for the large messages of one server, of all servers, or of all clients. Cloning gives another handle to the
@@ -34,6 +36,8 @@ pub struct NoRoom {
 pub struct HeldBytes {
     budget: ByteBudget,
     permit: Option<OwnedSemaphorePermit>,
+    /// How long it may still wait.
+    wait_left: Duration,
 }
 
 impl ByteBudget {
@@ -51,6 +55,7 @@ impl ByteBudget {
         HeldBytes {
             budget: self.clone(),
             permit: None,
+            wait_left: WAIT,
         }
     }
 }
@@ -84,10 +89,15 @@ impl HeldBytes {
         let room = self.budget.room.clone();
         let taken = match room.clone().try_acquire_many_owned(many) {
             Ok(taken) => taken,
-            Err(_) => match tokio::time::timeout(WAIT, room.acquire_many_owned(many)).await {
-                Ok(Ok(taken)) => taken,
-                Ok(Err(_)) | Err(_) => return Err(full),
-            },
+            Err(_) => {
+                let begun = Instant::now();
+                let waited = timeout(self.wait_left, room.acquire_many_owned(many)).await;
+                self.wait_left = self.wait_left.saturating_sub(begun.elapsed());
+                match waited {
+                    Ok(Ok(taken)) => taken,
+                    Ok(Err(_)) | Err(_) => return Err(full),
+                }
+            }
         };
         match &mut self.permit {
             Some(held) => held.merge(taken),
@@ -114,8 +124,12 @@ mod tests {
         first.resize(3 * MIB).await.unwrap();
         let mut second = budget.hold();
         second.resize(MIB).await.unwrap();
-        let full = second.resize(2 * MIB).await.unwrap_err();
+        let mut third = budget.hold();
+        let full = third.resize(2 * MIB).await.unwrap_err();
         assert_eq!(full.bytes, 4 * MIB);
+        let begun = Instant::now();
+        third.resize(2 * MIB).await.unwrap_err();
+        assert_eq!(begun.elapsed(), Duration::ZERO, "it has waited enough");
         let mut small = budget.hold();
         small.resize(UNCOUNTED).await.unwrap();
 

@@ -100,8 +100,8 @@ async fn read_counted(
         return Ok(first);
     };
     let mut held = budget.map(ByteBudget::hold);
-    let told = content_length(headers).unwrap_or(2 * first.len());
-    let mut whole = BytesMut::with_capacity(told.min(RESERVED));
+    let expected = content_length(headers).unwrap_or(2 * first.len());
+    let mut whole = BytesMut::with_capacity(expected.min(RESERVED));
     whole.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(piece) = next {

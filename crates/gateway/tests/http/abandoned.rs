@@ -49,7 +49,7 @@ async fn r_sec_03_calls_that_nobody_waits_for_leave_room_for_others() {
 }
 
 #[tokio::test]
-async fn r_sec_03_an_abandoned_call_is_cancelled_after_a_while_and_its_client_told() {
+async fn r_sec_03_an_abandoned_call_is_cancelled_after_a_while_and_answered_by_an_error() {
     let under_way = UnderWay::default();
     let limits = Limits {
         abandoned_request_time: Duration::from_millis(300),

@@ -55,14 +55,14 @@ impl Client {
         Self::within(servers, Limits::default()).await
     }
 
-    /// A client of a program that is told to end by the notification.
-    async fn until(servers: Vec<Server>, told: Arc<Notify>) -> (Self, Gateway) {
+    /// A client of a program that ends when it is notified.
+    async fn until(servers: Vec<Server>, shutdown: Arc<Notify>) -> (Self, Gateway) {
         let gateway = gateway(servers).await;
         let (input, stdin) = tokio::io::duplex(64 * 1024);
         let (stdout, output) = tokio::io::duplex(64 * 1024);
         let served = gateway.clone();
         let running = tokio::spawn(async move {
-            stdio::run_until(served, "", stdin, stdout, told.notified()).await
+            stdio::run_until(served, "", stdin, stdout, shutdown.notified()).await
         });
         let client = Self {
             input: Some(input),
@@ -321,15 +321,15 @@ async fn r_gate_01_requests_that_outlast_the_clients_last_word_are_answered_by_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_01_a_program_that_is_told_to_end_answers_every_open_request() {
-    let (called, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (mut client, gateway) = Client::until(vec![endless(&called)], told.clone()).await;
+async fn r_gate_01_a_program_that_shuts_down_answers_every_open_request() {
+    let (called, shutdown) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (mut client, gateway) = Client::until(vec![endless(&called)], shutdown.clone()).await;
     client.initialize("2025-11-25").await;
     client.ask(1, "tools/call", call("slow")).await;
     called.notified().await;
     client.ask(2, "ping", json!({})).await;
     assert_eq!(client.next().await["id"], 2);
-    told.notify_one();
+    shutdown.notify_one();
     assert_given_up(&client.next().await, 1);
     client.running.await.unwrap().unwrap();
     gateway.hub().shutdown().await;

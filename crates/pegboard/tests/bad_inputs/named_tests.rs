@@ -21,7 +21,7 @@ fn check_function(text: &str, name: &str) -> Result<(), String> {
         rest.and_then(|rest| rest.strip_prefix(name))
             .is_some_and(|rest| rest.starts_with('('))
     };
-    let at = lines.iter().position(|line| is_function(line));
+    let at = lines.iter().position(is_function);
     let at = at.ok_or("there is no such function")?;
     let attributes: Vec<&str> = lines[..at]
         .iter()
@@ -30,7 +30,7 @@ fn check_function(text: &str, name: &str) -> Result<(), String> {
         .copied()
         .collect();
     let is_test = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-    if !attributes.iter().any(|line| is_test(line)) {
+    if !attributes.iter().any(is_test) {
         return Err("the function is not a test".to_owned());
     }
     // These tests themselves run on Unix alone.

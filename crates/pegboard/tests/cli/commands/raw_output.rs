@@ -39,7 +39,7 @@ fn assert_visible(text: &str, what: &str) {
 }
 
 #[test]
-fn r_sec_06_no_command_prints_raw_control_characters() {
+fn r_sec_01_no_command_prints_raw_control_characters() {
     let home = home();
     home.run(&["refresh", "s"]).ok();
     for words in [

@@ -124,11 +124,11 @@ fn r_store_05_serve_starts_with_a_token_that_cannot_be_stored() {
         let mut served = Running::of(command(&home, mount, &["serve", "--port", "0", "--json"]));
         served.wait_for("\"token\"");
         served.wait_for("\n}");
-        let told = served.told();
-        let start = told.find("{\n").unwrap();
-        let end = told.find("\n}").unwrap() + 2;
-        let greeting: Value = serde_json::from_str(&told[start..end]).unwrap();
-        assert_eq!(greeting["token_file"], Value::Null, "{told}");
+        let output = served.told();
+        let start = output.find("{\n").unwrap();
+        let end = output.find("\n}").unwrap() + 2;
+        let greeting: Value = serde_json::from_str(&output[start..end]).unwrap();
+        assert_eq!(greeting["token_file"], Value::Null, "{output}");
         let (url, token) = (&greeting["url"], &greeting["token"]);
         let (url, token) = (url.as_str().unwrap(), token.as_str().unwrap());
         let call = json!({"name": "example__add_numbers", "arguments": {"a": 1, "b": 2}});
@@ -137,7 +137,7 @@ fn r_store_05_serve_starts_with_a_token_that_cannot_be_stored() {
         assert!(answer["result"].is_object(), "{answer}");
         let (status, _) = mcp(url, "wrong", "tools/list", json!({}));
         assert_eq!(status, 401);
-        assert!(told.contains("not stored"), "{told}");
+        assert!(output.contains("not stored"), "{output}");
         served.signal("-TERM");
         assert!(served.wait().success());
         home.assert_nothing_runs();

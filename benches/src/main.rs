@@ -12,6 +12,7 @@ mod all_known;
 mod calls;
 mod cli_call;
 mod cold_listing;
+mod failing_servers;
 mod faulty_reads;
 mod first_list;
 mod memory;
@@ -43,7 +44,10 @@ const MEASUREMENTS: [(&str, Measurement); 10] = [
     ("cli-call", |_| cli_call::run()),
     ("memory", |_| memory::run()),
     ("search", |_| searching::run()),
-    ("faulty-reads", |_| faulty_reads::run()),
+    ("faulty-reads", |_| {
+        faulty_reads::run();
+        failing_servers::run();
+    }),
 ];
 
 fn main() -> ExitCode {

@@ -104,6 +104,7 @@ fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
     let (one, two) = (table("one", "work"), table("two", "rest"));
     home.write("config/config.toml", &one);
     let mut up = home.start(&["up"]);
+    open_session(&home, &up);
     up.wait_for("✓ one: 1 tool");
     home.write("config/config.toml", "");
     up.wait_for("config.toml` is empty");
@@ -125,6 +126,7 @@ fn r_cfg_01_a_deleted_file_takes_its_servers_with_it() {
     let home = Home::new();
     home.write("config/config.toml", &table("one", "work"));
     let mut up = home.start(&["up"]);
+    open_session(&home, &up);
     up.wait_for("✓ one: 1 tool");
     std::fs::remove_file(home.config_file()).unwrap();
     up.wait_for("config: removed one");

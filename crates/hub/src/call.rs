@@ -113,7 +113,8 @@ impl Hub {
             self.inner.recall_success(&request.session, view);
             if let Some(server) = view.server() {
                 let (links, limits) = (&self.inner.links, &self.inner.limits);
-                links.note(&request.session, server, &outcome.result, limits);
+                let uris = links.note(&request.session, server, &outcome.result, limits);
+                self.inner.withdraw_session_resources(server, uris, &trace);
             }
         }
         let tool = match &found {

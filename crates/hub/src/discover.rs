@@ -12,13 +12,13 @@ use pegboard_model::{
     Transport,
 };
 use pegboard_upstream::{Handshake, ToolListing};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::deltas::{LastDelta, told_changes};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
+use crate::session_resources::SessionResources;
 use crate::start_queue::StartPermit;
 use crate::trail::Trail;
 
@@ -26,9 +26,6 @@ use crate::trail::Trail;
 const FIRST_DISCOVERY: Duration = Duration::from_secs(120);
 /// How much longer than its own time-out another process's discovery is waited for.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
-
-/// How many answers are looked at side by side; each takes a thread.
-static LOOKS: Semaphore = Semaphore::const_new(2);
 
 /// How a discovery came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +51,7 @@ struct Answer {
     handshake: Handshake,
     listing: ToolListing,
     offers: RawOffers,
+    session_resources: Arc<SessionResources>,
 }
 
 /// Asks a server for its tools and publishes what it says; a failure keeps what was known.
@@ -174,7 +172,7 @@ async fn told(
     trace: &TraceId,
 ) -> ToolResult<ServerRecord> {
     let answer = ask_anew(inner, spec, known, insistence, trace).await?;
-    let _place = LOOKS.acquire().await;
+    let _place = inner.admissions.acquire().await;
     let (looking, of, before) = (inner.clone(), spec.clone(), known.clone());
     let looked = tokio::task::spawn_blocking(move || looking.success(&of, &before, answer));
     looked.await.map_err(|_| {
@@ -231,6 +229,7 @@ async fn ask(
     let answer = match listing {
         Ok(listing) => Ok(Answer {
             offers: ask_for_offers(spec, known, upstream.as_ref(), deadline).await,
+            session_resources: hold.running().session_resources.clone(),
             // Read last: an era that was learnt anew on the way is in it.
             handshake: upstream.handshake().clone(),
             listing,
@@ -380,6 +379,7 @@ impl Inner {
             handshake,
             listing,
             offers,
+            session_resources,
         } = answer;
         let over_http = matches!(spec.transport, Transport::Http { .. });
         let mut admission = admit_again(
@@ -390,6 +390,7 @@ impl Inner {
             &self.limits,
         );
         let offers = offers.admit(&known.offers, &mut admission.rejections, &self.limits);
+        let offers = session_resources.without(offers);
         let now = self.clock.now();
         ServerRecord {
             server: spec.name.clone(),

@@ -38,6 +38,9 @@ use crate::unstored::Unstored;
 use crate::watching::Watches;
 use crate::{HubSettings, ToolHandler};
 
+/// How many lists are checked at the same time.
+const CONCURRENT_ADMISSIONS: usize = 2;
+
 /// A server that ended sooner than this after its start counts as failing to start.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
@@ -103,6 +106,8 @@ pub(crate) struct Inner {
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<Watches>,
     pub(crate) links: Links,
+    /// Places for checking lists that servers sent; each takes a thread.
+    pub(crate) admissions: Semaphore,
     pub(crate) register: Register,
     pub(crate) deltas: Deltas,
     pub(crate) unstored: Unstored,
@@ -190,6 +195,7 @@ impl Hub {
             announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
             links: Links::default(),
+            admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
             register: Register::default(),
             deltas: Deltas::default(),
             unstored: Unstored::default(),
@@ -376,6 +382,27 @@ impl Inner {
     fn forget(&self, trace: &TraceId, entry: &ServerEntry) {
         let never = ServerRecord::never(entry.spec.name.clone(), entry.spec.hash);
         self.publish(trace, Arc::new(never), entry.discovering);
+    }
+
+    /// Replaces what is known of a server by a changed copy, in one step. `None` from `change` leaves it as it is.
+    pub(crate) fn revise(
+        &self,
+        server: &ServerName,
+        change: impl FnOnce(&ServerRecord) -> Option<ServerRecord>,
+    ) -> Option<Arc<ServerRecord>> {
+        let (before, after) = {
+            let _writing = lock(&self.writing);
+            let present = self.catalog.load();
+            let before = present.server(server)?.clone();
+            let record = Arc::new(change(&before.record)?);
+            let entry = self.entry(before.spec.clone(), Some(record));
+            let entry = entry.with_discovering(before.discovering);
+            self.catalog
+                .store(Arc::new(present.with_server(entry.clone()).0));
+            (before, entry)
+        };
+        self.announce_difference(server, Some(&before), Some(&after));
+        Some(after.record.clone())
     }
 
     /// Changes the marks of a server's entry and nothing else: what came in meanwhile stays. `None` from

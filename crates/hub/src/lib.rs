@@ -40,6 +40,7 @@ mod refresh;
 mod reload;
 mod retry;
 mod seat;
+mod session_resources;
 mod sessions;
 mod shown_arguments;
 mod snapshots;

@@ -27,19 +27,20 @@ struct Link {
 }
 
 impl Links {
-    /// Keeps the links of a result.
+    /// Keeps the links of a result, and returns their uris.
     pub(crate) fn note(
         &self,
         session: &SessionId,
         server: &ServerName,
         result: &RawValue,
         limits: &Limits,
-    ) {
+    ) -> Vec<String> {
         // Most results have none, and are not parsed.
         if !result.get().contains(LINK) {
-            return;
+            return Vec::new();
         }
         let found = links_in(result, limits);
+        let uris = found.iter().map(|offer| offer.key.clone()).collect();
         let mut links = lock(&self.0);
         for offer in found {
             links.retain(|held| {
@@ -59,6 +60,7 @@ impl Links {
                 offer: Arc::new(offer),
             });
         }
+        uris
     }
 
     /// The resource that a server named to a session.

@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pegboard_model::{ConfigHash, Limits, Reason, ServerName, Timestamp, ToolError, ToolResult};
+use pegboard_model::{
+    ConfigHash, Limits, Reason, ServerName, ServerRecord, Timestamp, ToolError, ToolResult,
+};
 use pegboard_upstream::Upstream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::announcing::Owed;
+use crate::session_resources::SessionResources;
 
 /// The second failure in a row costs this wait, each further one twice as much.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -91,10 +94,15 @@ pub(crate) struct Running {
     /// The resources that the server was asked to watch; held while it is asked for more or less.
     pub(crate) watched: tokio::sync::Mutex<BTreeSet<String>>,
     watches: AtomicUsize,
+    pub(crate) session_resources: Arc<SessionResources>,
 }
 
 impl Running {
-    pub(crate) fn new(upstream: Arc<dyn Upstream>, config: ConfigHash) -> Self {
+    pub(crate) fn new(
+        upstream: Arc<dyn Upstream>,
+        config: ConfigHash,
+        known: &ServerRecord,
+    ) -> Self {
         let now = Instant::now();
         Self {
             upstream,
@@ -106,6 +114,7 @@ impl Running {
             last_used: Mutex::new(now),
             watched: tokio::sync::Mutex::default(),
             watches: AtomicUsize::new(0),
+            session_resources: Arc::new(SessionResources::new(known)),
         }
     }
 

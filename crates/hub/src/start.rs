@@ -61,7 +61,7 @@ impl Inner {
                 return Err(error);
             }
         };
-        let running = Arc::new(Running::new(upstream, spec.hash));
+        let running = Arc::new(Running::new(upstream, spec.hash, known));
         let (hold, replaced) = seat.install(running);
         self.events.tell(
             trace,

@@ -252,3 +252,44 @@ async fn r_gate_03_an_announcement_starts_nothing() {
     assert!(!bench.servers.is_running("a"));
     assert_eq!(bench.servers.started("a"), 1, "the call, and no more");
 }
+
+/// A resource that a call creates is read by its link; it is gone with the process, so later clients must not see it.
+#[tokio::test]
+async fn r_gate_03_resources_of_a_session_are_not_listed_for_later_clients() {
+    for is_listed_first in [true, false] {
+        let bench = Bench::new(&["a"]).await;
+        bench.servers.set("a", offering());
+        bench.hub.ensure_known().await;
+        call(&bench, "a__one").await;
+        bench.servers.change("a", |behaviour| {
+            behaviour.resources.push(json!({"uri": "test://session/2"}));
+            behaviour.resources.push(json!({"uri": "test://shared"}));
+            behaviour.links = vec!["test://session/2", "test://1"];
+        });
+        // A server may announce its list before or after the result that names the resource.
+        let refresh = || async {
+            let one = Which::One(ServerName::parse("a").unwrap());
+            bench.hub.refresh(one, true).await.unwrap();
+        };
+        if is_listed_first {
+            refresh().await;
+            assert!(listed(&bench).contains("test://session/2"));
+        }
+        call(&bench, "a__one").await;
+        let without = "plan write test://1 test://shared test://{id}";
+        if !is_listed_first {
+            refresh().await;
+        }
+        assert_eq!(listed(&bench), without);
+        let linked = bench
+            .hub
+            .linked_server(&SessionId("test".into()), "test://session/2");
+        assert!(linked.is_some(), "its session may read it");
+        refresh().await;
+        assert_eq!(listed(&bench), without, "for the life of the process");
+        assert!(bench.servers.is_running("a"));
+        bench.hub.shutdown().await;
+        let later = bench.reopened(vec![spec("a")]).await;
+        assert_eq!(listed(&later), without, "after a restart");
+    }
+}

@@ -48,6 +48,8 @@ pub(crate) struct Behaviour {
     pub(crate) fail_watch: bool,
     /// That a resource is watched is heard, and never answered.
     pub(crate) hang_watch: bool,
+    /// Results of calls name these resources.
+    pub(crate) links: Vec<&'static str>,
 }
 
 impl Behaviour {
@@ -294,7 +296,11 @@ impl Upstream for Running {
             return Err(ToolError::new(Reason::ServerExited, "it ended"));
         }
         let text = format!("{}:{tool}:{}", self.server, arguments.get());
-        let result = serde_json::json!({"content": [{"type": "text", "text": text}]});
+        let mut content = vec![serde_json::json!({"type": "text", "text": text})];
+        for uri in self.all.behaviour(&self.server).links {
+            content.push(serde_json::json!({"type": "resource_link", "uri": uri, "name": uri}));
+        }
+        let result = serde_json::json!({"content": content});
         let result = RawValue::from_string(result.to_string()).unwrap();
         Ok(CallOutcome {
             result,

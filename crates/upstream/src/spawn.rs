@@ -220,7 +220,10 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
                     let near = Foreign::new(&near);
                     error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
                 }
-                None => error,
+                None => {
+                    let remedy = format!("{} Folders searched: {}", error.remedy, wording.quote(path));
+                    error.with_remedy(remedy)
+                }
             }
         }
         ErrorKind::PermissionDenied => {

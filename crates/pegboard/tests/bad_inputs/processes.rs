@@ -146,7 +146,7 @@ fn error_of(home: &Home, server: &str) -> (String, String) {
     let run = home.run(&["refresh", server, "--json"]).exits(3);
     let error = run.json()["servers"][0]["error"].clone();
     let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
-    (text("reason"), text("message"))
+    (text("reason"), text("message") + " " + &text("remedy"))
 }
 
 fn missing_command() {

@@ -183,7 +183,7 @@ fn r_cfg_01_profiles_come_and_go_while_it_runs() {
         let tools = answer["result"]["tools"].as_array().map_or(0, Vec::len);
         (status, tools)
     };
-    assert_eq!((tools(""), tools("/work").0), ((200, 4), 404));
+    assert_eq!((tools(""), tools("/work").0), ((200, 5), 404));
     let profiles = "[profiles.work]\nmode = 'direct'\nservers = ['example']\n\
                     [profiles.default]\npinned = ['example/echo']\n";
     home.write("config/config.toml", &format!("{servers}{profiles}"));
@@ -193,7 +193,7 @@ fn r_cfg_01_profiles_come_and_go_while_it_runs() {
     assert_eq!(tools(""), (200, 5));
     home.write("config/config.toml", &servers);
     wait_until_sync("the profile is gone", PATIENCE, || tools("/work").0 == 404);
-    assert_eq!(tools(""), (200, 4));
+    assert_eq!(tools(""), (200, 5));
     serve.signal("-TERM");
     assert!(serve.wait().success());
 }

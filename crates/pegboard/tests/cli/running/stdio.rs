@@ -48,7 +48,7 @@ fn r_gate_01_stdio_answers_everything_and_ends_with_its_client() {
     assert_eq!(answers[0]["result"]["serverInfo"]["name"], "pegboard");
     assert_eq!(
         answers[1]["result"]["tools"].as_array().map(Vec::len),
-        Some(4)
+        Some(5)
     );
     assert_eq!(answers[2]["result"]["structuredContent"], json!({"sum": 3}));
     home.assert_nothing_runs();

@@ -29,7 +29,7 @@ fn check(sdk: Sdk, mode: &str, face: Face, revision: &str) {
     if seen.get("failed").is_some() {
         wrong.push(format!("the client itself: {}", seen["failed"]));
     }
-    for (step, expected) in exactly(revision) {
+    for (step, expected) in exactly(revision, face) {
         if seen[&step] != expected {
             wrong.push(format!("{step}: {} in place of {expected}", seen[&step]));
         }
@@ -55,7 +55,7 @@ fn check(sdk: Sdk, mode: &str, face: Face, revision: &str) {
 }
 
 /// What steps must give as a whole.
-fn exactly(revision: &str) -> Vec<(String, Value)> {
+fn exactly(revision: &str, face: Face) -> Vec<(String, Value)> {
     let mut expected = vec![
         ("revision".to_owned(), json!(revision)),
         (
@@ -94,7 +94,13 @@ fn exactly(revision: &str) -> Vec<(String, Value)> {
             "think",
             twice("What is the capital of France?", "The model says Paris"),
         );
-        add("folders", twice("roots", "file:///home/ada"));
+        let mut folders = twice("roots", "file:///home/ada");
+        // A legacy server has the roots of one session. A modern client over HTTP is a new one with each request, so
+        // the second call gets what the first one gave.
+        if server == "legacy" && revision == MODERN && face == Face::Http {
+            folders["asked"] = json!(["roots"]);
+        }
+        add("folders", folders);
         add("prompt", json!("Say hello to Bo"));
         add("read", json!("the first note"));
         add("read by template", json!("note number 7"));

@@ -190,7 +190,7 @@ fn r_cfg_01_profiles_come_and_go_while_it_runs() {
     wait_until_sync("the profile is there", PATIENCE, || {
         tools("/work") == (200, 16)
     });
-    assert_eq!(tools(""), (200, 5));
+    assert_eq!(tools(""), (200, 6));
     home.write("config/config.toml", &servers);
     wait_until_sync("the profile is gone", PATIENCE, || tools("/work").0 == 404);
     assert_eq!(tools(""), (200, 5));

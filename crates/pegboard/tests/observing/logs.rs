@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::collector::Collector;
 use crate::serving::Serving;
@@ -74,8 +74,9 @@ fn r_obs_01_every_event_has_its_name_its_fields_and_the_id_of_its_trace() {
 fn r_obs_01_a_removed_server_and_a_new_configuration_are_logged() {
     let home = machine();
     let mut serving = Serving::start(&home, &["--log-level", "info"]);
+    serving.call("list_available_tools", json!({}));
     serving.running.wait_for("tools.discovery.server.success");
-    home.write("config/config.toml", "");
+    home.write("config/config.toml", "# no servers\n");
     serving.running.wait_for("tools.registry.server.removed");
     serving.running.wait_for("config.reloaded");
     serving.stop();

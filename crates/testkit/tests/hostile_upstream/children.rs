@@ -25,7 +25,7 @@ async fn r_sec_01_b01_a_command_that_is_not_there_is_named_with_the_path() {
     let first = std::env::var("PATH").unwrap_or_default();
     let first = first.split(':').next().unwrap_or_default().to_owned();
     assert!(
-        error.message.contains(&first),
+        error.remedy.contains(&first),
         "where it was looked for: {error}"
     );
 }

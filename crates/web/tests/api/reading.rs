@@ -307,7 +307,7 @@ async fn counts_context_and_activity_are_told() {
     assert!(stats["tokens"]["with"].as_u64().unwrap() > 0);
     assert!(stats["cache"]["hits"].is_u64());
     let context = face.get("/context").await.json();
-    assert_eq!(context["metaTools"].as_array().unwrap().len(), 4);
+    assert_eq!(context["metaTools"].as_array().unwrap().len(), 5);
     assert!(context["summary"]["tokens"].as_u64().unwrap() > 0);
     let seen = face
         .eventually("/activity?limit=1", |seen| seen["next"].is_u64())

@@ -1,16 +1,15 @@
-//! Puts the functions that usual work runs side by side into the released program. Scattered over all of it, each of
-//! them brings sixteen pages of its neighbours into memory. `benches/layout` writes the list.
+//! Hands the linker the list of functions that usual work runs, if `scripts/build-dist` made one. The linker then puts
+//! them side by side. Scattered over the program, each of them brings sixteen pages of its neighbours into memory.
 
-use std::env::var;
+use std::env;
+
+/// Names the linker script that `benches/layout` wrote.
+const LAYOUT: &str = "PEGBOARD_LAYOUT";
 
 fn main() {
-    println!("cargo:rerun-if-changed=layout.ld");
-    let is = |name: &str, value: &str| var(name).is_ok_and(|found| found == value);
-    // Another linker than the compiler's own may not understand the file.
-    let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let is_usual = var("RUSTC_LINKER").is_err() && !flags.contains("link");
-    if is_usual && is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") {
-        let folder = var("CARGO_MANIFEST_DIR").unwrap_or_default();
-        println!("cargo:rustc-link-arg-bins=-Wl,-T,{folder}/layout.ld");
+    println!("cargo:rerun-if-env-changed={LAYOUT}");
+    if let Ok(path) = env::var(LAYOUT) {
+        println!("cargo:rerun-if-changed={path}");
+        println!("cargo:rustc-link-arg-bins=-Wl,-T,{path}");
     }
 }

@@ -221,7 +221,8 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
                     error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
                 }
                 None => {
-                    let remedy = format!("{} Folders searched: {}", error.remedy, wording.quote(path));
+                    let folders = path.replace(':', ", ");
+                    let remedy = format!("{} Searched: {}.", error.remedy, wording.quote(&folders));
                     error.with_remedy(remedy)
                 }
             }

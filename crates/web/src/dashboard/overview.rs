@@ -162,7 +162,7 @@ fn tokens(counts: &Statistics) -> Markup {
                 @if without > with { small { (share) " % less" } }
             }
             (bar("Share of the tokens without Pegboard", &[("ok", with as f64), ("", saved as f64)]))
-            span.note { "Four tools that stand for all others, whatever is added." }
+            span.note { "Five tools that find and call all others, whatever is added." }
         }
     }
 }
@@ -203,7 +203,7 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
         section.card aria-labelledby="errors" {
             header { h2 id="errors" { "Last errors" } p { (count(failing.len(), "server")) } }
             @if failing.is_empty() {
-                (empty("No server fails", "What a server could not do would be told here, with the next step.", &html! {}))
+                (empty("No server fails", "Errors of servers appear here, with the next step.", &html! {}))
             } @else {
                 ul.list {
                     @for entry in failing.iter().take(SHOWN) {
@@ -215,7 +215,7 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
                                 }
                                 @if let Some(note) = &entry.record.last_error {
                                     div.small.wrap.stack-tight { (message(&note.message)) }
-                                    span.small.muted { (marked(&note.remedy)) }
+                                    span.small.muted.wrap { (marked(&note.remedy)) }
                                 }
                             }
                         }

@@ -47,7 +47,7 @@ pub(crate) enum ProviderWord {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadingWord {
-    /// Four small tools that find and call all others
+    /// A few small tools that find and call all others
     Meta,
     /// The provider's own search
     Deferred,

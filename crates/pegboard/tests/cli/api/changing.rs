@@ -58,6 +58,9 @@ fn r_cfg_06_changes_by_the_api_keep_comments_and_order() {
     served.admin("POST", "/servers/liked/enable", &Value::Null);
     let (status, _) = served.admin("DELETE", "/servers/second", &Value::Null);
     assert_eq!(status, 204);
+    // Nothing is discovered before it is needed, and an explanation needs a known tool.
+    let (status, refreshed) = served.admin("POST", "/servers/liked/refresh", &Value::Null);
+    assert_eq!(status, 200, "{refreshed}");
     let rule = json!({"pattern": "liked/echo", "policy": "deny"});
     assert_eq!(served.admin("PUT", "/policies", &rule).0, 204);
     let explained = served.get("/policies/explain?tool=liked__echo");

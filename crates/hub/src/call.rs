@@ -19,6 +19,7 @@ use crate::discover::{Insistence, channel_of};
 use crate::events::{millis, outcome_of};
 use crate::gate::{Pass, refused};
 use crate::hub::{Hub, Inner};
+use crate::panics::contained;
 use crate::refresh::may_start;
 use crate::seat::{Hold, Seat};
 use crate::static_tools::as_result;
@@ -101,7 +102,8 @@ impl Hub {
         let result = match &found {
             Ok(view) => {
                 let routed = self.inner.route(view, request, span.as_ref(), &trace);
-                routed.await
+                let what = || format!("the call of tool `{}`", view.exposed());
+                contained(what, routed).await
             }
             Err(error) => Err(error.clone()),
         };

@@ -37,13 +37,13 @@ pub(crate) enum Insistence {
 }
 
 /// How a discovery ended.
-struct Settled {
-    record: Arc<ServerRecord>,
+pub(crate) struct Settled {
+    pub(crate) record: Arc<ServerRecord>,
     /// What the server had under its definition before, if nothing was known under the present one.
-    former: Option<ServerRecord>,
-    error: Option<ToolError>,
-    source: Source,
-    took: Duration,
+    pub(crate) former: Option<ServerRecord>,
+    pub(crate) error: Option<ToolError>,
+    pub(crate) source: Source,
+    pub(crate) took: Duration,
 }
 
 /// All that a server told.
@@ -417,7 +417,7 @@ impl Inner {
         }
     }
 
-    fn failure(&self, known: &Arc<ServerRecord>, error: &ToolError) -> ServerRecord {
+    pub(crate) fn failure(&self, known: &Arc<ServerRecord>, error: &ToolError) -> ServerRecord {
         // What was known when the asking began may have been forgotten since, on purpose.
         let catalog = self.catalog.load();
         let present = catalog.server(&known.server).map(|entry| &entry.record);
@@ -458,7 +458,12 @@ impl Inner {
         self.recorder.discovery(span, &facts);
     }
 
-    fn settle(&self, spec: &Arc<ServerSpec>, settled: Settled, trace: &TraceId) -> RefreshOutcome {
+    pub(crate) fn settle(
+        &self,
+        spec: &Arc<ServerSpec>,
+        settled: Settled,
+        trace: &TraceId,
+    ) -> RefreshOutcome {
         let Settled {
             record,
             former,

@@ -35,6 +35,7 @@ mod look;
 mod meaning;
 mod offer_gate;
 mod offers;
+mod panics;
 mod policies;
 mod refresh;
 mod reload;

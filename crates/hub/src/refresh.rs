@@ -300,7 +300,10 @@ impl Inner {
     ) -> Option<Arc<RefreshOutcome>> {
         let key = (spec.name.clone(), spec.hash);
         let (inner, trace) = (self.clone(), trace.clone());
-        let work = || discover(inner, spec, trace, insistence);
+        let work = || {
+            let (hub, of, id) = (inner.clone(), spec.clone(), *trace);
+            hub.contain_discovery(of, id, discover(inner, spec, trace, insistence))
+        };
         self.flights.join(&self.tasks, key, work).await
     }
 

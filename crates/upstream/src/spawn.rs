@@ -264,3 +264,37 @@ fn find(launch: &Launch, path: &str) -> Option<PathBuf> {
     candidates.retain(|file| file.is_file());
     candidates.into_iter().next()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Redactor;
+    use rustix::io::Errno;
+
+    #[track_caller]
+    fn check(errno: Errno, expected: Reason, retryable: bool) {
+        let launch = Launch {
+            program: "/bin/sh".to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+        };
+        let wording = Wording {
+            server: pegboard_model::ServerName::parse("files").unwrap(),
+            redactor: Arc::new(Redactor::default()),
+            text_bytes: 200,
+        };
+        let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
+        let error = explain(&error, &launch, &wording);
+        assert_eq!((error.reason, error.retryable), (expected, retryable));
+        assert!(error.message.contains("`files`"), "{error}");
+    }
+
+    #[test]
+    fn r_sec_01_b15_a_lack_of_processes_files_or_memory_may_be_retried() {
+        for errno in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            check(errno, Reason::SpawnResource, true);
+        }
+        check(Errno::ACCESS, Reason::SpawnDenied, false);
+    }
+}

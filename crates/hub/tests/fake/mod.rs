@@ -48,6 +48,8 @@ pub(crate) struct Behaviour {
     pub(crate) fail_watch: bool,
     /// That a resource is watched is heard, and never answered.
     pub(crate) hang_watch: bool,
+    /// Where the connection panics: `connect`, `list` or `call`.
+    pub(crate) panics_in: &'static str,
     /// Results of calls name these resources.
     pub(crate) links: Vec<&'static str>,
 }
@@ -208,6 +210,7 @@ impl Connect for FakeConnector {
         {
             return Err(ToolError::new(Reason::DiscoveryTimeout, "it hangs").at_server(&spec.name));
         }
+        assert_ne!(self.0.behaviour(&server).panics_in, "connect");
         if let Some(reason) = self.0.behaviour(&server).fail_connect {
             return Err(ToolError::new(reason, "it does not start").at_server(&spec.name));
         }
@@ -253,6 +256,7 @@ impl Upstream for Running {
     async fn list_tools(&self) -> ToolResult<ToolListing> {
         self.all.lists.lock().unwrap().push(self.server.clone());
         let behaviour = self.all.behaviour(&self.server);
+        assert_ne!(behaviour.panics_in, "list");
         if let Some(reason) = behaviour.fail_list {
             return Err(ToolError::new(reason, "it does not list"));
         }
@@ -281,6 +285,7 @@ impl Upstream for Running {
             look(tool, arguments.get());
         }
         self.all.options.lock().unwrap().push(options);
+        assert_ne!(self.all.behaviour(&self.server).panics_in, "call");
         if self.all.behaviour(&self.server).header_mismatches > 0 {
             let change = |behaviour: &mut Behaviour| behaviour.header_mismatches -= 1;
             self.all.change(&self.server, change);

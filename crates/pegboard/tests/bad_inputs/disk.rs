@@ -157,8 +157,21 @@ pub(crate) const ROWS: &[Row] = &[
         input: "a panic in each kind of task",
         required: "that server degrades, and the process lives",
         run: &[],
-        tests: &[],
-        pending: Some("panics cannot be injected into tasks yet"),
+        tests: &[
+            (
+                "hub/tests/panics.rs",
+                "r_sec_01_k11_a_panic_in_a_discovery_fails_that_discovery_alone",
+            ),
+            (
+                "hub/tests/panics.rs",
+                "r_sec_01_k11_a_panic_in_a_call_fails_that_call_alone",
+            ),
+            (
+                "hub/tests/panics.rs",
+                "r_sec_01_k11_a_handler_of_the_host_program_that_panics_is_a_failed_call",
+            ),
+        ],
+        pending: None,
     },
     Row {
         id: "K12",

@@ -119,8 +119,17 @@ pub(crate) const ROWS: &[Row] = &[
         input: "a start that fails for lack of processes, files or memory",
         required: "SPAWN_RESOURCE, which may be retried; other servers are unaffected",
         run: &[],
-        tests: &[],
-        pending: Some("a start that fails for lack of resources cannot be injected yet"),
+        tests: &[
+            (
+                "upstream/src/spawn.rs",
+                "r_sec_01_b15_a_lack_of_processes_files_or_memory_may_be_retried",
+            ),
+            (
+                "hub/tests/panics.rs",
+                "r_sec_01_b15_a_server_that_the_system_cannot_start_leaves_others_alone",
+            ),
+        ],
+        pending: None,
     },
     Row {
         id: "B16",

@@ -1,0 +1,56 @@
+//! A panic costs the one request it happens in. Nothing of Pegboard panics on purpose; a host program's tool handler
+//! may.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use pegboard_model::{Reason, ServerSpec, ToolError, ToolResult, TraceId};
+
+use crate::discover::Settled;
+use crate::hub::Inner;
+use crate::refresh::{RefreshOutcome, Source};
+
+/// Runs the work and turns a panic into an error. The text of the panic may hold anything, so it is not repeated.
+pub(crate) async fn contained<T>(
+    what: impl FnOnce() -> String,
+    work: impl Future<Output = ToolResult<T>>,
+) -> ToolResult<T> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(result) => result,
+        Err(_) => Err(panicked(&what())),
+    }
+}
+
+fn panicked(what: &str) -> ToolError {
+    ToolError::new(Reason::Internal, format!("{what} ended by a panic"))
+}
+
+impl Inner {
+    /// Runs a discovery; one that panics is a failed one.
+    pub(crate) async fn contain_discovery(
+        self: Arc<Self>,
+        spec: Arc<ServerSpec>,
+        trace: TraceId,
+        work: impl Future<Output = Arc<RefreshOutcome>>,
+    ) -> Arc<RefreshOutcome> {
+        match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let what = format!("the discovery of server `{}`", spec.name);
+                let error = panicked(&what).at_server(&spec.name);
+                self.seat(&spec.name).note_failure(&spec.hash, &error);
+                let record = self.failure(&self.known_record(&spec), &error);
+                let settled = Settled {
+                    record: Arc::new(record),
+                    former: None,
+                    error: Some(error),
+                    source: Source::Asked,
+                    took: Duration::ZERO,
+                };
+                Arc::new(self.settle(&spec, settled, &trace))
+            }
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::example::generate_example;
 use crate::related::related;
 use crate::view::ToolView;
 
-/// How much is told, from everything to the bare minimum; the first that fits is taken.
+/// Levels of detail, from everything to the bare minimum; the first that fits is used.
 /// Objects inside optional arguments go before the texts of arguments, and those of required ones last.
 const STEPS: &[Step] = &[
     Step::new(usize::MAX, 200, (usize::MAX, 3), (usize::MAX, 3), 40, 5),

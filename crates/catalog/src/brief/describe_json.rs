@@ -10,7 +10,7 @@ use crate::describe::{Description, describe};
 use crate::parameters::Parameter;
 use crate::view::ToolView;
 
-/// How much is told, from everything to the bare minimum; the first that fits is taken.
+/// Levels of detail, from everything to the bare minimum; the first that fits is used.
 const STEPS: &[Step] = &[
     Step::new(usize::MAX, 200, usize::MAX, usize::MAX, 40, 5),
     Step::new(1200, 60, 400, 400, 20, 5),

@@ -68,8 +68,17 @@ pub(crate) const ROWS: &[Row] = &[
         input: "10,000 simulated runs with faults of network, disk and processes",
         required: "all invariants hold, and a failure can be repeated by its seed",
         run: &[],
-        tests: &[],
-        pending: Some("the simulation is not built yet"),
+        tests: &[
+            (
+                "hub/tests/simulation/main.rs",
+                "r_sec_12_l07_every_invariant_holds_under_seeded_faults",
+            ),
+            (
+                "hub/tests/simulation/main.rs",
+                "r_sec_12_l07_a_seed_repeats_its_run_exactly",
+            ),
+        ],
+        pending: None,
     },
     Row {
         id: "L08",

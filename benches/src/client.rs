@@ -6,6 +6,8 @@ use tokio::net::TcpStream;
 
 /// Every request has an id of as many digits, so that answers to the same question are as long.
 const FIRST_ID: u64 = 1_000_000;
+/// The end of a chunked body.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
@@ -148,11 +150,18 @@ impl Client {
             }
         }
         assert!(
-            head.starts_with("HTTP/1.1 20") && !head.contains("chunked"),
+            head.starts_with("HTTP/1.1 20"),
             "not a plain answer to {message}:\n{}",
             String::from_utf8_lossy(&self.buffer)
         );
+        let is_stream = head.contains("chunked");
         self.body = end + 4;
+        if is_stream {
+            // What takes longer than a moment is answered as a stream of events, which ends with the response.
+            while !self.buffer.ends_with(LAST_CHUNK) {
+                self.read_more().await;
+            }
+        }
         self.buffer
             .reserve((self.body + length).saturating_sub(self.buffer.len()));
         while self.buffer.len() < self.body + length {

@@ -21,6 +21,7 @@ use crate::gate::{Pass, refused};
 use crate::hub::{Hub, Inner};
 use crate::panics::contained;
 use crate::refresh::may_start;
+use crate::result_check::output_mismatch;
 use crate::seat::{Hold, Seat};
 use crate::static_tools::as_result;
 use crate::trail::Trail;
@@ -124,8 +125,24 @@ impl Hub {
             Err(_) => "unknown",
         };
         let took = started.elapsed();
-        let (outcome, duration_ms) = (outcome_of(&result), millis(took));
         let view = found.as_ref().ok();
+        let mismatch = view
+            .zip(result.as_ref().ok())
+            .and_then(|(view, outcome)| output_mismatch(&self.inner.checks, view, outcome));
+        let outcome = match &mismatch {
+            Some(mismatch) => mismatch.reason.code(),
+            None => outcome_of(&result),
+        };
+        let duration_ms = millis(took);
+        if let Some(mismatch) = mismatch {
+            let event = EventKind::OutputMismatch {
+                tool: tool.to_owned(),
+                server: view.and_then(|view| view.server().cloned()),
+                reason: mismatch.reason.code().to_owned(),
+                error: mismatch.message,
+            };
+            self.inner.events.tell(&trace, event);
+        }
         let entry = view.and_then(ToolView::entry);
         let facts = CallFacts {
             server: view.and_then(ToolView::server),

@@ -1,12 +1,13 @@
 //! Schemas made ready to check arguments, kept for the next call: making one ready costs far more than using it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pegboard_catalog::ToolView;
-use pegboard_guard::{ArgumentCheck, check_prepared, fingerprint, signature_of};
+use pegboard_guard::{ArgumentCheck, Fault, check_prepared, fingerprint, signature_of};
 use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::seat::lock;
 
@@ -34,6 +35,18 @@ struct Kept {
 struct Ready {
     check: Option<Arc<ArgumentCheck>>,
     mirrors: bool,
+    /// The check of results; prepared when the first result arrives.
+    output: Arc<OnceLock<Option<ArgumentCheck>>>,
+}
+
+/// The check of a tool's results.
+pub(crate) struct OutputCheck(Arc<OnceLock<Option<ArgumentCheck>>>);
+
+impl OutputCheck {
+    /// The first mismatches of a value; `None` if the schema is unusable or checking would take too much effort.
+    pub(crate) fn faults(&self, value: &Value) -> Option<Vec<Fault>> {
+        self.0.get()?.as_ref()?.faults(value)
+    }
 }
 
 /// Arguments that fit.
@@ -49,11 +62,7 @@ impl Checks {
     /// Checks arguments against the schema of a tool, a server's or the host's.
     pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<Checked> {
         let definition = tool.definition();
-        let name = tool.tool().map(|tool| tool.fingerprint);
-        let ready = match name.or_else(|| fingerprint(definition)) {
-            Some(name) => self.ready(name, definition),
-            None => learn(definition),
-        };
+        let ready = self.ready_for(tool);
         let exposed = tool.exposed().as_str();
         let signature = || signature_of(tool.name(), schema_of(definition));
         check_prepared(ready.check.as_deref(), exposed, signature, arguments)?;
@@ -61,6 +70,23 @@ impl Checks {
             true => Checked::Mirrored,
             false => Checked::Plain,
         })
+    }
+
+    /// Returns the check of a tool's results; `None` if the tool declares no usable `outputSchema`.
+    pub(crate) fn output_check(&self, tool: &ToolView<'_>) -> Option<OutputCheck> {
+        let schema = output_schema_of(tool.definition())?;
+        let output = self.ready_for(tool).output;
+        let check = output.get_or_init(|| ArgumentCheck::of(schema)).is_some();
+        check.then_some(OutputCheck(output))
+    }
+
+    fn ready_for(&self, tool: &ToolView<'_>) -> Ready {
+        let definition = tool.definition();
+        let name = tool.tool().map(|tool| tool.fingerprint);
+        match name.or_else(|| fingerprint(definition)) {
+            Some(name) => self.ready(name, definition),
+            None => learn(definition),
+        }
     }
 
     /// Whether a tool may want arguments repeated as headers.
@@ -89,6 +115,7 @@ fn learn(definition: &str) -> Ready {
     Ready {
         check: ArgumentCheck::of(schema_of(definition)).map(Arc::new),
         mirrors: definition.contains(MIRROR_ANNOTATION),
+        output: Arc::default(),
     }
 }
 
@@ -99,6 +126,15 @@ fn schema_of(definition: &str) -> &str {
         .map(|schema| schema.get())
         .filter(|schema| *schema != "null")
         .unwrap_or(ANY_OBJECT)
+}
+
+fn output_schema_of(definition: &str) -> Option<&str> {
+    // Most tools have none: a search for the word is far quicker than parsing the definition.
+    if !definition.contains("outputSchema") {
+        return None;
+    }
+    let parts = serde_json::from_str::<DefinitionParts<'_>>(definition).ok()?;
+    parts.output_schema.map(RawValue::get)
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod panics;
 mod policies;
 mod refresh;
 mod reload;
+mod result_check;
 mod retry;
 mod seat;
 mod session_resources;

@@ -67,6 +67,59 @@ async fn r_reg_06_a_call_reaches_its_server_under_the_original_name() {
 }
 
 #[tokio::test]
+async fn r_sec_12_g15_a_result_that_does_not_match_its_schema_is_flagged_and_delivered() {
+    let output =
+        json!({"type": "object", "required": ["sum"], "properties": {"sum": {"type": "number"}}});
+    let tool = |schema: &Value| json!({"name": "add", "inputSchema": {"type": "object"}, "outputSchema": schema});
+    let large = json!({"sum": "x".repeat(1024 * 1024 + 1)});
+    for (schema, structured, expected) in [
+        (&output, Some(json!({"sum": 3})), None),
+        (
+            &output,
+            Some(json!({"sum": "three"})),
+            Some("`/sum` must be"),
+        ),
+        (&output, Some(json!({})), Some("`/sum` is missing")),
+        (&output, Some(json!([3])), Some("it must be")),
+        (&output, None, Some("`structuredContent` is missing")),
+        (&output, Some(large), None),
+    ] {
+        let bench = Bench::new(&["a"]).await;
+        let behaviour = Behaviour {
+            tools: vec![tool(schema)],
+            structured: structured.clone(),
+            ..Behaviour::default()
+        };
+        bench.servers.set("a", behaviour);
+        bench.hub.ensure_known().await;
+        let mut events = bench.hub.subscribe();
+        let result = call(&bench, "a__add", "{}").await.unwrap();
+        assert_eq!(result.get("structuredContent"), structured.as_ref());
+        let mut flagged = None;
+        while let Ok(event) = events.try_recv() {
+            if let EventKind::OutputMismatch {
+                tool,
+                reason,
+                error,
+                ..
+            } = event.kind
+            {
+                assert_eq!(
+                    (tool.as_str(), reason.as_str()),
+                    ("a__add", "SCHEMA_OUTPUT_MISMATCH")
+                );
+                flagged = Some(error);
+            }
+        }
+        match (expected, flagged) {
+            (None, None) => {}
+            (Some(part), Some(error)) => assert!(error.contains(part), "{error}"),
+            (expected, flagged) => panic!("{expected:?}, {flagged:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_call_starts_exactly_its_server_and_keeps_it() {
     let bench = Bench::new(&["a", "b"]).await;
     bench.servers.tools("a", &["one"]);

@@ -195,6 +195,18 @@ pub enum EventKind {
         /// How long it took.
         duration_ms: u64,
     },
+    /// A tool's result does not match its `outputSchema`; it was delivered.
+    #[serde(rename = "tools.call.mismatch")]
+    OutputMismatch {
+        /// The exposed name.
+        tool: String,
+        /// The server; none for a tool of the host program.
+        server: Option<ServerName>,
+        /// The reason's code.
+        reason: String,
+        /// The first mismatch, without values of the result.
+        error: String,
+    },
     /// A request about a prompt or a resource was passed on to its server.
     #[serde(rename = "server.request.finished")]
     RequestFinished {

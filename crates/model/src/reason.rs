@@ -314,6 +314,9 @@ reasons! {
     SchemaHeader "SCHEMA_HEADER" InvalidInput final exit 1
         "A tool asks for an illegal HTTP header by `x-mcp-header`.",
         "Report it to the server's maker; its other tools work.";
+    SchemaOutputMismatch "SCHEMA_OUTPUT_MISMATCH" ExecutionFailed final exit 0
+        "A tool's result does not match its output schema; the result was delivered.",
+        "Report it to the server's maker.";
     CacheCorrupt "CACHE_CORRUPT" ExecutionFailed final exit 1
         "The store was damaged; it was set aside and is built again.",
         "Run `pegboard refresh --all`; the old file can be deleted.",

@@ -86,6 +86,15 @@ pub fn log_event(event: &Event) {
         } => tracing::debug!(
             target: "pegboard", event = "tools.call.finished", tool, outcome, duration_ms, trace,
         ),
+        EventKind::OutputMismatch {
+            tool,
+            reason,
+            error,
+            ..
+        } => {
+            let error = Foreign::new(error).shortened(ERROR_MAX);
+            tracing::warn!(target: "pegboard", event = "tools.call.mismatch", tool, reason, %error, trace);
+        }
         EventKind::RequestFinished {
             server,
             method,

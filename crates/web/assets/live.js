@@ -30,6 +30,7 @@ const TOUCHES = {
   "approval.expired": ["approvals", "activity"],
   "approvals.changed": ["approvals"],
   "tools.call.finished": ["activity", "catalog"],
+  "tools.call.mismatch": ["activity"],
   "server.request.finished": ["activity"],
 };
 

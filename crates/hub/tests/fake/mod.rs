@@ -52,6 +52,8 @@ pub(crate) struct Behaviour {
     pub(crate) panics_in: &'static str,
     /// Results of calls name these resources.
     pub(crate) links: Vec<&'static str>,
+    /// The `structuredContent` of results.
+    pub(crate) structured: Option<Value>,
 }
 
 impl Behaviour {
@@ -305,7 +307,10 @@ impl Upstream for Running {
         for uri in self.all.behaviour(&self.server).links {
             content.push(serde_json::json!({"type": "resource_link", "uri": uri, "name": uri}));
         }
-        let result = serde_json::json!({"content": content});
+        let mut result = serde_json::json!({"content": content});
+        if let Some(structured) = self.all.behaviour(&self.server).structured {
+            result["structuredContent"] = structured;
+        }
         let result = RawValue::from_string(result.to_string()).unwrap();
         Ok(CallOutcome {
             result,

@@ -148,8 +148,17 @@ pub(crate) const ROWS: &[Row] = &[
         input: "a result that does not fit the output schema",
         required: "SCHEMA_OUTPUT_MISMATCH; the result is delivered by the policy",
         run: &[],
-        tests: &[],
-        pending: Some("results are not checked against output schemas yet"),
+        tests: &[
+            (
+                "hub/tests/calling.rs",
+                "r_sec_12_g15_a_result_that_does_not_match_its_schema_is_flagged_and_delivered",
+            ),
+            (
+                "pegboard/tests/cli/commands/calling.rs",
+                "r_sec_12_g15_a_result_that_does_not_match_its_schema_is_printed_with_a_warning",
+            ),
+        ],
+        pending: None,
     },
     Row {
         id: "G16",

@@ -158,7 +158,9 @@ pub(crate) fn outcome_tone(kind: ActivityKind, outcome: &str) -> Tone {
     match (kind, outcome) {
         (ActivityKind::Config, _) | (_, "asked") => Tone::Off,
         (_, "ok" | "once" | "session" | "always") => Tone::Ok,
-        (ActivityKind::Approval, _) | (ActivityKind::Discovery, "changed") => Tone::Warn,
+        (ActivityKind::Approval, _)
+        | (ActivityKind::Discovery, "changed")
+        | (_, "SCHEMA_OUTPUT_MISMATCH") => Tone::Warn,
         _ => Tone::Bad,
     }
 }

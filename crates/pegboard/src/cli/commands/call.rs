@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let text = Value::Object(arguments).to_string();
             let arguments = RawValue::from_string(text).map_err(not_json)?;
             let session = SessionId("cli".to_owned());
-            let events = hub.subscribe();
+            let (events, mut mismatches) = (hub.subscribe(), hub.subscribe());
             // While the server starts there is nothing else to do.
             hub.prepare_activity();
             let mut request = CallRequest::new(session, args.tool.clone(), arguments);
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
                 never = tell_waiting(events, output) => match never {},
             };
             show(&outcome.result, output)?;
+            warn_of_mismatch(&mut mismatches, output);
             renew_if_stale(&catalog, &args.tool, &hub).await;
             release(&catalog, &args.tool, &hub);
             if outcome.is_error {
@@ -293,6 +294,16 @@ fn consent(question: &str) -> Verdict {
         Some("y" | "yes") => Verdict::Allow,
         Some("a" | "always") => Verdict::AllowAlways,
         _ => Verdict::Refuse,
+    }
+}
+
+/// Warns that the result does not match the tool's output schema.
+fn warn_of_mismatch(events: &mut tokio::sync::broadcast::Receiver<Event>, output: &Output) {
+    while let Ok(event) = events.try_recv() {
+        if let EventKind::OutputMismatch { reason, error, .. } = event.kind {
+            let error = Foreign::new(&error);
+            output.note(&format!("warning: {reason}: {error}"));
+        }
     }
 }
 

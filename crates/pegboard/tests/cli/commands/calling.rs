@@ -183,6 +183,25 @@ fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
 }
 
 #[test]
+fn r_sec_12_g15_a_result_that_does_not_match_its_schema_is_printed_with_a_warning() {
+    let home = Home::new();
+    let script = Script::new().with(|script| {
+        script.list.tools = vec![json!({
+            "name": "add", "inputSchema": {"type": "object"},
+            "outputSchema": {"type": "object", "properties": {"sum": {"type": "number"}}},
+        })];
+        script.call.structured = Some(json!({"sum": "three"}));
+    });
+    home.add_script("one", &script, "");
+    let run = home.run(&["call", "one/add", "--json"]).ok();
+    assert!(run.stdout.contains(r#""sum":"three""#), "{}", run.stdout);
+    let warning = "warning: SCHEMA_OUTPUT_MISMATCH: the result of `one__add` does not match its output schema: `/sum`";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
+    let activity = home.run(&["activity", "--json"]).ok().stdout;
+    assert!(activity.contains("SCHEMA_OUTPUT_MISMATCH"), "{activity}");
+}
+
+#[test]
 fn r_pol_01_policies_hold_for_calls_from_the_command_line() {
     let home = Home::new();
     let policies = "policies = { \"del_*\" = \"deny\", hidden = \"disable\", asked = \"ask\" }";

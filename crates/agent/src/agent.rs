@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pegboard_catalog::context_summary;
 use pegboard_hub::{Hub, SessionId};
 use pegboard_model::{
-    Limits, Outcome, Reason, Recorder, RunFacts, Silent, SpanContext, ToolError, ToolResult,
+    Limits, Outcome, Reason, Recorder, RunFacts, NoopRecorder, SpanContext, ToolError, ToolResult,
     TraceId,
 };
 use tokio::time::Instant;
@@ -68,7 +68,7 @@ impl Agent {
         Self {
             provider,
             toolbox: Toolbox::new(hub, session.clone(), &limits, RESULT_TOKENS),
-            recorder: Arc::new(Silent),
+            recorder: Arc::new(NoopRecorder),
             retry: Retry::default(),
             system: String::new(),
             essential: Vec::new(),
@@ -160,7 +160,7 @@ impl Agent {
         let started = Instant::now();
         let trace = new_trace();
         let span = self.recorder.begin(None, &trace);
-        let span = span.map(|span| span.about("agent", &self.session.0));
+        let span = span.map(|span| span.with_labels("agent", &self.session.0));
         let mut run = Run {
             answer: Err(cancelled()),
             used: Vec::new(),

@@ -82,7 +82,7 @@ impl Agent {
             &TurnFacts {
                 provider: self.provider.name(),
                 model: self.provider.model(),
-                answered_by: turn.and_then(|turn| turn.model.as_deref()),
+                response_model: turn.and_then(|turn| turn.model.as_deref()),
                 id: turn.and_then(|turn| turn.id.as_deref()),
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,

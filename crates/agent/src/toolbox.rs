@@ -107,7 +107,7 @@ impl Toolbox {
                 };
                 let is_look = tools::is_meta_tool(&used.tool) || call.kind == UseKind::Search;
                 Answered {
-                    answer: Answer::failure(call, error.for_model()),
+                    answer: Answer::failure(call, error.model_message()),
                     used: (!is_look).then_some(used),
                     looked_tokens: 0,
                 }

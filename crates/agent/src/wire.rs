@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_model::{UntrustedText, Reason, ToolError};
 use pegboard_upstream::{Reply, ReplyLimits, Service};
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ pub(crate) fn told(kind: &str, message: &str) -> ModelError {
         true => Reason::ModelUnavailable,
         false => Reason::ModelRefused,
     };
-    let (kind, message) = (Foreign::new(kind).shortened(80), shown(message));
+    let (kind, message) = (UntrustedText::new(kind).shortened(80), shown(message));
     let error = ToolError::new(
         reason,
         format!("the model's provider says {kind}: {message}"),
@@ -150,5 +150,5 @@ fn message_in(body: &str) -> String {
 }
 
 fn shown(text: &str) -> String {
-    Foreign::new(text).shortened(SHOWN).to_string()
+    UntrustedText::new(text).shortened(SHOWN).to_string()
 }

@@ -2,7 +2,7 @@
 
 use pegboard_guard::signature_of;
 use pegboard_model::{
-    Annotations, DiscoveryStatus, ErrorNote, Policy, ServerName, Timestamp, ToolExample,
+    Annotations, DiscoveryStatus, ErrorSummary, Policy, ServerName, Timestamp, ToolExample,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -73,7 +73,7 @@ pub struct FailedRefresh {
     pub attempted_at: Option<Timestamp>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorNote>,
+    pub error: Option<ErrorSummary>,
 }
 
 /// Looks closely at one tool. This is the only view that parses a definition.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 /// Paths that are told for one tool.
@@ -33,7 +33,7 @@ fn compare(
             return;
         }
         let dot = if path.is_empty() { "" } else { "." };
-        let place = format!("{path}{dot}{}", Foreign::new(key).shortened(60));
+        let place = format!("{path}{dot}{}", UntrustedText::new(key).shortened(60));
         match (old.get(key), new.get(key)) {
             (before, after) if before == after => {}
             (Some(Value::Object(before)), Some(Value::Object(after))) if levels > 1 => {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_guard::{PolicySubject, policy_of, shorten};
+use pegboard_guard::{PolicySubject, effective_policy, shorten};
 use pegboard_model::{
-    Approval, DiscoveryStatus, Policy, Ruling, ServerName, ServerRecord, ServerSpec, ToolOverride,
+    TrustState, DiscoveryStatus, Policy, EffectivePolicy, ServerName, ServerRecord, ServerSpec, ToolOverride,
 };
 
 use crate::look_alike::remarks;
@@ -39,7 +39,7 @@ pub struct ServerEntry {
 pub(crate) struct ListedTool {
     /// Its position in the record.
     pub(crate) at: usize,
-    pub(crate) ruling: Ruling,
+    pub(crate) effective: EffectivePolicy,
     pub(crate) category: Category,
     /// The user's own summary, cut to length.
     pub(crate) summary: Option<Box<str>>,
@@ -47,7 +47,7 @@ pub(crate) struct ListedTool {
 
 impl ListedTool {
     fn is_offered(&self) -> bool {
-        self.ruling.policy != Policy::Disable
+        self.effective.policy != Policy::Disable
     }
 }
 
@@ -148,7 +148,7 @@ impl ServerEntry {
 
     /// Whether its tools are offered at all: it is enabled, and a person agreed to it.
     pub fn is_offered(&self) -> bool {
-        self.spec.enabled && self.spec.approval == Approval::Granted
+        self.spec.enabled && self.spec.approval == TrustState::Granted
     }
 
     /// Whether its tools were never received, or were received with another definition.
@@ -278,7 +278,7 @@ fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
                 .map(shorten);
             ListedTool {
                 at,
-                ruling: policy_of(PolicySubject::of_server(spec, tool)),
+                effective: effective_policy(PolicySubject::of_server(spec, tool)),
                 category: match own {
                     Some(own) => Category::Own(own.into()),
                     None => Category::Derived {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_guard::{PolicySubject, decide};
 use pegboard_model::{
-    Approval, Foreign, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
+    TrustState, UntrustedText, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
 };
 
 use crate::entry::ServerEntry;
@@ -192,16 +192,16 @@ impl Catalog {
 pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
     let server = entry.name();
     let (reason, message) = match entry.spec.approval {
-        Approval::Pending => (
+        TrustState::Pending => (
             Reason::ServerPending,
             format!("server `{server}` waits for somebody to agree to it"),
         ),
-        Approval::Changed => (
+        TrustState::Changed => (
             Reason::ConfigChanged,
             format!("server `{server}` has changed since it was agreed to"),
         ),
-        Approval::Granted if !entry.spec.enabled => return Some(entry.spec.disabled_error()),
-        Approval::Granted => return None,
+        TrustState::Granted if !entry.spec.enabled => return Some(entry.spec.disabled_error()),
+        TrustState::Granted => return None,
     };
     Some(ToolError::new(reason, message).at_server(server))
 }
@@ -226,5 +226,5 @@ fn reserved(name: &str, named: &[ToolView<'_>]) -> ToolError {
 }
 
 fn shown(text: &str) -> String {
-    Foreign::new(text).shortened(SHOWN).to_string()
+    UntrustedText::new(text).shortened(SHOWN).to_string()
 }

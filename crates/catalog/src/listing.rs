@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use pegboard_model::{Approval, ServerName, visible_json};
+use pegboard_model::{TrustState, ServerName, escape_hidden_json};
 
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
@@ -52,10 +52,10 @@ pub fn write_listing(
         total += 1;
         write_head(&tool, &mut head)?;
         match std::str::from_utf8(&head) {
-            Ok(head) => out.write_all(visible_json(head).as_bytes())?,
+            Ok(head) => out.write_all(escape_hidden_json(head).as_bytes())?,
             Err(_) => out.write_all(&head)?,
         }
-        out.write_all(visible_json(tool.definition()).as_bytes())?;
+        out.write_all(escape_hidden_json(tool.definition()).as_bytes())?;
         out.write_all(b"}")?;
     }
     write!(out, "],\"total\":{total},\"servers\":{{")?;
@@ -67,9 +67,9 @@ pub fn write_listing(
     {
         let comma = if position > 0 { "," } else { "" };
         let approval = match entry.spec.approval {
-            Approval::Granted => "granted",
-            Approval::Pending => "pending",
-            Approval::Changed => "changed",
+            TrustState::Granted => "granted",
+            TrustState::Pending => "pending",
+            TrustState::Changed => "changed",
         };
         write!(
             out,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pegboard_guard::{PolicySubject, policy_of};
+use pegboard_guard::{PolicySubject, effective_policy};
 use pegboard_model::{
-    Annotations, Foreign, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
+    Annotations, UntrustedText, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
     ToolResult,
 };
 
@@ -76,7 +76,7 @@ impl Catalog {
                 let exposed = exposed(entry.name(), &offer.key);
                 let hints = Annotations::default();
                 let subject = PolicySubject::named(&entry.spec, &offer.key, &exposed, hints);
-                policy_of(subject).policy != Policy::Disable
+                effective_policy(subject).policy != Policy::Disable
             };
             let offers = list(&entry.record.offers).iter();
             offers.filter(is_enabled).map(view)
@@ -259,5 +259,5 @@ fn listed(names: &[String]) -> String {
 }
 
 fn shown(text: &str) -> String {
-    Foreign::new(text).shortened(SHOWN).to_string()
+    UntrustedText::new(text).shortened(SHOWN).to_string()
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pegboard_guard::{PolicySubject, policy_of};
+use pegboard_guard::{PolicySubject, effective_policy};
 use pegboard_model::{ExposedName, GlobalRules, Reason, SEPARATOR, ServerName, ToolError};
 
 use crate::conflict::Conflict;
@@ -127,7 +127,7 @@ impl Catalog {
     #[must_use]
     pub fn with_rules(&self, rules: &GlobalRules) -> Self {
         let ruled = |tool: &Arc<StaticTool>| {
-            let policy = policy_of(PolicySubject::of_host(tool.name.as_str(), rules)).policy;
+            let policy = effective_policy(PolicySubject::of_host(tool.name.as_str(), rules)).policy;
             match policy == tool.policy {
                 true => tool.clone(),
                 false => Arc::new(StaticTool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_guard::{estimate_tokens, shorten, summarise};
 use pegboard_model::{
-    DefinitionParts, ExposedName, Foreign, Policy, Reason, ToolError, ToolResult,
+    DefinitionParts, ExposedName, UntrustedText, Policy, Reason, ToolError, ToolResult,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl StaticTool {
         description: impl Into<String>,
         input_schema: Value,
     ) -> ToolResult<Self> {
-        let shown = Foreign::new(name).shortened(80);
+        let shown = UntrustedText::new(name).shortened(80);
         let Some(exposed) = ExposedName::parse(name) else {
             let message = format!(
                 "`{shown}` is not a tool name: 1 to 64 of A-Z, a-z, 0-9, `_` and `-` are allowed"

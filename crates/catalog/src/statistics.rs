@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{Approval, DiscoveryStatus, Policy, ServerName, Timestamp};
+use pegboard_model::{TrustState, DiscoveryStatus, Policy, ServerName, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::ServerEntry;
@@ -100,7 +100,7 @@ impl Catalog {
             let servers = &mut counts.servers;
             servers.total += 1;
             servers.disabled += usize::from(!entry.spec.enabled);
-            servers.pending += usize::from(entry.spec.approval != Approval::Granted);
+            servers.pending += usize::from(entry.spec.approval != TrustState::Granted);
             servers.stale += usize::from(entry.stale);
             match entry.status() {
                 DiscoveryStatus::Never => servers.never += 1,

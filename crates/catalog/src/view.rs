@@ -88,7 +88,7 @@ impl<'a> ToolView<'a> {
     pub fn enabled(&self) -> bool {
         match self.0 {
             Source::Server { entry, listed, .. } => {
-                entry.is_offered() && listed.ruling.policy != Policy::Disable
+                entry.is_offered() && listed.effective.policy != Policy::Disable
             }
             Source::Static(tool) => tool.policy != Policy::Disable,
         }
@@ -117,7 +117,7 @@ impl<'a> ToolView<'a> {
     /// What may be done with it.
     pub fn policy(&self) -> Policy {
         match self.0 {
-            Source::Server { listed, .. } => listed.ruling.policy,
+            Source::Server { listed, .. } => listed.effective.policy,
             Source::Static(tool) => tool.policy,
         }
     }
@@ -125,7 +125,7 @@ impl<'a> ToolView<'a> {
     /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
     pub fn asks_if_possible(&self) -> bool {
         match self.0 {
-            Source::Server { listed, .. } => listed.ruling.asks_if_possible,
+            Source::Server { listed, .. } => listed.effective.asks_if_possible,
             Source::Static(_) => false,
         }
     }
@@ -133,7 +133,7 @@ impl<'a> ToolView<'a> {
     /// Whether the server's own hints had a say in what may be done with it.
     pub fn hint_effect(&self) -> HintEffect {
         match self.0 {
-            Source::Server { listed, .. } => listed.ruling.hints,
+            Source::Server { listed, .. } => listed.effective.hints,
             Source::Static(_) => HintEffect::None,
         }
     }

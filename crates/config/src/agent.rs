@@ -1,6 +1,6 @@
 //! The `[agent]` table: which model `pegboard ask` asks, and where.
 
-use pegboard_model::{Foreign, Layer, Reason, Template};
+use pegboard_model::{UntrustedText, Layer, Reason, Template};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
@@ -102,7 +102,7 @@ pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
             if !twice.contains(&entry.key.as_str())
                 && loaded.agent.apply(entry, &mut typed).is_some()
             {
-                let key = format!("agent.{}", Foreign::new(&entry.key).shortened(60));
+                let key = format!("agent.{}", UntrustedText::new(&entry.key).shortened(60));
                 let (source, layer) = (&file.source, file.layer);
                 explain_entry(&mut loaded.values, "agent", key, entry, source, layer);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{Approval, ConfigHash, ServerName};
+use pegboard_model::{TrustState, ConfigHash, ServerName};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
@@ -46,12 +46,12 @@ impl Agreements {
     }
 
     /// Whether this definition of a project's server was agreed to.
-    pub fn approval(&self, project: &Path, server: &ServerName, hash: &ConfigHash) -> Approval {
+    pub fn approval(&self, project: &Path, server: &ServerName, hash: &ConfigHash) -> TrustState {
         let servers = self.content.agreed.get(&folder_key(project));
         match servers.and_then(|servers| servers.get(server.as_str())) {
-            Some(agreed) if agreed == hash => Approval::Granted,
-            Some(_) => Approval::Changed,
-            None => Approval::Pending,
+            Some(agreed) if agreed == hash => TrustState::Granted,
+            Some(_) => TrustState::Changed,
+            None => TrustState::Pending,
         }
     }
 
@@ -129,27 +129,27 @@ mod tests {
         let mut agreements = Agreements::open(&state.path().join("new"));
         assert_eq!(
             agreements.approval(project.path(), &server, &hash),
-            Approval::Pending
+            TrustState::Pending
         );
         agreements.grant(project.path(), &server, &hash).unwrap();
         let mut agreements = Agreements::open(&state.path().join("new"));
         assert_eq!(
             agreements.approval(project.path(), &server, &hash),
-            Approval::Granted
+            TrustState::Granted
         );
         assert_eq!(
             agreements.approval(project.path(), &server, &changed),
-            Approval::Changed
+            TrustState::Changed
         );
         assert_eq!(
             agreements.approval(other.path(), &server, &hash),
-            Approval::Pending
+            TrustState::Pending
         );
         assert!(agreements.revoke(project.path(), &server).unwrap());
         assert!(!agreements.revoke(project.path(), &server).unwrap());
         assert_eq!(
             agreements.approval(project.path(), &server, &hash),
-            Approval::Pending
+            TrustState::Pending
         );
     }
 
@@ -165,11 +165,11 @@ mod tests {
             .unwrap();
         let file = state.path().join("agreements.json");
         let approval = || Agreements::open(state.path()).approval(state.path(), &server, &hash);
-        assert_eq!(approval(), Approval::Granted);
+        assert_eq!(approval(), TrustState::Granted);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(approval(), Approval::Pending);
+        assert_eq!(approval(), TrustState::Pending);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
         std::fs::write(&file, "{ broken").unwrap();
-        assert_eq!(approval(), Approval::Pending);
+        assert_eq!(approval(), TrustState::Pending);
     }
 }

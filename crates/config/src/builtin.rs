@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{
-    Approval, HashKey, Layer, Origin, ServerName, ServerSpec, Template, Transport,
+    TrustState, HashKey, Layer, Origin, ServerName, ServerSpec, Template, Transport,
 };
 
 use crate::hash::config_hash;
@@ -30,5 +30,5 @@ pub fn builtin_server(
         file: None,
         line: None,
     };
-    Definition::plain(transport, settings).into_spec(name, origin, Approval::Granted, hash)
+    Definition::plain(transport, settings).into_spec(name, origin, TrustState::Granted, hash)
 }

@@ -1,6 +1,6 @@
 //! The command or address of a server as a person must see it before agreeing.
 
-use pegboard_model::{Foreign, Template, Transport, secret_arguments};
+use pegboard_model::{UntrustedText, Template, Transport, secret_arguments};
 
 use crate::explain::shown_url;
 use crate::sensitive::has_written_secret;
@@ -16,7 +16,7 @@ pub fn command_line(transport: &Transport) -> String {
                 .map(|word| quoted(&word.exact()));
             words.collect::<Vec<_>>().join(" ")
         }
-        Transport::Http { url, .. } => Foreign::new(url.written()).to_string(),
+        Transport::Http { url, .. } => UntrustedText::new(url.written()).to_string(),
     }
 }
 
@@ -49,14 +49,14 @@ pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    let escaped = Foreign::new(word).to_string();
+    let escaped = UntrustedText::new(word).to_string();
     if escaped == word && !has_hiding_space(word) {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
     // With an escape inside, a written backslash must not look like one.
     let parts = word
         .split('\\')
-        .map(|part| visible_spaces(&Foreign::new(part).to_string().replace('\'', "\\'")));
+        .map(|part| visible_spaces(&UntrustedText::new(part).to_string().replace('\'', "\\'")));
     format!("$'{}'", parts.collect::<Vec<_>>().join("\\\\"))
 }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn r_cfg_08_the_command_shows_references_and_not_their_values() {
-        let part = TemplatePart::Known(Secret::new("https://host/?key=canary"));
+        let part = TemplatePart::Resolved(Secret::new("https://host/?key=canary"));
         let url = Template::new("${URL}", vec![part]);
         let shown = command_line(&Transport::Http {
             url,

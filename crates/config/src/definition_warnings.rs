@@ -1,6 +1,6 @@
 //! What a person should know about a server's definition before it is added or trusted.
 
-use pegboard_model::{Foreign, ServerName, Template, Transport, written_secret};
+use pegboard_model::{UntrustedText, ServerName, Template, Transport, plaintext_secret};
 use serde::Serialize;
 
 use crate::loader_variables::loader_variable;
@@ -29,7 +29,7 @@ pub fn definition_warnings(server: &ServerName, transport: &Transport) -> Vec<De
     let loaders = env.keys().filter_map(|name| {
         let row = loader_variable(name)?;
         Some(DefinitionWarning {
-            key: format!("env.{}", Foreign::new(name)),
+            key: format!("env.{}", UntrustedText::new(name)),
             text: format!("{}; keep it only if you know what it is for", row.reason),
         })
     });
@@ -45,14 +45,14 @@ pub(crate) fn written_secrets(
     let mut found = Vec::new();
     let mut before: Option<&str> = None;
     for (at, arg) in args.iter().map(Template::written).enumerate() {
-        if let Some(secret) = written_secret(before, arg) {
+        if let Some(secret) = plaintext_secret(before, arg) {
             let name = secret_name(server, before, arg);
             let reference = format!("${{secret:{name}}}");
             // Where the secret is a part of an address, the rest may be secret too and is not repeated.
             let rewritten = match arg.split_once(secret) {
                 Some(("", "")) => format!("write `{reference}`"),
                 Some((start, "")) if start.ends_with('=') && start.starts_with('-') => {
-                    format!("write `{}{reference}`", Foreign::new(start))
+                    format!("write `{}{reference}`", UntrustedText::new(start))
                 }
                 _ => format!("write `{reference}` in place of the secret"),
             };

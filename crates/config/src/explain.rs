@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pegboard_model::{Foreign, Layer, secret_shapes};
+use pegboard_model::{UntrustedText, Layer, find_secrets};
 use serde::Serialize;
 
 use crate::node::{Entry, Node, Value};
@@ -137,7 +137,7 @@ pub(crate) fn shown_url(url: &str) -> String {
         format!("?{}", pairs.collect::<Vec<_>>().join("&"))
     });
     let fragment = if fragment.is_some() { "#***" } else { "" };
-    Foreign::new(&format!(
+    UntrustedText::new(&format!(
         "{scheme}://{host}{}{}{fragment}",
         without_keys(path),
         pairs.unwrap_or_default()
@@ -149,7 +149,7 @@ pub(crate) fn shown_url(url: &str) -> String {
 fn without_keys(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut shown_to = 0;
-    for range in secret_shapes(path) {
+    for range in find_secrets(path) {
         out.push_str(path.get(shown_to..range.start).unwrap_or_default());
         out.push_str("***");
         shown_to = range.end;

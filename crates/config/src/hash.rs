@@ -62,11 +62,11 @@ impl Fields {
         self.push(field);
         for part in value.parts() {
             match part {
-                TemplatePart::Known(text) => {
+                TemplatePart::Resolved(text) => {
                     self.push("known");
                     self.push(text.reveal());
                 }
-                TemplatePart::Kept { name, version } => {
+                TemplatePart::StoredSecret { name, version } => {
                     self.push("kept");
                     self.push(name);
                     self.push(version);

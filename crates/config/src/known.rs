@@ -6,15 +6,15 @@ use pegboard_model::{Secret, Template, TemplatePart};
 
 pub(crate) fn known_parts(template: &Template) -> impl Iterator<Item = &str> {
     template.parts().iter().filter_map(|part| match part {
-        TemplatePart::Known(text) => Some(text.reveal()),
-        TemplatePart::Kept { .. } => None,
+        TemplatePart::Resolved(text) => Some(text.reveal()),
+        TemplatePart::StoredSecret { .. } => None,
     })
 }
 
 /// What is known of the beginning of a value.
 pub(crate) fn known_start(template: &Template) -> &str {
     match template.parts().first() {
-        Some(TemplatePart::Known(text)) => text.reveal(),
+        Some(TemplatePart::Resolved(text)) => text.reveal(),
         _ => "",
     }
 }
@@ -23,7 +23,7 @@ pub(crate) fn has_kept(template: &Template) -> bool {
     template
         .parts()
         .iter()
-        .any(|part| matches!(part, TemplatePart::Kept { .. }))
+        .any(|part| matches!(part, TemplatePart::StoredSecret { .. }))
 }
 
 /// Makes a path absolute: `~/` is the home folder, a relative path starts from the file's folder. A
@@ -47,7 +47,7 @@ pub(crate) fn anchored(
     };
     let mut parts = template.parts().to_vec();
     if let Some(first) = parts.first_mut() {
-        *first = TemplatePart::Known(Secret::new(absolute));
+        *first = TemplatePart::Resolved(Secret::new(absolute));
     }
     Template::new(template.written(), parts)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pegboard_model::{Foreign, GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec};
+use pegboard_model::{UntrustedText, GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec};
 use serde::Serialize;
 
 use crate::agent::{AgentSettings, read_agent};
@@ -185,7 +185,7 @@ fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded)
         let place = taken.get(key);
         loaded.values.push(Explained {
             key: format!("settings.{key}"),
-            value: Foreign::new(&value).to_string(),
+            value: UntrustedText::new(&value).to_string(),
             layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),
             file: place.map(|(file, _)| file.source.path.clone()),
             line: place.map(|(file, entry)| file.source.line_of(entry.key_start)),

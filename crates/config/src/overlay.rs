@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use pegboard_model::{Foreign, Reason, Secret, ServerName, Template, TemplatePart, Transport};
+use pegboard_model::{UntrustedText, Reason, Secret, ServerName, Template, TemplatePart, Transport};
 
 use crate::environment::Environment;
 use crate::known::url_flaw;
@@ -154,7 +154,7 @@ pub(crate) fn servers_of_environment(
             }
             NameVerdict::Corrected(_) => {}
             NameVerdict::Bad { reason, why, .. } => {
-                let shown = Foreign::new(variable).shortened(80).to_string();
+                let shown = UntrustedText::new(variable).shortened(80).to_string();
                 let message = format!("the variable `{shown}` defines no server: {why}");
                 problems
                     .push(Problem::warning(reason, message).help("rename or unset the variable"));
@@ -168,7 +168,7 @@ pub(crate) fn servers_of_environment(
 fn from_variable(variable: &str, value: &str) -> Template {
     Template::new(
         format!("${{{variable}}}"),
-        vec![TemplatePart::Known(Secret::new(value))],
+        vec![TemplatePart::Resolved(Secret::new(value))],
     )
 }
 

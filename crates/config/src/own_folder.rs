@@ -41,7 +41,7 @@ pub(crate) struct OwnServer<'s, 'n> {
 
 impl OwnServer<'_, '_> {
     pub(crate) fn check(&self, typed: &mut Typed<'_>) {
-        if self.program.follows_folder() {
+        if self.program.depends_on_cwd() {
             typed.invalid(
                 self.command.node.start,
                 "`command` depends on the current folder, so any folder could bring the program",
@@ -49,7 +49,7 @@ impl OwnServer<'_, '_> {
             );
         }
         match self.cwd {
-            Some(cwd) if cwd.follows_folder() => self.check_runner(typed),
+            Some(cwd) if cwd.depends_on_cwd() => self.check_runner(typed),
             Some(_) => {}
             None => self.warn_of_relative_arguments(typed),
         }

@@ -110,8 +110,8 @@ enum Ecosystem {
 
 fn known(template: &Template) -> String {
     let known = template.parts().iter().map(|part| match part {
-        TemplatePart::Known(text) => text.reveal(),
-        TemplatePart::Kept { .. } => "",
+        TemplatePart::Resolved(text) => text.reveal(),
+        TemplatePart::StoredSecret { .. } => "",
     });
     known.collect()
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{Foreign, GlobalRules, Layer, Origin, Policy, PolicyRule, ServerRules};
+use pegboard_model::{UntrustedText, GlobalRules, Layer, Origin, Policy, PolicyRule, ServerRules};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
@@ -51,7 +51,7 @@ pub(crate) fn read_policies(
                 policy: typed.rule(entry).unwrap_or(Policy::Ask),
                 origin: origin(file, typed.line_of(entry)),
             });
-            let key = format!("policies.{}", Foreign::new(&entry.key).shortened(60));
+            let key = format!("policies.{}", UntrustedText::new(&entry.key).shortened(60));
             let (source, layer) = (&file.source, file.layer);
             explain_entry(&mut loaded.values, "policies", key, entry, source, layer);
         }
@@ -99,6 +99,6 @@ pub(crate) fn kept_rules(
 
 /// The rules of a server, with those that hold for all.
 pub(crate) fn complete(rules: &mut ServerRules, kept: Vec<PolicyRule>, global: &Arc<GlobalRules>) {
-    rules.kept = kept;
+    rules.user_rules = kept;
     rules.global = global.clone();
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{Foreign, Reason};
+use pegboard_model::{UntrustedText, Reason};
 use serde::Serialize;
 
 use crate::text::SourceText;
@@ -85,7 +85,7 @@ impl Problem {
     }
 
     pub(crate) fn of_server(mut self, server: &str) -> Self {
-        self.server = Some(Foreign::new(server).shortened(60).to_string());
+        self.server = Some(UntrustedText::new(server).shortened(60).to_string());
         self
     }
 
@@ -111,18 +111,18 @@ impl Problem {
     }
 }
 
-/// Foreign text as a person may see it, at most so many characters. Nearly all of it is plain, and there
+/// Untrusted text as a person may see it, at most so many characters. Nearly all of it is plain, and there
 /// is much of it in a large configuration.
 pub(crate) fn shown_text(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(Foreign::new(text).shortened(limit).to_string())
+    Cow::Owned(UntrustedText::new(text).shortened(limit).to_string())
 }
 
 /// A path as a person may see it.
 pub(crate) fn shown_path(path: &Path) -> String {
-    Foreign::new(&path.to_string_lossy()).to_string()
+    UntrustedText::new(&path.to_string_lossy()).to_string()
 }
 
 impl Problem {

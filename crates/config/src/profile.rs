@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Foreign, Layer, Reason, ServerName};
+use pegboard_model::{UntrustedText, Layer, Reason, ServerName};
 use serde::Serialize;
 
 use crate::explain::{Explained, explain_entry};
@@ -177,7 +177,7 @@ fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
     let item = not.item.and_then(|at| items.get(at));
     let what = match item.map(|item| &item.value) {
         Some(Value::Text(text)) => {
-            format!("`{}` in `{}`", Foreign::new(text).shortened(60), not.key)
+            format!("`{}` in `{}`", UntrustedText::new(text).shortened(60), not.key)
         }
         _ => format!("`{}`", not.key),
     };
@@ -195,7 +195,7 @@ fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
 
 fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut Loaded) {
     for inner in profile.node.entries() {
-        let key = format!("profiles.{name}.{}", Foreign::new(&inner.key).shortened(60));
+        let key = format!("profiles.{name}.{}", UntrustedText::new(&inner.key).shortened(60));
         let (source, layer) = (&file.source, file.layer);
         explain_entry(&mut loaded.values, "profiles", key, inner, source, layer);
     }
@@ -210,7 +210,7 @@ fn correct_rows(
     not_taken: &[NotTaken],
     loaded: &mut Loaded,
 ) {
-    let list = |texts: &[String]| Foreign::new(&format!("[{}]", texts.join(", "))).to_string();
+    let list = |texts: &[String]| UntrustedText::new(&format!("[{}]", texts.join(", "))).to_string();
     let mut of_project = loaded.values.split_off(first);
     // A key that is refused as a whole keeps the row of the user's file.
     of_project.retain(|row| {
@@ -247,7 +247,7 @@ fn is_name(entry: &Entry, typed: &mut Typed<'_>) -> bool {
     if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(good) {
         return true;
     }
-    let shown = Foreign::new(name).shortened(60).to_string();
+    let shown = UntrustedText::new(name).shortened(60).to_string();
     let message = format!("`{shown}` cannot be the name of a profile");
     let help = format!("use up to {LONGEST_NAME} of the characters a-z, 0-9, `_` and `-`");
     typed.report(
@@ -329,7 +329,7 @@ fn check_server(name: &str, at: usize, loaded: &Loaded, typed: &mut Typed<'_>) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "see the names with `pegboard list`".to_owned(),
     };
-    let shown = Foreign::new(name).shortened(60).to_string();
+    let shown = UntrustedText::new(name).shortened(60).to_string();
     let message = format!("no server `{shown}` is configured");
     let (severity, reason) = (Severity::Warning, Reason::ServerUnknown);
     typed.report(severity, reason, at, message, help);

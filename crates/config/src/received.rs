@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use pegboard_model::{Foreign, Template, Transport};
+use pegboard_model::{UntrustedText, Template, Transport};
 use serde::Serialize;
 
 use crate::review::FromUser;
@@ -88,7 +88,7 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
                 take(references_beyond(arg, env), format!("argument {}", at + 1));
             }
             for (name, value) in env {
-                let used_as = format!("variable {}", Foreign::new(name));
+                let used_as = format!("variable {}", UntrustedText::new(name));
                 take(references(value.written()), used_as);
             }
             if let Some(cwd) = cwd {
@@ -100,8 +100,8 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
                 .filter(|name| !env.contains_key(*name));
             found.extend(allowed.map(|name| Received {
                 kind: ReceivedKind::Variable,
-                name: Foreign::new(name).to_string(),
-                used_as: format!("variable {}", Foreign::new(name)),
+                name: UntrustedText::new(name).to_string(),
+                used_as: format!("variable {}", UntrustedText::new(name)),
                 sent_to: None,
                 because: Some(ALLOWED),
             }));
@@ -111,14 +111,14 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
             headers,
             bearer,
         } => {
-            let address = Foreign::new(url.written()).to_string();
+            let address = UntrustedText::new(url.written()).to_string();
             let mut take = |value: &Template, used_as: String| {
                 let references = references(value.written());
                 collect(&mut found, references, used_as, Some(&address), from_user);
             };
             take(url, "part of the address".to_owned());
             for (name, value) in headers {
-                take(value, format!("header {}", Foreign::new(name)));
+                take(value, format!("header {}", UntrustedText::new(name)));
             }
             if let Some(bearer) = bearer {
                 take(bearer, "header Authorization".to_owned());

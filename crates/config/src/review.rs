@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Approval, ConfigHash, Foreign, Reason, ServerName, ServerSpec, Template};
+use pegboard_model::{TrustState, ConfigHash, UntrustedText, Reason, ServerName, ServerSpec, Template};
 use pegboard_model::{ToolError, Transport};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct TrustReview {
     /// The server.
     pub server: ServerName,
     /// Whether it is trusted.
-    pub approval: Approval,
+    pub approval: TrustState,
     /// The file that defines it.
     pub file: Option<String>,
     /// The line in the file, from 1.
@@ -108,7 +108,7 @@ impl TrustReview {
         Self {
             server: spec.name.clone(),
             approval: match &refused {
-                Some(_) => Approval::Pending,
+                Some(_) => TrustState::Pending,
                 None => spec.approval,
             },
             file: spec.origin.file.as_deref().map(shown_path),
@@ -257,7 +257,7 @@ pub(crate) fn shown_value(value: &str) -> String {
         && value.trim() == value
         && !value.contains("  ")
         && !has_hiding_space(value)
-        && Foreign::new(value).to_string() == value;
+        && UntrustedText::new(value).to_string() == value;
     if is_plain {
         value.to_owned()
     } else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{Foreign, Limits, Reason, Secret, SecretLookup};
+use pegboard_model::{UntrustedText, Limits, Reason, Secret, SecretLookup};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
@@ -83,7 +83,7 @@ impl SecretKeeper {
     /// Keeps a value under a name, in place of an older one.
     pub fn set(&self, name: &str, value: Secret) -> Result<Kept, Problem> {
         if !is_secret_reference(name) {
-            let shown = Foreign::new(name).shortened(60).to_string();
+            let shown = UntrustedText::new(name).shortened(60).to_string();
             let message = format!("`{shown}` is not a name for a secret");
             return Err(Problem::error(Reason::ConfigInvalid, message)
                 .help("use up to 64 of A-Z, a-z, 0-9, `_`, `-` and `.`"));

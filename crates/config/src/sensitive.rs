@@ -1,6 +1,6 @@
 //! Which parts of a config file may be secrets, and must not be repeated in a message.
 
-use pegboard_model::{has_url_secret, secret_arguments, secret_shapes};
+use pegboard_model::{has_url_secret, secret_arguments, find_secrets};
 
 use crate::agent::AGENT_KEYS;
 use crate::node::{Entry, Node, Value};
@@ -205,12 +205,12 @@ fn has_value(node: &Node) -> bool {
 fn looks_like_name(key: &str) -> bool {
     let has_digit = key.contains(|c: char| c.is_ascii_digit());
     let has_small = key.contains(|c: char| c.is_ascii_lowercase());
-    !(has_digit && has_small) && secret_shapes(key).is_empty()
+    !(has_digit && has_small) && find_secrets(key).is_empty()
 }
 
 /// Whether a text by itself may hold a secret: an address with a login or a query, or a key.
 pub(crate) fn has_written_secret(text: &str) -> bool {
-    has_url_secret(text) || !secret_shapes(text).is_empty()
+    has_url_secret(text) || !find_secrets(text).is_empty()
 }
 
 /// Which items of a list of arguments may hold secrets.

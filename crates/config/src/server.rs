@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    Approval, ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules,
+    TrustState, ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules,
     ServerSpec, Timeouts, ToolOverride, Transport,
 };
 
@@ -95,7 +95,7 @@ impl Definition {
         self,
         name: ServerName,
         origin: Origin,
-        approval: Approval,
+        approval: TrustState,
         hash: ConfigHash,
     ) -> ServerSpec {
         let client_requests = self.client_requests();

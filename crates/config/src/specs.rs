@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{Approval, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
+use pegboard_model::{TrustState, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
 
 use crate::agreements::Agreements;
 use crate::definition_warnings::written_secrets;
@@ -68,7 +68,7 @@ pub(crate) fn finish(
             (Some(agreements), Some(project)) if server.layer == Layer::Project => {
                 agreements.approval(project, &parsed, &hash)
             }
-            _ => Approval::Granted,
+            _ => TrustState::Granted,
         };
         if let Some(found) = unpinned_package(&definition.transport) {
             let package = shown_text(&found.package, 100);

@@ -165,7 +165,7 @@ fn variable<'v>(
 
 fn is_empty(template: &Template) -> bool {
     let is_empty =
-        |part: &TemplatePart| matches!(part, TemplatePart::Known(text) if text.reveal().is_empty());
+        |part: &TemplatePart| matches!(part, TemplatePart::Resolved(text) if text.reveal().is_empty());
     template.parts().iter().all(is_empty)
 }
 
@@ -200,9 +200,9 @@ impl Parts {
     fn kept(&mut self, name: &str, version: &str) {
         if !self.known.is_empty() {
             let known = std::mem::take(&mut self.known);
-            self.parts.push(TemplatePart::Known(Secret::new(known)));
+            self.parts.push(TemplatePart::Resolved(Secret::new(known)));
         }
-        self.parts.push(TemplatePart::Kept {
+        self.parts.push(TemplatePart::StoredSecret {
             name: name.to_owned(),
             version: version.to_owned(),
         });
@@ -211,8 +211,8 @@ impl Parts {
     fn template(&mut self, template: &Template) -> Result<(), TemplateFlaw> {
         for part in template.parts() {
             match part {
-                TemplatePart::Known(text) => self.text(text.reveal())?,
-                TemplatePart::Kept { name, version } => self.kept(name, version),
+                TemplatePart::Resolved(text) => self.text(text.reveal())?,
+                TemplatePart::StoredSecret { name, version } => self.kept(name, version),
             }
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Parts {
     fn finish(mut self) -> Vec<TemplatePart> {
         if !self.known.is_empty() || self.parts.is_empty() {
             self.parts
-                .push(TemplatePart::Known(Secret::new(self.known)));
+                .push(TemplatePart::Resolved(Secret::new(self.known)));
         }
         self.parts
     }
@@ -452,7 +452,7 @@ mod tests {
         };
         let limits = Limits::default();
         let values = Values::without_secrets(&env, &limits);
-        let kept = TemplatePart::Kept {
+        let kept = TemplatePart::StoredSecret {
             name: "key".to_owned(),
             version: "1".to_owned(),
         };

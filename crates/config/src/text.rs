@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pegboard_model::{Foreign, Limits};
+use pegboard_model::{UntrustedText, Limits};
 
 use crate::node::Node;
 use crate::problem::Severity;
@@ -264,13 +264,13 @@ impl SourceText {
             .collect();
         let after: String = masked.chars().skip(skipped.max(column - 1)).collect();
         let lead = if skipped + left_out > 0 { "…" } else { "" };
-        let before = format!("{lead}{}", Foreign::new(&before));
+        let before = format!("{lead}{}", UntrustedText::new(&before));
         let room = SHOWN_LINE_CHARACTERS
             .saturating_sub(before.chars().count())
             .max(20);
         let mark = before.chars().count();
         ShownLine {
-            text: format!("{before}{}", Foreign::new(&after).shortened(room)),
+            text: format!("{before}{}", UntrustedText::new(&after).shortened(room)),
             mark,
         }
     }

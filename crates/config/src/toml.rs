@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use pegboard_model::{Foreign, Limits};
+use pegboard_model::{UntrustedText, Limits};
 use toml_parser::decoder::ScalarKind;
 use toml_parser::parser::{Event, EventKind, RecursionGuard, ValidateWhitespace, parse_document};
 use toml_parser::{Expected, ParseError, Source};
@@ -56,7 +56,7 @@ fn syntax_error(error: &ParseError) -> SyntaxError {
 
 fn expected_name(expected: &Expected) -> String {
     match expected {
-        Expected::Literal(text) => format!("`{}`", Foreign::new(text)),
+        Expected::Literal(text) => format!("`{}`", UntrustedText::new(text)),
         Expected::Description(text) => (*text).to_owned(),
         _ => "something else".to_owned(),
     }

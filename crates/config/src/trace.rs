@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Foreign, Layer, Reason, Template};
+use pegboard_model::{UntrustedText, Layer, Reason, Template};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
@@ -88,7 +88,7 @@ pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
         }
     }
     for (key, (file, entry)) in taken {
-        let key = format!("trace.{}", Foreign::new(key).shortened(60));
+        let key = format!("trace.{}", UntrustedText::new(key).shortened(60));
         let (source, layer) = (&file.source, file.layer);
         explain_entry(&mut loaded.values, "trace", key, entry, source, layer);
     }
@@ -132,7 +132,7 @@ fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
         let Some(flaw) = header_flaw(name, value) else {
             return true;
         };
-        let name = Foreign::new(name).shortened(60).to_string();
+        let name = UntrustedText::new(name).shortened(60).to_string();
         let message = format!("the header `{name}` cannot be sent: {flaw}");
         let example = typed
             .source

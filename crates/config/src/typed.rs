@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use pegboard_model::{Foreign, Layer, Policy, Reason, Template};
+use pegboard_model::{UntrustedText, Layer, Policy, Reason, Template};
 
 use crate::duration::parse_duration;
 use crate::node::{Entry, Node, Value};
@@ -74,12 +74,12 @@ impl<'a> Typed<'a> {
             "write `{}`",
             self.source
                 .format
-                .example(&Foreign::new(key).shortened(60).to_string(), value)
+                .example(&UntrustedText::new(key).shortened(60).to_string(), value)
         )
     }
 
     fn wrong_kind(&mut self, entry: &Entry, wanted: &str, example: &str) {
-        let key = Foreign::new(&entry.key).shortened(60).to_string();
+        let key = UntrustedText::new(&entry.key).shortened(60).to_string();
         let message = format!("`{key}` must be {wanted}, but it is {}", entry.node.kind());
         let help = self.example(&entry.key, example);
         self.invalid(entry.node.start, message, help);
@@ -179,7 +179,7 @@ impl<'a> Typed<'a> {
         };
         if found.is_none() {
             let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            let key = Foreign::new(&entry.key).shortened(60).to_string();
+            let key = UntrustedText::new(&entry.key).shortened(60).to_string();
             let example = words
                 .first()
                 .map_or(String::new(), |(word, _)| format!("\"{word}\""));
@@ -202,7 +202,7 @@ impl<'a> Typed<'a> {
     pub(crate) fn rule(&mut self, entry: &Entry) -> Option<Policy> {
         let policy = self.policy(entry)?;
         if entry.key.starts_with('@') && !ANNOTATIONS.contains(&entry.key.as_str()) {
-            let key = Foreign::new(&entry.key).shortened(60).to_string();
+            let key = UntrustedText::new(&entry.key).shortened(60).to_string();
             let message = format!("`{key}` is no annotation of tools");
             let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
             self.invalid(entry.key_start, message, help);
@@ -337,7 +337,7 @@ impl<'a> Typed<'a> {
         if self.source.leaves_out_warning() {
             return;
         }
-        let key = Foreign::new(&entry.key).shortened(60).to_string();
+        let key = UntrustedText::new(&entry.key).shortened(60).to_string();
         let near = nearest(&entry.key, known.iter().copied());
         let help = match near.first() {
             Some(near) => format!("did you mean `{near}`?"),

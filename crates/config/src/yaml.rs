@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pegboard_model::{Foreign, Limits};
+use pegboard_model::{UntrustedText, Limits};
 use saphyr::Scalar;
 use saphyr_parser::{Event, Marker, Parser, Span};
 
@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
-            let info = Foreign::new(error.info()).shortened(200).to_string();
+            let info = UntrustedText::new(error.info()).shortened(200).to_string();
             SyntaxError::new(offsets.byte(error.marker()), info)
         })?;
         if matches!(event, Event::DocumentStart(_)) {

@@ -1,6 +1,6 @@
 //! One tool in one format.
 
-use pegboard_model::{visible, visible_values};
+use pegboard_model::{escape_hidden, escape_hidden_values};
 use serde_json::{Map, Value, json};
 
 use crate::alias::{GEMINI_TOOL, TOOL};
@@ -51,7 +51,7 @@ pub fn convert_with(source: &Source<'_>, format: Format, options: &Options) -> C
     };
     let mut description = source
         .description
-        .map(|text| visible(text).into_owned())
+        .map(|text| escape_hidden(text).into_owned())
         .filter(|text| !text.trim().is_empty())
         .or(own_text)
         .unwrap_or_default();
@@ -102,7 +102,7 @@ fn name(own: &str, format: Format, notes: &mut Notes) -> String {
 
 fn read(schema: &str, notes: &mut Notes) -> Node {
     // A model would read what nobody sees.
-    match serde_json::from_str::<Value>(&visible_values(schema)) {
+    match serde_json::from_str::<Value>(&escape_hidden_values(schema)) {
         Ok(Value::Object(root)) => clean(Value::Object(root), notes),
         // A tool that says nothing about its arguments takes any.
         Ok(Value::Null | Value::Bool(true)) => Node::new(),

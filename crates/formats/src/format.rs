@@ -30,7 +30,7 @@ pub enum Format {
 
 /// A text that names no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no format; the formats are {}", pegboard_model::Foreign::new(.0).shortened(40), Format::names())]
+#[error("`{}` is no format; the formats are {}", pegboard_model::UntrustedText::new(.0).shortened(40), Format::names())]
 pub struct UnknownFormat(pub String);
 
 impl Format {

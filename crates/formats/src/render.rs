@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::visible;
+use pegboard_model::escape_hidden;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -145,7 +145,7 @@ fn namespaces(tools: Vec<(&Source<'_>, Value)>) -> Vec<Value> {
                 .filter(|text| !text.is_empty())
                 .map_or_else(
                     || format!("Tools of the server `{name}`."),
-                    |text| visible(text).into_owned(),
+                    |text| escape_hidden(text).into_owned(),
                 );
             json!({"type": "namespace", "name": name, "description": description, "tools": []})
         });

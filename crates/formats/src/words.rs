@@ -1,6 +1,6 @@
 //! Saying in a description what a keyword can no longer say.
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 use crate::limits::{DETAIL_MAX, SENTENCE_MAX};
@@ -14,7 +14,7 @@ pub(crate) fn detail(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    Foreign::new(&text).shortened(DETAIL_MAX).to_string()
+    UntrustedText::new(&text).shortened(DETAIL_MAX).to_string()
 }
 
 /// Adds a sentence to a schema's description.

@@ -200,11 +200,11 @@ fn failed(asked: &Asked<'_>, error: ToolError, by: By) -> Answered {
 
 /// An error as a tool's result: words for the model, codes for programs.
 pub(crate) fn error_result(error: &ToolError) -> Bytes {
-    let text = error.for_model();
+    let text = error.model_message();
     let result = json!({
         "resultType": "complete",
         "content": [{"type": "text", "text": text}],
-        "structuredContent": error.addressed_to_model(),
+        "structuredContent": error.with_model_remedy(),
         "isError": true,
     });
     result.to_string().into()
@@ -244,7 +244,7 @@ pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
         map.insert(LEVEL.to_owned(), level.into());
     }
     if let Some(span) = asked.span() {
-        span.hand_on(&mut map);
+        span.inject(&mut map);
     }
     (!map.is_empty()).then_some(map)
 }

@@ -64,9 +64,9 @@ impl From<ToolError> for Fault {
             pegboard_model::ErrorClass::InvalidInput => code::INVALID_PARAMS,
             _ => code::INTERNAL,
         };
-        let error = error.addressed_to_model();
+        let error = error.with_model_remedy();
         let data = serde_json::to_string(&error).ok();
-        let message = error.in_words();
+        let message = error.full_message();
         RpcError {
             code,
             message,

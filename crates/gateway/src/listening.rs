@@ -25,8 +25,8 @@ pub(crate) async fn listen(asked: &Asked<'_>) -> Answered {
         .map_err(|error| Fault::invalid(format!("`notifications` cannot be read: {error}")))?;
     let filter = wish.notifications;
     let shared = &asked.conversation.shared;
-    if filter.resource_subscriptions.len() > shared.limits.watches_per_session {
-        let most = shared.limits.watches_per_session;
+    if filter.resource_subscriptions.len() > shared.limits.subscriptions_per_session {
+        let most = shared.limits.subscriptions_per_session;
         let why = format!("at most {most} resources can be watched at once");
         return Err(Fault::invalid(why));
     }

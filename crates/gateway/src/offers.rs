@@ -106,8 +106,8 @@ pub(crate) async fn subscribe(asked: &Asked<'_>, watch: bool) -> Answered {
     let (server, own) = resource(asked, uri).map_err(|error| missing(asked, uri, error))?;
     let conversation = asked.conversation;
     let shared = &conversation.shared;
-    if watch && conversation.watches() >= shared.limits.watches_per_session {
-        let most = shared.limits.watches_per_session;
+    if watch && conversation.watches() >= shared.limits.subscriptions_per_session {
+        let most = shared.limits.subscriptions_per_session;
         let why = format!("at most {most} resources can be watched at once");
         return Err(Fault::invalid(why));
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind, declares,
 };
-use pegboard_model::{Era, Foreign, Policy, Reason, RpcError, ToolError, ToolResult};
+use pegboard_model::{Era, UntrustedText, Policy, Reason, RpcError, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -238,7 +238,7 @@ async fn run_rounds(
         for (key, question) in wanted.questions {
             // A server that knows what the client can do asks for nothing else.
             if !declares(caller.capabilities(), &question.method, question.params) {
-                let method = Foreign::new(&question.method);
+                let method = UntrustedText::new(&question.method);
                 return Err(malformed(&format!("the client did not declare `{method}`")).into());
             }
             let answer = caller.ask(&question.method, question.params).await?;

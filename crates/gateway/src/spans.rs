@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use pegboard_hub::new_trace;
-use pegboard_model::{Channel, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
+use pegboard_model::{TransportKind, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -54,7 +54,7 @@ pub(crate) fn open(
         None => message.method().to_owned(),
     };
     Some(Open {
-        context: context.about(&name, session),
+        context: context.with_labels(&name, session),
         started: Instant::now(),
     })
 }
@@ -96,9 +96,9 @@ impl Asked<'_> {
         let facts = RequestFacts {
             method: self.message.method(),
             name: subject(self.message),
-            channel: match self.conversation.is_over_pipe() {
-                true => Channel::Pipe,
-                false => Channel::Http,
+            transport: match self.conversation.is_over_pipe() {
+                true => TransportKind::Stdio,
+                false => TransportKind::Http,
             },
             protocol: revision,
             outcome: match (error, answered) {

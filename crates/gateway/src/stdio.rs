@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_model::{Foreign, Limits, Reason, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Limits, Reason, ToolError, ToolResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
@@ -260,11 +260,11 @@ fn no_such_profile(profile: &str, gateway: &Gateway) -> ToolError {
     let message = match names.is_empty() {
         true => format!(
             "no profile `{}` is configured, and no other",
-            Foreign::new(profile)
+            UntrustedText::new(profile)
         ),
         false => format!(
             "no profile `{}` is configured; there are {}",
-            Foreign::new(profile),
+            UntrustedText::new(profile),
             names.join(", ")
         ),
     };

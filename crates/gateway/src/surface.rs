@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pegboard_catalog::{Catalog, OfferView, ServerEntry, ToolView, exposed_prompt, exposed_uri};
-use pegboard_model::{ServerName, visible, visible_values};
+use pegboard_model::{ServerName, escape_hidden, escape_hidden_values};
 
 use crate::members::{Members, quoted};
 use crate::meta_tools;
@@ -170,7 +170,7 @@ impl Surface {
         match self.passed_through() {
             Some(entry) => {
                 let own = entry.record.instructions.as_deref();
-                visible(own.unwrap_or_default()).into_owned()
+                escape_hidden(own.unwrap_or_default()).into_owned()
             }
             None if !self.profile.has_meta_tools() => meta_tools::DIRECT_INSTRUCTIONS.to_owned(),
             None if self.profile.lists_servers() => {
@@ -194,7 +194,7 @@ impl Surface {
     ) -> Bytes {
         let mut items = Items::of(list, std::iter::empty());
         for view in offers {
-            let definition = &*visible_values(&view.offer.definition);
+            let definition = &*escape_hidden_values(&view.offer.definition);
             match Members::of(definition).filter(|_| self.profile.prefix) {
                 Some(mut members) => {
                     members.set(key, quoted(&exposed(view.server, &view.offer.key)));
@@ -258,7 +258,7 @@ fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     let own = tool
         .user_words()
         .and_then(|user| user.description.as_deref());
-    let definition = &*visible_values(tool.definition());
+    let definition = &*escape_hidden_values(tool.definition());
     if !prefix && own.is_none() {
         return out.push_str(definition);
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use pegboard_model::{
-    Annotations, ExposedName, Foreign, Limits, Reason, Rejection, ServerName, TOOL_NAME_MAX, Tool,
+    Annotations, ExposedName, UntrustedText, Limits, Reason, Rejection, ServerName, TOOL_NAME_MAX, Tool,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -164,7 +164,7 @@ fn check_nesting(fields: &Fields<'_>, limits: &Limits) -> Result<(), Flaw> {
                 return Err((Reason::SchemaTooDeep, detail));
             }
         } else if depth >= limits.json_depth {
-            let shown = Foreign::new(name).shortened(SHOWN_NAME);
+            let shown = UntrustedText::new(name).shortened(SHOWN_NAME);
             return Err(malformed(format!(
                 "`{shown}` has {depth} levels of nesting"
             )));
@@ -206,7 +206,7 @@ fn object_of(fields: &Fields<'_>, key: &str) -> Result<Value, Flaw> {
 fn annotations_of(hints: &Value) -> Result<Annotations, Flaw> {
     for (key, hint) in hints.as_object().into_iter().flatten() {
         if key.ends_with("Hint") && !hint.is_boolean() && !hint.is_null() {
-            let shown = Foreign::new(key).shortened(SHOWN_NAME);
+            let shown = UntrustedText::new(key).shortened(SHOWN_NAME);
             return Err(malformed(format!(
                 "`annotations.{shown}` is not true or false"
             )));
@@ -243,7 +243,7 @@ fn shown_name(definition: &str, position: usize) -> String {
             _ => None,
         });
     match name {
-        Some(name) => Foreign::new(&name).shortened(SHOWN_NAME).to_string(),
+        Some(name) => UntrustedText::new(&name).shortened(SHOWN_NAME).to_string(),
         None => format!("#{}", position + 1),
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments against a tool's own schema, before a server is touched.
 
 use jsonschema::Validator;
-use pegboard_model::{Foreign, Reason, Tool, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, Tool, ToolError, ToolResult};
 use serde_json::Value;
 
 use crate::dialect::{draft_for, draft_named};
@@ -136,7 +136,7 @@ pub fn check_prepared(
             "" => format!("they {}", fault.problem),
             field => format!(
                 "`{}` {}",
-                Foreign::new(field).shortened(SHOWN),
+                UntrustedText::new(field).shortened(SHOWN),
                 fault.problem
             ),
         })
@@ -149,7 +149,7 @@ pub fn check_prepared(
     );
     let field = match first.field.len() {
         ..=FIELD_BYTES => first.field.clone(),
-        _ => Foreign::new(&first.field).shortened(SHOWN).to_string(),
+        _ => UntrustedText::new(&first.field).shortened(SHOWN).to_string(),
     };
     Err(ToolError::new(Reason::ArgsInvalid, message)
         .at_tool(exposed)

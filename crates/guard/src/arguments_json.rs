@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                let key = Foreign::new(&key).shortened(SHOWN).to_string();
+                let key = UntrustedText::new(&key).shortened(SHOWN).to_string();
                 return Err(A::Error::custom(format_args!(
                     "the key `{key}` is there twice"
                 )));

@@ -2,7 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 use crate::signature::type_words;
@@ -76,7 +76,7 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
         }
         ValidationErrorKind::Enum { options } => {
             let written = options.to_string();
-            let shown = Foreign::new(&written).shortened(SHOWN).to_string();
+            let shown = UntrustedText::new(&written).shortened(SHOWN).to_string();
             let count = options.as_array().map_or(0, Vec::len);
             let total = if written.chars().count() > SHOWN {
                 format!(" ({count} in all)")
@@ -99,7 +99,7 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
             let words = error.masked_with("it").to_string();
             tell(
                 place,
-                format!("is wrong: {}", Foreign::new(&words).shortened(SHOWN)),
+                format!("is wrong: {}", UntrustedText::new(&words).shortened(SHOWN)),
             );
         }
     }
@@ -118,7 +118,7 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
         .map(|other| (likeness(other), other))
         .filter(|(likeness, _)| *likeness >= ALIKE);
     let (_, nearest) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(Foreign::new(nearest).shortened(SHOWN_NAME).to_string())
+    Some(UntrustedText::new(nearest).shortened(SHOWN_NAME).to_string())
 }
 
 /// Without what spellings of one name differ in.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pegboard_model::{Foreign, Reason};
+use pegboard_model::{UntrustedText, Reason};
 use serde_json::Value;
 
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) fn check(schema: &Value) -> Result<(), Flaw> {
         };
         if let (Some(wrong), None) = (wrong, &flaw) {
             let shown = annotation.as_str().unwrap_or_default();
-            let shown = Foreign::new(shown).shortened(60);
+            let shown = UntrustedText::new(shown).shortened(60);
             flaw = Some((
                 Reason::SchemaHeader,
                 format!("`{ANNOTATION}: {shown}` {wrong}"),

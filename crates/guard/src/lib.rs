@@ -47,7 +47,7 @@ pub use fingerprint::fingerprint;
 pub use glob::matches as matches_pattern;
 pub use look_alike::look_alikes;
 pub use offers::{OfferKey, admit_offers};
-pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, policy_of};
+pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, effective_policy};
 pub use signature::{signature, signature_of, type_words};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pegboard_model::{Foreign, Limits, Offer, Reason, Rejection};
+use pegboard_model::{UntrustedText, Limits, Offer, Reason, Rejection};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -135,7 +135,7 @@ fn shown_key(key: OfferKey, definition: &str, position: usize) -> String {
     let kind = key.kind();
     match value.as_ref().and_then(Value::as_str) {
         Some(text) if !text.is_empty() => {
-            format!("{kind} {}", Foreign::new(text).shortened(SHOWN_KEY))
+            format!("{kind} {}", UntrustedText::new(text).shortened(SHOWN_KEY))
         }
         _ => format!("{kind} #{}", position + 1),
     }

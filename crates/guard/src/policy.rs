@@ -7,7 +7,7 @@
 
 use pegboard_model::{
     Annotations, AskDestructive, GlobalRules, HintEffect, Layer, Origin, Policy, PolicyRule,
-    Ruling, SEPARATOR, ServerSpec, Tool,
+    EffectivePolicy, SEPARATOR, ServerSpec, Tool,
 };
 
 use crate::glob;
@@ -103,17 +103,17 @@ pub(crate) enum Source<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fitting<'a> {
     pub(crate) source: Source<'a>,
-    pub(crate) ruling: Ruling,
+    pub(crate) effective: EffectivePolicy,
     pub(crate) closeness: Closeness,
     /// Literal characters, as if the whole name with its server had been written.
     pub(crate) weight: usize,
-    pub(crate) is_of_project: bool,
+    pub(crate) is_from_project: bool,
 }
 
 impl Fitting<'_> {
     /// The order in which rules of one side win.
     pub(crate) fn rank(&self) -> (Closeness, usize, Policy) {
-        (self.closeness, self.weight, self.ruling.policy)
+        (self.closeness, self.weight, self.effective.policy)
     }
 }
 
@@ -121,8 +121,8 @@ impl Fitting<'_> {
 pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
     let decides = deciding(subject);
     PolicyDecision {
-        policy: decides.ruling.policy,
-        asks_if_possible: decides.ruling.asks_if_possible,
+        policy: decides.effective.policy,
+        asks_if_possible: decides.effective.asks_if_possible,
         hints: subject.hint_effect(&decides),
         rule: subject.words(decides.source),
         origin: subject.origin(decides.source),
@@ -130,21 +130,21 @@ pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
 }
 
 /// The same decision without the words for it, for listings.
-pub fn policy_of(subject: PolicySubject<'_>) -> Ruling {
+pub fn effective_policy(subject: PolicySubject<'_>) -> EffectivePolicy {
     let is_free = subject.global.rules.is_empty()
         && subject.spec.is_none_or(|spec| {
             spec.policy.is_none()
                 && spec.policies.is_empty()
                 && spec.tools.is_empty()
-                && spec.rules.kept.is_empty()
+                && spec.rules.user_rules.is_empty()
         });
     if is_free {
-        return subject.fallback().ruling;
+        return subject.fallback().effective;
     }
     let decides = deciding(subject);
-    Ruling {
+    EffectivePolicy {
         hints: subject.hint_effect(&decides),
-        ..decides.ruling
+        ..decides.effective
     }
 }
 
@@ -152,7 +152,7 @@ pub fn policy_of(subject: PolicySubject<'_>) -> Ruling {
 fn deciding(subject: PolicySubject<'_>) -> Fitting<'_> {
     let (mut own, mut projects) = (subject.fallback(), None::<Fitting<'_>>);
     subject.each_fitting(|rule| {
-        let side = match rule.is_of_project {
+        let side = match rule.is_from_project {
             true => projects.get_or_insert(rule),
             false => &mut own,
         };
@@ -168,11 +168,11 @@ fn deciding(subject: PolicySubject<'_>) -> Fitting<'_> {
 
 /// Which side's result counts: the stricter; of equals the closer.
 pub(crate) fn strictness(rule: &Fitting<'_>) -> (Policy, bool, Closeness) {
-    let Ruling {
+    let EffectivePolicy {
         policy,
         asks_if_possible,
         ..
-    } = rule.ruling;
+    } = rule.effective;
     (policy, asks_if_possible, rule.closeness)
 }
 
@@ -195,14 +195,14 @@ impl<'a> PolicySubject<'a> {
         };
         Fitting {
             source,
-            ruling: Ruling {
+            effective: EffectivePolicy {
                 policy,
                 asks_if_possible,
                 hints,
             },
             closeness: Closeness::Default,
             weight: 0,
-            is_of_project: false,
+            is_from_project: false,
         }
     }
 
@@ -212,18 +212,18 @@ impl<'a> PolicySubject<'a> {
             return HintEffect::None;
         };
         // A project's rules are weighed apart, so that a closer one of the user's does not outweigh them.
-        let own_wins = decides.closeness > Closeness::ServersAnnotation && !decides.is_of_project;
-        let counts = |is_of_project: bool| is_of_project || !own_wins;
+        let own_wins = decides.closeness > Closeness::ServersAnnotation && !decides.is_from_project;
+        let counts = |is_from_project: bool| is_from_project || !own_wins;
         let is_annotation = |pattern: &str| pattern.starts_with('@');
         let of_server = spec.policies.keys().any(|pattern| is_annotation(pattern))
-            && counts(self.is_of_project());
-        let mut others = spec.rules.kept.iter().chain(&self.global.rules);
+            && counts(self.is_from_project());
+        let mut others = spec.rules.user_rules.iter().chain(&self.global.rules);
         let of_others = others.any(|rule| {
             is_annotation(&rule.pattern) && counts(rule.origin.layer == Layer::Project)
         });
         match of_server || of_others {
             true => HintEffect::Decides,
-            false => decides.ruling.hints,
+            false => decides.effective.hints,
         }
     }
 
@@ -232,40 +232,40 @@ impl<'a> PolicySubject<'a> {
         if let Some(spec) = self.spec {
             self.each_of_server(spec, &mut visit);
         }
-        let switched_on = self.switch() == Some(true) && !self.is_of_project();
+        let switched_on = self.switch() == Some(true) && !self.is_from_project();
         for rule in &self.global.rules {
             let Some((closeness, weight)) = self.fits_anywhere(&rule.pattern) else {
                 continue;
             };
-            let is_of_project = rule.is_of_project();
-            if switched_on && !is_of_project && gives_way(closeness, rule.policy) {
+            let is_from_project = rule.is_from_project();
+            if switched_on && !is_from_project && gives_way(closeness, rule.policy) {
                 continue;
             }
             visit(Fitting {
                 source: Source::Global(rule),
-                ruling: rule.policy.into(),
+                effective: rule.policy.into(),
                 closeness,
                 weight,
-                is_of_project,
+                is_from_project,
             });
         }
     }
 
     fn each_of_server(&self, spec: &'a ServerSpec, visit: &mut impl FnMut(Fitting<'a>)) {
-        let is_of_project = self.is_of_project();
-        let mut tell = |source, policy: Policy, closeness, weight, is_of_project| {
+        let is_from_project = self.is_from_project();
+        let mut tell = |source, policy: Policy, closeness, weight, is_from_project| {
             visit(Fitting {
                 source,
-                ruling: policy.into(),
+                effective: policy.into(),
                 closeness,
                 weight,
-                is_of_project,
+                is_from_project,
             });
         };
         let switch = self.switch();
         if switch == Some(false) {
             let closeness = Closeness::Switch;
-            tell(Source::Switch, Policy::Disable, closeness, 0, is_of_project);
+            tell(Source::Switch, Policy::Disable, closeness, 0, is_from_project);
         }
         // A tool that is switched on by name is not switched off by a broader rule.
         let applies = |closeness, policy| switch != Some(true) || !gives_way(closeness, policy);
@@ -274,16 +274,16 @@ impl<'a> PolicySubject<'a> {
                 && applies(closeness, *policy)
             {
                 let source = Source::Table(pattern);
-                tell(source, *policy, closeness, weight, is_of_project);
+                tell(source, *policy, closeness, weight, is_from_project);
             }
         }
         if let Some(policy) = spec.policy
             && applies(Closeness::Server, policy)
         {
             let source = Source::ServerPolicy;
-            tell(source, policy, Closeness::Server, 0, is_of_project);
+            tell(source, policy, Closeness::Server, 0, is_from_project);
         }
-        for rule in &spec.rules.kept {
+        for rule in &spec.rules.user_rules {
             let fits = match rule.pattern.is_empty() {
                 true => Some((Closeness::Server, 0)),
                 false => self.fits_here(spec, &rule.pattern),
@@ -294,7 +294,7 @@ impl<'a> PolicySubject<'a> {
         }
     }
 
-    fn is_of_project(&self) -> bool {
+    fn is_from_project(&self) -> bool {
         self.spec
             .is_some_and(|spec| spec.origin.layer == Layer::Project)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use pegboard_model::{Foreign, Reason};
+use pegboard_model::{UntrustedText, Reason};
 use serde_json::Value;
 
 use crate::{schema::Flaw, walk::walk};
@@ -53,7 +53,7 @@ pub(crate) fn check(field: &str, root: &Value) -> Result<(), Flaw> {
         .into_iter()
         .filter(|reference| checked.insert(*reference))
         .try_for_each(|reference| {
-            let shown = Foreign::new(reference).shortened(SHOWN);
+            let shown = UntrustedText::new(reference).shortened(SHOWN);
             match targets.find(reference) {
                 Found::Here => Ok(()),
                 Found::Nowhere => Err((

@@ -1,6 +1,6 @@
 //! A tool's arguments in one line.
 
-use pegboard_model::{Foreign, Tool};
+use pegboard_model::{UntrustedText, Tool};
 use serde_json::{Map, Value};
 
 use crate::faults::kind_of;
@@ -19,7 +19,7 @@ pub fn signature(tool: &Tool) -> String {
 
 /// The same for a name and the text of a schema.
 pub fn signature_of(name: &str, input_schema: &str) -> String {
-    let name = Foreign::new(name).shortened(128).to_string();
+    let name = UntrustedText::new(name).shortened(128).to_string();
     let Ok(root) = serde_json::from_str::<Value>(input_schema) else {
         return format!("{name}(…)");
     };
@@ -33,7 +33,7 @@ pub fn signature_of(name: &str, input_schema: &str) -> String {
         .map(|(argument, schema)| {
             let needed = required.is_some_and(|names| names.iter().any(|name| name == argument));
             let mark = if needed { "" } else { "?" };
-            let shown = Foreign::new(argument).shortened(60);
+            let shown = UntrustedText::new(argument).shortened(60);
             format!("{shown}{mark}: {}", type_words(&root, schema))
         })
         .collect();
@@ -111,7 +111,7 @@ fn collect_untyped(root: &Value, map: &Map<String, Value>, depth: usize, words: 
 
 fn named(root: &Value, map: &Map<String, Value>, kind: &str, depth: usize) -> String {
     if kind != "array" {
-        return Foreign::new(kind).shortened(20).to_string();
+        return UntrustedText::new(kind).shortened(20).to_string();
     }
     let mut inner = Vec::new();
     if let Some(items) = map.get("items") {

@@ -37,7 +37,7 @@ pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
     let best = |of_project: bool| {
         let mut side = fitting
             .iter()
-            .filter(|rule| rule.is_of_project == of_project);
+            .filter(|rule| rule.is_from_project == of_project);
         side.next().copied()
     };
     let (own, projects) = (best(false), best(true));
@@ -47,11 +47,11 @@ pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
     };
     let mut rules: Vec<WeighedRule> = Vec::with_capacity(fitting.len());
     for rule in &fitting {
-        let side = if rule.is_of_project { &projects } else { &own };
+        let side = if rule.is_from_project { &projects } else { &own };
         let is_best = side.as_ref().is_some_and(|best| is_same(best, rule));
-        let lost = match (is_best, rule.is_of_project == projects_decide) {
+        let lost = match (is_best, rule.is_from_project == projects_decide) {
             (true, true) => None,
-            (true, false) if rule.is_of_project => Some(
+            (true, false) if rule.is_from_project => Some(
                 "a project's file can only tighten, and your own rules are at least as strict"
                     .to_owned(),
             ),
@@ -60,7 +60,7 @@ pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
         };
         let weighed = WeighedRule {
             rule: subject.words(rule.source),
-            policy: rule.ruling.policy,
+            policy: rule.effective.policy,
             origin: subject.origin(rule.source),
             lost,
         };

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_guard::{PolicySubject, decide, policy_of, weigh};
+use pegboard_guard::{PolicySubject, decide, effective_policy, weigh};
 use pegboard_model::{
-    Annotations, Approval, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy,
+    Annotations, TrustState, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy,
     PolicyRule, ServerName, ServerRules, ServerSpec, Template, Timeouts, ToolOverride, Transport,
 };
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn spec(
             file: None,
             line: None,
         },
-        approval: Approval::Granted,
+        approval: TrustState::Granted,
         hash: ConfigHash([0; 32]),
     }
 }
@@ -71,7 +71,7 @@ fn check(spec: &ServerSpec, tool: &str, policy: Policy, rule: &str) {
         (policy, rule),
         "{tool}"
     );
-    assert_eq!(policy_of(subject).policy, policy);
+    assert_eq!(effective_policy(subject).policy, policy);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn check_hinted(spec: &ServerSpec, hints: Annotations, expected: (Policy, bool),
         (expected, rule),
         "{hints:?}"
     );
-    let ruling = policy_of(subject);
+    let ruling = effective_policy(subject);
     assert_eq!((ruling.policy, ruling.asks_if_possible), expected);
 }
 
@@ -326,7 +326,7 @@ fn r_pol_01_a_project_can_only_tighten() {
 
     let mut replaced = spec(Some(Allow), &[("drop", Allow)], &[]);
     replaced.origin.layer = Layer::Project;
-    replaced.rules.kept = vec![user("dr*", Ask), user("", Deny)];
+    replaced.rules.user_rules = vec![user("dr*", Ask), user("", Deny)];
     check(
         &replaced,
         "drop",
@@ -428,7 +428,7 @@ proptest! {
         let of = |rules: Vec<PolicyRule>| {
             let spec = under(spec(None, &[], &[]), rules);
             let subject = PolicySubject::named(&spec, "drop", "github__drop", hints);
-            let (decision, ruling) = (decide(subject), policy_of(subject));
+            let (decision, ruling) = (decide(subject), effective_policy(subject));
             assert_eq!(decision.policy, ruling.policy);
             assert_eq!(weigh(subject).decision, decision);
             assert_eq!(weigh(subject).rules.iter().filter(|rule| rule.lost.is_none()).count(), 1);
@@ -462,7 +462,7 @@ fn r_sec_05_a_pattern_with_a_server_part_matches_only_that_servers_tools() {
         spec.rules.global = global.clone();
         let exposed = pegboard_model::ExposedName::of(&spec.name, tool);
         let subject = PolicySubject::named(&spec, tool, exposed.as_str(), Annotations::default());
-        policy_of(subject).policy
+        effective_policy(subject).policy
     };
     for tool in ["get_issue", "anything", "list_x", "fs/read", "a b"] {
         assert_eq!(policy("github", tool), Policy::Allow, "github {tool}");
@@ -493,7 +493,7 @@ fn r_sec_05_a_pattern_without_a_server_part_matches_tools_of_every_server() {
         });
         let exposed = pegboard_model::ExposedName::of(&spec.name, tool);
         let subject = PolicySubject::named(&spec, tool, exposed.as_str(), Annotations::default());
-        policy_of(subject).policy
+        effective_policy(subject).policy
     };
     for (pattern, server, tool, expected) in [
         ("delete_*", "a", "delete_x", Policy::Deny),

@@ -1,7 +1,7 @@
 //! The inbox of calls that wait for a person, and the consents that last.
 
 use pegboard_model::{
-    ApprovalAnswer, ApprovalRequest, ConsentDecision, Foreign, Grant, Reason, ServerName,
+    ApprovalResponse, ApprovalRequest, ApprovalDecision, UntrustedText, Grant, Reason, ServerName,
     ToolError, ToolResult,
 };
 use pegboard_store::Attendance;
@@ -39,10 +39,10 @@ impl Hub {
     pub async fn decide_approval(
         &self,
         id: &str,
-        decision: ConsentDecision,
+        decision: ApprovalDecision,
         by: &str,
     ) -> ToolResult<ApprovalRequest> {
-        if decision == ConsentDecision::Session {
+        if decision == ApprovalDecision::Session {
             let waiting = self.approvals().await?;
             let request = waiting.iter().find(|request| request.id == id);
             if request.is_some_and(|request| !request.offers_session) {
@@ -53,14 +53,14 @@ impl Hub {
                     .with_remedy("Allow it once or always."));
             }
         }
-        let answer = ApprovalAnswer {
+        let answer = ApprovalResponse {
             decision,
             by: by.to_owned(),
             at: self.inner.clock.now(),
         };
         let answered = self.inner.ledger.answer(id, answer).await?;
         answered.ok_or_else(|| {
-            let id = Foreign::new(id).shortened(40);
+            let id = UntrustedText::new(id).shortened(40);
             let message = format!("no call `{id}` waits for an answer");
             ToolError::new(Reason::ApprovalUnknown, message)
         })

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalRequest, AskVia, ClientApproval, ConsentDecision, EventKind,
-    Foreign, Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
+    Activity, ActivityKind, ApprovalRequest, AskVia, ClientApproval, ApprovalDecision, EventKind,
+    UntrustedText, Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
 };
 use tokio::time::Instant;
 
@@ -63,7 +63,7 @@ impl Ask {
 
     /// The arguments, complete, with whatever could deceive or tire a reader written out.
     fn arguments_in_words(&self) -> String {
-        Foreign::new(&readable(&self.arguments)).to_string()
+        UntrustedText::new(&readable(&self.arguments)).to_string()
     }
 
     /// The question in words, with whatever could deceive a reader escaped.
@@ -81,8 +81,8 @@ impl Ask {
         };
         format!(
             "`{}`{server} asks for your approval ({}).{changed}\nArguments: {}",
-            Foreign::new(&self.tool),
-            Foreign::new(&self.rule),
+            UntrustedText::new(&self.tool),
+            UntrustedText::new(&self.rule),
             self.arguments_in_words(),
         )
     }
@@ -162,7 +162,7 @@ impl Question {
 /// What came of a question.
 pub(crate) enum Said {
     Decided {
-        decision: ConsentDecision,
+        decision: ApprovalDecision,
         by: String,
     },
     /// Nobody answered in time.
@@ -265,10 +265,10 @@ impl Asked<'_> {
             self.tell_asked("terminal");
             let verdict = within(deadline, self.inner.approver.ask(ask)).await;
             let decision = match verdict {
-                Some(Verdict::Allow) => ConsentDecision::Once,
-                Some(Verdict::AllowForSession) => ConsentDecision::Session,
-                Some(Verdict::AllowAlways) => ConsentDecision::Always,
-                Some(Verdict::Refuse) => ConsentDecision::Refuse,
+                Some(Verdict::Allow) => ApprovalDecision::Once,
+                Some(Verdict::AllowForSession) => ApprovalDecision::Session,
+                Some(Verdict::AllowAlways) => ApprovalDecision::Always,
+                Some(Verdict::Refuse) => ApprovalDecision::Refuse,
                 Some(Verdict::Nobody) => return Ok(nobody),
                 None => return Ok(Said::TooLate),
             };
@@ -364,7 +364,7 @@ impl Asked<'_> {
     }
 
     fn tell_asked(&self, way: &str) {
-        let kind = EventKind::ApprovalAsked {
+        let kind = EventKind::ApprovalRequested {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
             server: self.question.version.server.clone(),
@@ -373,7 +373,7 @@ impl Asked<'_> {
         self.inner.events.tell(self.trace, kind);
     }
 
-    fn tell_decided(&self, decision: ConsentDecision, by: &str) {
+    fn tell_decided(&self, decision: ApprovalDecision, by: &str) {
         let kind = EventKind::ApprovalDecided {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
@@ -426,7 +426,7 @@ impl Drop for Entry<'_> {
     }
 }
 
-fn decided(decision: ConsentDecision, by: &str) -> Said {
+fn decided(decision: ApprovalDecision, by: &str) -> Said {
     Said::Decided {
         decision,
         by: by.to_owned(),

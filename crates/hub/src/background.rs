@@ -182,7 +182,7 @@ impl Inner {
                 return;
             }
             change.scheduled = true;
-            change.next_at(self.limits.list_changed_pause)
+            change.next_at(self.limits.list_changed_interval)
         };
         let (inner, seat, spec) = (self.clone(), seat.clone(), spec.clone());
         let running = running.clone();
@@ -193,7 +193,7 @@ impl Inner {
             {
                 let mut change = lock(&seat.change);
                 change.scheduled = false;
-                change.fetched(inner.limits.list_changed_pause);
+                change.fetched(inner.limits.list_changed_interval);
             }
             // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
             let held = seat.hold(&spec.hash);

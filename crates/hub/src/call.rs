@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
 use pegboard_model::{
-    Activity, ActivityKind, CallFacts, Channel, Era, EventKind, Outcome, Reason, SpanContext, Tool,
+    Activity, ActivityKind, CallFacts, TransportKind, Era, EventKind, Outcome, Reason, SpanContext, Tool,
     ToolError, ToolResult, TraceId, Transport,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind, mirrored_headers};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::call_record::OpenCall;
 use crate::checks::Checked;
-use crate::discover::{Insistence, channel_of};
+use crate::discover::{Insistence, transport_kind};
 use crate::events::{millis, outcome_of};
 use crate::gate::{Pass, refused};
 use crate::hub::{Hub, Inner};
@@ -87,7 +87,7 @@ impl Hub {
         let started = Instant::now();
         let trace = Trail::below(request.span.as_ref());
         let span = self.inner.recorder.begin(trace.above(), &trace);
-        let span = span.map(|span| span.about(&request.tool, &request.session.0));
+        let span = span.map(|span| span.with_labels(&request.tool, &request.session.0));
         let trace = trace.under(span.as_ref());
         let open = OpenCall::new(&self.inner, request, &trace);
         let catalog = self.inner.catalog.load_full();
@@ -148,7 +148,7 @@ impl Hub {
             server: view.and_then(ToolView::server),
             tool: view.map_or(tool, ToolView::name),
             exposed: tool,
-            channel: entry.map_or(Channel::Inside, |entry| channel_of(&entry.spec)),
+            transport: entry.map_or(TransportKind::InProcess, |entry| transport_kind(&entry.spec)),
             protocol: entry.and_then(|entry| entry.record.protocol_version.as_deref()),
             started: span.is_some() && self.inner.was_started(entry, started),
             arguments: Some(request.arguments.get()),
@@ -323,7 +323,7 @@ impl Inner {
             .await?;
         let (mut meta, caller) = (request.meta.clone(), request.caller.clone());
         if let Some(span) = wish.span {
-            span.hand_on(meta.get_or_insert_default());
+            span.inject(meta.get_or_insert_default());
         }
         let mut options = options(entry, meta, caller, request.input.clone());
         if mirrors && hold.upstream().handshake().era == Era::Modern && is_remote(entry) {

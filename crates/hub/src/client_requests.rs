@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pegboard_guard::{Refusal, check_client_request};
 use pegboard_model::{
-    Activity, ActivityKind, ClientRequests, Foreign, Reason, RpcError, ServerName, ServerSpec,
+    Activity, ActivityKind, ClientRequests, UntrustedText, Reason, RpcError, ServerName, ServerSpec,
     ToolError, ToolResult,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, Listener, OutcomeKind};
@@ -101,7 +101,7 @@ impl Check {
     ) -> Result<Option<Box<RawValue>>, Refusal> {
         let checked = check_client_request(&self.server, self.allowed, method, params);
         if let Err(refusal) = &checked {
-            let (server, method) = (&self.server, Foreign::new(method).shortened(60).to_string());
+            let (server, method) = (&self.server, UntrustedText::new(method).shortened(60).to_string());
             tracing::warn!(target: "pegboard", %server, method, "request to the client refused: {}", refusal.message);
             self.inner.activity.record(Activity {
                 session: Some(self.session.0.clone()),
@@ -189,7 +189,7 @@ impl Check {
     }
 
     fn failure(&self, what: &str) -> ToolError {
-        let what = Foreign::new(what).shortened(300);
+        let what = UntrustedText::new(what).shortened(300);
         let message = format!(
             "the call of server `{}` cannot go on, because what it requests from the client is not passed on: {what}",
             self.server

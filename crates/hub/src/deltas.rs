@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::Delta;
-use pegboard_model::{Foreign, ServerName, Timestamp};
+use pegboard_model::{UntrustedText, ServerName, Timestamp};
 
 use crate::hub::Hub;
 use crate::seat::lock;
@@ -56,7 +56,7 @@ pub(crate) fn told_changes(delta: &Delta) -> Option<String> {
         .map(|(what, names)| {
             let shown = names.iter().take(NAMED);
             let shown: Vec<String> = shown
-                .map(|name| Foreign::new(name).shortened(NAME_LENGTH).to_string())
+                .map(|name| UntrustedText::new(name).shortened(NAME_LENGTH).to_string())
                 .collect();
             let more = if names.len() > NAMED { ", …" } else { "" };
             format!("{} {what}: {}{more}", names.len(), shown.join(", "))

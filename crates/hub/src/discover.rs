@@ -7,7 +7,7 @@ use std::time::Duration;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_guard::admit_again;
 use pegboard_model::{
-    CacheUse, Channel, DiscoveryFacts, DiscoveryStatus, Era, ErrorNote, EventKind, Outcome, Reason,
+    CacheUse, TransportKind, DiscoveryFacts, DiscoveryStatus, Era, ErrorSummary, EventKind, Outcome, Reason,
     ServerRecord, ServerSpec, SpanContext, Timeouts, Timestamp, ToolError, ToolResult, TraceId,
     Transport,
 };
@@ -257,10 +257,10 @@ fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
 }
 
 /// How a server is spoken to.
-pub(crate) fn channel_of(spec: &ServerSpec) -> Channel {
+pub(crate) fn transport_kind(spec: &ServerSpec) -> TransportKind {
     match spec.transport {
-        Transport::Stdio { .. } => Channel::Pipe,
-        Transport::Http { .. } => Channel::Http,
+        Transport::Stdio { .. } => TransportKind::Stdio,
+        Transport::Http { .. } => TransportKind::Http,
     }
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn timed_out(spec: &ServerSpec, what: &str, limit: Duration) -> ToolE
     ToolError::new(Reason::DiscoveryTimeout, message).at_server(&spec.name)
 }
 
-pub(crate) fn from_note(note: &ErrorNote, spec: &ServerSpec) -> ToolError {
+pub(crate) fn from_note(note: &ErrorSummary, spec: &ServerSpec) -> ToolError {
     ToolError::new(note.reason, note.message.clone())
         .at_server(&spec.name)
         .with_remedy(note.remedy.clone())
@@ -322,7 +322,7 @@ impl Inner {
         let record = catalog.server(&spec.name).map(|entry| entry.record.clone());
         record
             .filter(|record| record.config == spec.hash)
-            .unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)))
+            .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)))
     }
 
     /// Waits for the turn of a server that has to be started for its tools.
@@ -427,7 +427,7 @@ impl Inner {
         ServerRecord {
             status: DiscoveryStatus::Failed,
             attempted_at: Some(self.clock.now()),
-            last_error: Some(ErrorNote::from(error)),
+            last_error: Some(ErrorSummary::from(error)),
             era: known.era.filter(|_| !may_be_of_another_era(error.reason)),
             ..ServerRecord::clone(known)
         }
@@ -444,7 +444,7 @@ impl Inner {
     ) {
         let facts = DiscoveryFacts {
             server: &spec.name,
-            channel: channel_of(spec),
+            transport: transport_kind(spec),
             protocol: record.protocol_version.as_deref(),
             tools: &record.tools,
             cache: match outcome.source {
@@ -537,7 +537,7 @@ mod tests {
         if let Some(seconds) = configured {
             spec.timeouts.discovery = Duration::from_secs(seconds);
         }
-        let mut known = ServerRecord::never(spec.name.clone(), spec.hash);
+        let mut known = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
         known.discovered_at = is_known.then_some(Timestamp(1));
         let budget = first_budget(&spec, &known);
         assert_eq!(budget, Duration::from_secs(expected), "{program}");

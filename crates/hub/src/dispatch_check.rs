@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_guard::{PolicySubject, fingerprint, policy_of};
+use pegboard_guard::{PolicySubject, fingerprint, effective_policy};
 use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
 use crate::call::CallRequest;
@@ -60,7 +60,7 @@ impl Inner {
             let why = "is not what it was when it was approved";
             return refuse(Reason::ToolChanged, why);
         }
-        let ruling = policy_of(PolicySubject::of_server(&present.spec, now));
+        let ruling = effective_policy(PolicySubject::of_server(&present.spec, now));
         match ruling.policy {
             Policy::Deny | Policy::Disable => {
                 refuse(Reason::PolicyDenied, "was forbidden meanwhile")

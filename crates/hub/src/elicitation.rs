@@ -1,6 +1,6 @@
 //! Asking the person at the client that calls, by an elicitation of our own.
 
-use pegboard_model::ConsentDecision;
+use pegboard_model::ApprovalDecision;
 use pegboard_upstream::declares;
 use serde::Deserialize;
 use serde_json::json;
@@ -26,7 +26,7 @@ pub(crate) fn can_ask(request: &CallRequest) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// The user decided.
-    Decided(ConsentDecision),
+    Decided(ApprovalDecision),
     /// The client closed the request without an answer. Headless clients do so without showing it to the user,
     /// so this is not a refusal.
     Cancelled,
@@ -91,9 +91,9 @@ fn read(answer: &RawValue, offers_session: bool) -> Reply {
     let accepted = answer.filter(|answer| answer.action == "accept");
     let said = accepted.and_then(|answer| answer.content?.decision);
     Reply::Decided(match said.as_deref() {
-        Some(ONCE) => ConsentDecision::Once,
-        Some(SESSION) if offers_session => ConsentDecision::Session,
-        _ => ConsentDecision::Refuse,
+        Some(ONCE) => ApprovalDecision::Once,
+        Some(SESSION) if offers_session => ApprovalDecision::Session,
+        _ => ApprovalDecision::Refuse,
     })
 }
 
@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: &str, expected: ConsentDecision) {
+    fn check(answer: &str, expected: ApprovalDecision) {
         let raw = RawValue::from_string(answer.to_owned()).unwrap();
         assert_eq!(read(&raw, true), Reply::Decided(expected), "{answer}");
     }
 
     #[test]
     fn r_pol_02_only_a_clear_consent_is_one() {
-        use ConsentDecision::{Once, Refuse, Session};
+        use ApprovalDecision::{Once, Refuse, Session};
         let says =
             |word: &str| format!(r#"{{"action":"accept","content":{{"decision":"{word}"}}}}"#);
         check(&says(ONCE), Once);
@@ -142,6 +142,6 @@ mod tests {
     fn r_sec_08_a_session_that_was_not_offered_is_not_granted() {
         let answer = r#"{"action":"accept","content":{"decision":"allow for this session"}}"#;
         let raw = RawValue::from_string(answer.to_owned()).unwrap();
-        assert_eq!(read(&raw, false), Reply::Decided(ConsentDecision::Refuse));
+        assert_eq!(read(&raw, false), Reply::Decided(ApprovalDecision::Refuse));
     }
 }

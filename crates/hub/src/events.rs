@@ -134,7 +134,7 @@ mod tests {
         let ledger = Arc::new(pegboard_store::MemoryLedger::new());
         let limits = pegboard_model::Limits::default();
         let activity = ActivityLog::new(ledger, crate::tasks::Tasks::new(), &limits);
-        let silent = Arc::new(pegboard_model::Silent);
+        let silent = Arc::new(pegboard_model::NoopRecorder);
         let events = Events::new(Arc::new(SystemClock), Arc::new(activity), silent);
         let mut made = 0;
         let mut tell = || {

@@ -41,7 +41,7 @@ pub fn freshness(
         Freshness::Expired
     } else if record.status == DiscoveryStatus::Failed
         || age >= time_to_live(spec, record, limits)
-        || discovered.since(now) > limits.longest_ttl
+        || discovered.since(now) > limits.max_ttl
     {
         Freshness::Stale
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn is_recent(at: Timestamp, now: Timestamp, time: Duration) -> bool {
 /// How long a list counts as fresh.
 pub fn time_to_live(spec: &ServerSpec, record: &ServerRecord, limits: &Limits) -> Duration {
     match record.ttl_hint_ms {
-        Some(hint) if hint > 0 => Duration::from_millis(hint).min(limits.longest_ttl),
+        Some(hint) if hint > 0 => Duration::from_millis(hint).min(limits.max_ttl),
         _ => spec.ttl,
     }
 }
@@ -73,7 +73,7 @@ mod tests {
         let mut spec = stdio_spec("s", "true", ["x"]);
         spec.ttl = Duration::from_secs(300);
         spec.max_age = Duration::from_secs(24 * 3600);
-        let mut record = ServerRecord::never(spec.name.clone(), spec.hash);
+        let mut record = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
         record.discovered_at = Some(Timestamp(1_000_000));
         record.status = if failed {
             DiscoveryStatus::Failed
@@ -110,7 +110,7 @@ mod tests {
     fn r_store_01_k09_a_clock_set_back_a_day_makes_nothing_stale_and_years_do() {
         const HOUR: u64 = 3600 * 1000;
         let spec = stdio_spec("s", "true", ["x"]);
-        let mut record = ServerRecord::never(spec.name.clone(), spec.hash);
+        let mut record = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
         record.status = DiscoveryStatus::Success;
         record.discovered_at = Some(Timestamp(200_000 * HOUR));
         for (hours_back, expected) in [

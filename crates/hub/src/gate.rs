@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pegboard_catalog::{ToolView, changed_fields};
 use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint};
 use pegboard_model::{
-    ConfigHash, ConsentDecision, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
+    ConfigHash, ApprovalDecision, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
     Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
 };
 use tokio::time::Instant;
@@ -212,14 +212,14 @@ impl Inner {
             }
         };
         match decided {
-            ConsentDecision::Refuse => {
+            ApprovalDecision::Refuse => {
                 let why = format!("was not run: {by} refused it");
                 return refuse(Reason::ApprovalRefused, &why);
             }
-            ConsentDecision::Session if request.is_lasting => {
+            ApprovalDecision::Session if request.is_lasting => {
                 self.consents.keep(&request.session, version);
             }
-            ConsentDecision::Always => {
+            ApprovalDecision::Always => {
                 let grant = Grant {
                     version: version.clone(),
                     exposed: subject.exposed.to_owned(),
@@ -232,9 +232,9 @@ impl Inner {
                     tracing::warn!(target: "pegboard", %error, "a grant could not be kept");
                 }
             }
-            ConsentDecision::Once | ConsentDecision::Session => {}
+            ApprovalDecision::Once | ApprovalDecision::Session => {}
         }
-        approved(decided == ConsentDecision::Once)
+        approved(decided == ApprovalDecision::Once)
     }
 
     /// The deciding rule, in words.
@@ -306,7 +306,7 @@ fn refusal(subject: &Subject<'_>, reason: Reason, why: &str) -> ToolError {
     );
     let Some(place) = decision.origin.as_ref().and_then(|origin| {
         let file = origin.file.as_ref()?.display().to_string();
-        let file = pegboard_model::Foreign::new(&file).to_string();
+        let file = pegboard_model::UntrustedText::new(&file).to_string();
         Some(match origin.line {
             Some(line) => format!("{file}:{line}"),
             None => file,

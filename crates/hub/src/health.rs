@@ -1,7 +1,7 @@
 //! How each server is doing.
 
 use pegboard_catalog::{CacheStatistics, ServerEntry};
-use pegboard_model::{DiscoveryStatus, ErrorNote, ServerName, Timestamp};
+use pegboard_model::{DiscoveryStatus, ErrorSummary, ServerName, Timestamp};
 use pegboard_upstream::Health;
 use serde::Serialize;
 
@@ -35,9 +35,9 @@ pub struct ServerHealth {
     /// When its tools were last received.
     pub last_discovered: Option<Timestamp>,
     /// Why the last try failed.
-    pub last_error: Option<ErrorNote>,
+    pub last_error: Option<ErrorSummary>,
     /// Why its newest list was not stored: it is known until the program ends.
-    pub not_stored: Option<ErrorNote>,
+    pub not_stored: Option<ErrorSummary>,
     /// How often in a row it failed.
     pub failures: u32,
     /// When it ended by itself, if it was not started since.

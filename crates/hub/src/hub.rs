@@ -58,7 +58,7 @@ pub struct Parts {
     pub approver: Arc<dyn Approver>,
     /// What knows the meaning of words; without one tools are found by words alone.
     pub encoder: Option<Arc<dyn Encoder>>,
-    /// Who is told of events, spans and counts; [`pegboard_model::Silent`] for nobody.
+    /// Who is told of events, spans and counts; [`pegboard_model::NoopRecorder`] for nobody.
     pub recorder: Arc<dyn Recorder>,
     /// What the user set.
     pub settings: HubSettings,
@@ -380,7 +380,7 @@ impl Inner {
     }
 
     fn forget(&self, trace: &TraceId, entry: &ServerEntry) {
-        let never = ServerRecord::never(entry.spec.name.clone(), entry.spec.hash);
+        let never = ServerRecord::undiscovered(entry.spec.name.clone(), entry.spec.hash);
         self.publish(trace, Arc::new(never), entry.discovering);
     }
 
@@ -539,7 +539,7 @@ fn entry_as_of(
     record: Option<Arc<ServerRecord>>,
 ) -> ServerEntry {
     let record =
-        record.unwrap_or_else(|| Arc::new(ServerRecord::never(spec.name.clone(), spec.hash)));
+        record.unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
     let stale = freshness(&spec, &record, now, limits).is_stale();
     ServerEntry::new(spec, record).with_stale(stale)
 }

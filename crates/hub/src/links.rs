@@ -47,11 +47,11 @@ impl Links {
                 held.session != *session || held.server != *server || held.offer.key != offer.key
             });
             let own = links.iter().filter(|held| held.session == *session).count();
-            if own >= limits.links_per_session
+            if own >= limits.resource_links_per_session
                 && let Some(oldest) = links.iter().position(|held| held.session == *session)
             {
                 links.remove(oldest);
-            } else if links.len() >= limits.links {
+            } else if links.len() >= limits.resource_links {
                 links.pop_front();
             }
             links.push_back(Link {
@@ -120,7 +120,7 @@ fn links_in(result: &RawValue, limits: &Limits) -> Vec<Offer> {
                 key: item.uri,
             })
         })
-        .take(limits.links_per_session)
+        .take(limits.resource_links_per_session)
         .collect()
 }
 
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn r_gate_03_a_link_is_kept_for_its_session_within_the_limits() {
         let limits = Limits {
-            links_per_session: 2,
-            links: 3,
+            resource_links_per_session: 2,
+            resource_links: 3,
             ..Limits::default()
         };
         let links = Links::default();

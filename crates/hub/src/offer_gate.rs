@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, exposed_prompt, exposed_uri};
-use pegboard_guard::{PolicySubject, decide, fingerprint, policy_of};
+use pegboard_guard::{PolicySubject, decide, fingerprint, effective_policy};
 use pegboard_model::{
     Annotations, Fingerprint, Offer, Policy, Reason, ServerName, ServerSpec, ToolError, ToolResult,
     ToolVersion,
@@ -30,7 +30,7 @@ impl Hub {
         let catalog = self.catalog();
         catalog.server(server).is_some_and(|entry| {
             let exposed = exposed(&entry.spec, about);
-            policy_of(subject(&entry.spec, about, &exposed)).policy == Policy::Ask
+            effective_policy(subject(&entry.spec, about, &exposed)).policy == Policy::Ask
         })
     }
 }
@@ -166,7 +166,7 @@ impl Inner {
                 "is not what it was when it was approved",
             );
         }
-        match policy_of(subject(&present.spec, about, &exposed)).policy {
+        match effective_policy(subject(&present.spec, about, &exposed)).policy {
             Policy::Allow => Ok(()),
             Policy::Ask if pass.approved.is_some() => Ok(()),
             Policy::Ask => refuse(Reason::ToolChanged, "needs a person's approval now"),
@@ -225,7 +225,7 @@ fn print_of(offer: &Offer) -> Fingerprint {
 
 fn unlisted(spec: &ServerSpec, about: &OfferRef) -> ToolError {
     let (server, shown) = (&spec.name, exposed(spec, about));
-    let shown = pegboard_model::Foreign::new(&shown).shortened(200);
+    let shown = pegboard_model::UntrustedText::new(&shown).shortened(200);
     let (reason, message) = match about {
         OfferRef::Prompt(_) => (
             Reason::PromptUnknown,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_model::{
-    Approval, Era, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext, ToolError,
+    TrustState, Era, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext, ToolError,
     ToolResult,
 };
 use serde::Serialize;
@@ -345,12 +345,12 @@ impl Inner {
 pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
     let (reason, message) = match (spec.enabled, spec.approval) {
         (false, _) => return Err(spec.disabled_error()),
-        (true, Approval::Pending) => (
+        (true, TrustState::Pending) => (
             Reason::ServerPending,
             "comes from a project file and was not agreed to",
         ),
-        (true, Approval::Changed) => (Reason::ConfigChanged, "has changed since it was agreed to"),
-        (true, Approval::Granted) => return Ok(()),
+        (true, TrustState::Changed) => (Reason::ConfigChanged, "has changed since it was agreed to"),
+        (true, TrustState::Granted) => return Ok(()),
     };
     Err(ToolError::new(reason, format!("server `{}` {message}", spec.name)).at_server(&spec.name))
 }

@@ -100,7 +100,7 @@ impl Inner {
         }
         let attempt = ServerRecord {
             attempted_at: Some(self.clock.now()),
-            ..ServerRecord::never(spec.name.clone(), spec.hash)
+            ..ServerRecord::undiscovered(spec.name.clone(), spec.hash)
         };
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {

@@ -30,7 +30,7 @@ impl SessionResources {
     fn note(&self, uris: Vec<String>, limits: &Limits) {
         let mut state = lock(&self.0);
         for uri in uris {
-            if state.linked.len() < limits.links {
+            if state.linked.len() < limits.resource_links {
                 state.linked.insert(uri);
             }
         }

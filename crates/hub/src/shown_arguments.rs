@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::Value;
 
 /// Spaces in a row that stay as they are; more of them could push what follows out of a reader's sight.
@@ -85,7 +85,7 @@ pub(crate) fn longest_values(json: &str) -> String {
         .iter()
         .take(VALUES_NAMED)
         .map(|(place, length)| {
-            let place = Foreign::new(place).shortened(PLACE);
+            let place = UntrustedText::new(place).shortened(PLACE);
             format!("`{place}` has {length}")
         })
         .collect();

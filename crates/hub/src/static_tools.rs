@@ -83,7 +83,7 @@ mod tests {
             clock: Arc::new(SystemClock),
             approver: Arc::new(NobodyToAsk),
             encoder: None,
-            recorder: Arc::new(pegboard_model::Silent),
+            recorder: Arc::new(pegboard_model::NoopRecorder),
             settings: HubSettings::default(),
             limits: pegboard_model::Limits::default(),
         };

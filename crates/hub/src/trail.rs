@@ -99,6 +99,6 @@ impl Inner {
     /// Opens a span on a trail, where spans are made. A trace that begins with it is called `name`.
     pub(crate) fn begin(&self, trail: &Trail, name: &str) -> Option<SpanContext> {
         let span = self.recorder.begin(trail.above(), trail)?;
-        Some(span.about(name, BACKGROUND))
+        Some(span.with_labels(name, BACKGROUND))
     }
 }

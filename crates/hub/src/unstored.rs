@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use pegboard_model::{ErrorNote, EventKind, ServerName, ToolError, TraceId};
+use pegboard_model::{ErrorSummary, EventKind, ServerName, ToolError, TraceId};
 
 use crate::hub::Inner;
 use crate::seat::lock;
@@ -11,11 +11,11 @@ use crate::seat::lock;
 /// One entry for each server at the most.
 #[derive(Default)]
 pub(crate) struct Unstored {
-    faults: Mutex<HashMap<ServerName, ErrorNote>>,
+    faults: Mutex<HashMap<ServerName, ErrorSummary>>,
 }
 
 impl Unstored {
-    pub(crate) fn fault_of(&self, server: &ServerName) -> Option<ErrorNote> {
+    pub(crate) fn fault_of(&self, server: &ServerName) -> Option<ErrorSummary> {
         lock(&self.faults).get(server).cloned()
     }
 
@@ -36,7 +36,7 @@ impl Inner {
             return self.unstored.forget(server);
         };
         tracing::warn!(target: "pegboard", %server, "its list of tools was not stored: {error}");
-        lock(&self.unstored.faults).insert(server.clone(), ErrorNote::from(error));
+        lock(&self.unstored.faults).insert(server.clone(), ErrorSummary::from(error));
         let kind = EventKind::ServerNotStored {
             server: server.clone(),
             reason: error.reason.code().to_owned(),

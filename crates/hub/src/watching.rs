@@ -37,10 +37,10 @@ impl Watches {
             .filter(|all| all.contains(session))
             .count();
         let of_server = self.0.get(server).map_or(0, BTreeMap::len);
-        let (limit, whose) = if own >= limits.watches_per_session {
-            (limits.watches_per_session, "one session")
-        } else if of_server >= limits.watches_per_server {
-            (limits.watches_per_server, "all sessions at one server")
+        let (limit, whose) = if own >= limits.subscriptions_per_session {
+            (limits.subscriptions_per_session, "one session")
+        } else if of_server >= limits.subscriptions_per_server {
+            (limits.subscriptions_per_server, "all sessions at one server")
         } else {
             let uris = self.0.entry(server.clone()).or_default();
             uris.entry(uri.to_owned())

@@ -19,7 +19,7 @@ use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{AskSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
 use pegboard_model::{
-    Approval, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
+    TrustState, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
 };
 use pegboard_testkit::wait_until;
 use serde_json::value::RawValue;
@@ -283,7 +283,7 @@ async fn a_call_renews_a_stale_list_while_its_server_runs() {
 #[tokio::test]
 async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
     let mut pending = spec("pending");
-    pending.approval = Approval::Pending;
+    pending.approval = TrustState::Pending;
     let mut disabled = spec("disabled");
     disabled.enabled = false;
     let mut guarded = spec("guarded");

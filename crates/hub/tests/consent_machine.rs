@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use fake::{Bench, spec};
 use pegboard_hub::{AskSettings, CallRequest, HubSettings, SessionId, Which};
-use pegboard_model::{ConsentDecision, Fingerprint, Policy};
+use pegboard_model::{ApprovalDecision, Fingerprint, Policy};
 use pegboard_testkit::{server, tool_json};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ enum Step {
     /// A session calls; the call's number is its argument.
     Call(u8),
     /// The oldest (or newest) waiting call is answered.
-    Answer(bool, ConsentDecision),
+    Answer(bool, ApprovalDecision),
     /// The server has another version of its tool from now on.
     Change(u8),
     /// The hub learns of it.
@@ -43,7 +43,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    use ConsentDecision::{Always, Once, Refuse, Session};
+    use ApprovalDecision::{Always, Once, Refuse, Session};
     let decision = prop_oneof![Just(Once), Just(Session), Just(Always), Just(Refuse)];
     prop_oneof![
         5 => (0..3u8).prop_map(Step::Call),
@@ -60,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// What somebody agreed to.
 #[derive(Clone, Debug)]
 struct Consent {
-    decision: ConsentDecision,
+    decision: ApprovalDecision,
     session: String,
     arguments: String,
     version: Fingerprint,
@@ -183,10 +183,10 @@ async fn run(steps: Vec<Step>) {
             let is_covered = consents.iter().any(|consent| {
                 consent.version == ran.version
                     && match consent.decision {
-                        ConsentDecision::Once => consent.arguments == ran.arguments,
-                        ConsentDecision::Session => consent.session == format!("s{session}"),
-                        ConsentDecision::Always => true,
-                        ConsentDecision::Refuse => false,
+                        ApprovalDecision::Once => consent.arguments == ran.arguments,
+                        ApprovalDecision::Session => consent.session == format!("s{session}"),
+                        ApprovalDecision::Always => true,
+                        ApprovalDecision::Refuse => false,
                     }
             });
             assert!(
@@ -194,16 +194,16 @@ async fn run(steps: Vec<Step>) {
                 "step {number} {step:?}: {ran:?} of {consents:#?}"
             );
             let is_refused = consents.iter().any(|consent| {
-                consent.decision == ConsentDecision::Refuse && consent.arguments == ran.arguments
+                consent.decision == ApprovalDecision::Refuse && consent.arguments == ran.arguments
             });
             assert!(!is_refused, "step {number} {step:?}: {ran:?}");
         }
         checked = ran.len();
         match step {
             // Nothing that was agreed to before counts for calls that come later.
-            Step::Revoke => consents.retain(|consent| consent.decision == ConsentDecision::Once),
+            Step::Revoke => consents.retain(|consent| consent.decision == ApprovalDecision::Once),
             Step::EndSession(session) => consents.retain(|consent| {
-                consent.decision != ConsentDecision::Session
+                consent.decision != ApprovalDecision::Session
                     || consent.session != format!("s{session}")
             }),
             _ => {}
@@ -251,7 +251,7 @@ fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
         let waiting = bench.hub.approvals().await.unwrap();
         bench
             .hub
-            .decide_approval(&waiting[0].id, ConsentDecision::Once, "test")
+            .decide_approval(&waiting[0].id, ApprovalDecision::Once, "test")
             .await
             .unwrap();
         settle().await;

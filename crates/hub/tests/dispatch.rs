@@ -18,7 +18,7 @@ use fake::{Behaviour, Bench, spec};
 use pegboard_hub::{AskSettings, CallRequest, ForwardRequest, HubSettings, OfferRef};
 use pegboard_hub::{Hub, SessionId, Which};
 use pegboard_model::{
-    ApprovalRequest, AskVia, ConsentDecision, Policy, Reason, ServerSpec, ToolError, ToolResult,
+    ApprovalRequest, AskVia, ApprovalDecision, Policy, Reason, ServerSpec, ToolError, ToolResult,
 };
 use pegboard_testkit::{server, tool_json};
 use pegboard_upstream::CallOutcome;
@@ -88,7 +88,7 @@ async fn waiting(hub: &Hub) -> ApprovalRequest {
     panic!("no call came to wait");
 }
 
-async fn decide(hub: &Hub, decision: ConsentDecision) -> ApprovalRequest {
+async fn decide(hub: &Hub, decision: ApprovalDecision) -> ApprovalRequest {
     let id = waiting(hub).await.id;
     hub.decide_approval(&id, decision, "test").await.unwrap()
 }
@@ -101,7 +101,7 @@ fn ran(bench: &Bench) -> usize {
 async fn granted(bench: &Bench) {
     let watching = bench.hub.watch_approvals().unwrap();
     let call = start(&bench.hub, "{}");
-    decide(&bench.hub, ConsentDecision::Always).await;
+    decide(&bench.hub, ApprovalDecision::Always).await;
     call.await.unwrap().unwrap();
     drop(watching);
     assert_eq!(ran(bench), 1);
@@ -122,7 +122,7 @@ async fn r_sec_08_a_granted_tool_that_drops_its_destructive_hint_asks_again() {
         asked.changed,
         ["annotations.destructiveHint", "description"]
     );
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     assert_eq!(
         call.await.unwrap().unwrap_err().reason,
         Reason::ApprovalRefused
@@ -151,7 +151,7 @@ async fn r_sec_08_a_change_that_another_process_learnt_of_holds_an_approved_call
 
     let allow = bench
         .hub
-        .decide_approval(&request.id, ConsentDecision::Always, "test");
+        .decide_approval(&request.id, ApprovalDecision::Always, "test");
     allow.await.unwrap();
     let held = call.await.unwrap().unwrap_err();
     assert_eq!(held.reason, Reason::ToolChanged, "{held}");
@@ -168,7 +168,7 @@ async fn r_sec_08_a_grant_is_compared_with_a_list_that_is_past_its_time() {
     assert_eq!(held.reason, Reason::ToolChanged, "{held}");
     // The next call asks about the new version.
     let call = start(&bench.hub, "{}");
-    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    let asked = decide(&bench.hub, ApprovalDecision::Once).await;
     assert_eq!(asked.changed, ["description"]);
     call.await.unwrap().unwrap();
     assert_eq!(ran(&bench), 2);
@@ -226,7 +226,7 @@ async fn r_sec_07_arguments_that_cannot_be_shown_completely_are_not_asked_about(
     // The inbox shows long ones.
     let long = format!(r#"{{"text":"{}rm -rf"}}"#, "x".repeat(100_000));
     let call = start(&bench.hub, &long);
-    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    let asked = decide(&bench.hub, ApprovalDecision::Once).await;
     assert_eq!(asked.arguments, long);
     call.await.unwrap().unwrap();
 
@@ -369,7 +369,7 @@ async fn r_sec_06_a_prompt_that_asks_waits_for_a_person_and_is_bound_to_its_vers
         tokio::spawn(async move { forward(&hub, "prompts/get", plan()).await })
     };
     let allowed = get();
-    let asked = decide(&bench.hub, ConsentDecision::Once).await;
+    let asked = decide(&bench.hub, ApprovalDecision::Once).await;
     assert_eq!(asked.tool, "a__plan");
     allowed.await.unwrap().unwrap();
     assert_eq!(passed_on(&bench), 1);
@@ -378,7 +378,7 @@ async fn r_sec_06_a_prompt_that_asks_waits_for_a_person_and_is_bound_to_its_vers
     waiting(&bench.hub).await;
     let changed = json!({"name": "plan", "description": "another"});
     bench.servers.change("a", |b| b.prompts = vec![changed]);
-    decide(&bench.hub, ConsentDecision::Once).await;
+    decide(&bench.hub, ApprovalDecision::Once).await;
     assert_eq!(held.await.unwrap().unwrap_err().reason, Reason::ToolChanged);
     assert_eq!(passed_on(&bench), 1);
 }

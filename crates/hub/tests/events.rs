@@ -18,7 +18,7 @@ use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{CallRequest, HubSettings, SessionId, ToolHandler, Which};
 use pegboard_model::{
-    Approval, Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId,
+    TrustState, Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId,
 };
 use pegboard_testkit::{server, wait_until};
 use serde_json::value::RawValue;
@@ -234,7 +234,7 @@ async fn r_obs_01_the_registry_counts_what_is_offered() {
 async fn r_store_01_hits_and_misses_are_counted_for_usable_servers_alone() {
     let (mut disabled, mut untrusted) = (spec("disabled"), spec("untrusted"));
     disabled.enabled = false;
-    untrusted.approval = Approval::Pending;
+    untrusted.approval = TrustState::Pending;
     let specs = vec![spec("good"), spec("failing"), disabled, untrusted];
     let bench = Bench::with(specs, HubSettings::default()).await;
     bench.servers.tools("good", &["one"]);

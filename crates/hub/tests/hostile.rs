@@ -31,7 +31,7 @@ const SLACK: Duration = Duration::from_secs(15);
 
 async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
     let limits = Limits {
-        list_changed_pause: Duration::from_millis(500),
+        list_changed_interval: Duration::from_millis(500),
         ..Limits::default()
     };
     let connector = Connector::new(Setup {
@@ -49,7 +49,7 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
     let parts = Parts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
-        recorder: Arc::new(pegboard_model::Silent),
+        recorder: Arc::new(pegboard_model::NoopRecorder),
         store,
         connector: Arc::new(connector),
         clock: Arc::new(SystemClock),

@@ -125,7 +125,7 @@ async fn opened(store: Arc<dyn Store>, servers: Arc<Servers>, remember: bool) ->
         clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
         approver: Arc::new(NobodyToAsk),
         encoder: Some(encoder.clone()),
-        recorder: Arc::new(pegboard_model::Silent),
+        recorder: Arc::new(pegboard_model::NoopRecorder),
         settings: HubSettings {
             remember_searches: remember,
             ..HubSettings::default()

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fake::{Behaviour, Bench, event_names, spec, wait_for};
 use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, OfferRef, SessionId};
-use pegboard_model::{Approval, EventKind, Reason, ServerName, ToolError, ToolResult};
+use pegboard_model::{TrustState, EventKind, Reason, ServerName, ToolError, ToolResult};
 use pegboard_testkit::{http_spec, tool_json, wait_until};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -84,7 +84,7 @@ async fn r_gate_03_a_request_to_a_server_that_may_not_run_starts_nothing() {
     let mut disabled = spec("disabled");
     disabled.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = Approval::Pending;
+    pending.approval = TrustState::Pending;
     let bench = Bench::with(vec![disabled, pending], HubSettings::default()).await;
     for (name, reason) in [
         ("disabled", Reason::ServerDisabled),
@@ -266,7 +266,7 @@ async fn r_gate_03_a_watch_that_was_given_up_is_not_kept() {
 async fn r_sec_01_a_session_cannot_watch_without_end() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.set("a", offers());
-    let limit = pegboard_model::Limits::default().watches_per_session;
+    let limit = pegboard_model::Limits::default().subscriptions_per_session;
     for number in 0..limit {
         let uri = format!("test://{number}");
         watch(&bench, "s", &uri, true).await.unwrap();

@@ -21,7 +21,7 @@ use pegboard_hub::{
     AskSettings, CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, Which,
 };
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalRequest, AskDestructive, ConsentDecision, ErrorClass,
+    Activity, ActivityKind, ApprovalRequest, AskDestructive, ApprovalDecision, ErrorClass,
     EventKind, GlobalRules, Layer, Origin, Policy, PolicyRule, Reason, RpcError, ServerSpec,
     ToolResult,
 };
@@ -74,7 +74,7 @@ async fn waiting(hub: &Hub) -> ApprovalRequest {
     panic!("no call came to wait");
 }
 
-async fn decide(hub: &Hub, decision: ConsentDecision) -> ApprovalRequest {
+async fn decide(hub: &Hub, decision: ApprovalDecision) -> ApprovalRequest {
     let request = waiting(hub).await;
     hub.decide_approval(&request.id, decision, "test")
         .await
@@ -112,10 +112,10 @@ async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
     assert_eq!(ran(&bench), 0, "nothing runs before the answer");
     let id = request.id.clone();
     wait_for(&mut events, |kind| {
-        matches!(kind, EventKind::ApprovalAsked { id: asked, way, .. } if *asked == id && way == "inbox")
+        matches!(kind, EventKind::ApprovalRequested { id: asked, way, .. } if *asked == id && way == "inbox")
     })
     .await;
-    decide(&bench.hub, ConsentDecision::Once).await;
+    decide(&bench.hub, ApprovalDecision::Once).await;
     call.await.unwrap().unwrap();
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ApprovalDecided { decision, by, .. } if decision == "once" && by == "test")
@@ -125,7 +125,7 @@ async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
     assert!(bench.hub.approvals().await.unwrap().is_empty());
     let late = bench
         .hub
-        .decide_approval(&id, ConsentDecision::Always, "test")
+        .decide_approval(&id, ApprovalDecision::Always, "test")
         .await;
     assert_eq!(late.unwrap_err().reason, Reason::ApprovalUnknown);
     assert!(bench.hub.grants().await.unwrap().is_empty());
@@ -135,7 +135,7 @@ async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
 async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     let refused = call.await.unwrap().unwrap_err();
     assert_eq!(
         (refused.reason, refused.code),
@@ -175,7 +175,7 @@ async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
         if ledger.waiting(now).await.unwrap().is_empty() {
             let late = bench
                 .hub
-                .decide_approval(&request.id, ConsentDecision::Once, "x")
+                .decide_approval(&request.id, ApprovalDecision::Once, "x")
                 .await;
             assert_eq!(late.unwrap_err().reason, Reason::ApprovalUnknown);
             return;
@@ -189,10 +189,10 @@ async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
 async fn r_pol_02_once_is_this_call_and_session_is_this_session_with_any_arguments() {
     let bench = bench(asking(), LONG).await;
     let first = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Once).await;
+    decide(&bench.hub, ApprovalDecision::Once).await;
     first.await.unwrap().unwrap();
     let second = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Session).await;
+    decide(&bench.hub, ApprovalDecision::Session).await;
     second.await.unwrap().unwrap();
     start(&bench.hub, "s", r#"{"text":"other"}"#)
         .await
@@ -200,11 +200,11 @@ async fn r_pol_02_once_is_this_call_and_session_is_this_session_with_any_argumen
         .unwrap();
     let other = start(&bench.hub, "t", "{}");
     assert_eq!(waiting(&bench.hub).await.session, "t");
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     other.await.unwrap().unwrap_err();
     bench.hub.session_ended(&SessionId("s".into()));
     let again = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     again.await.unwrap().unwrap_err();
 }
 
@@ -212,7 +212,7 @@ async fn r_pol_02_once_is_this_call_and_session_is_this_session_with_any_argumen
 async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_the_difference() {
     let bench = bench(asking(), LONG).await;
     let first = start(&bench.hub, "s", "{}");
-    let request = decide(&bench.hub, ConsentDecision::Always).await;
+    let request = decide(&bench.hub, ApprovalDecision::Always).await;
     first.await.unwrap().unwrap();
     let grants = bench.hub.grants().await.unwrap();
     assert_eq!(grants.len(), 1);
@@ -229,7 +229,7 @@ async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_
     let asked = waiting(&bench.hub).await;
     assert_eq!(asked.changed, ["description"]);
     assert_ne!(asked.version.fingerprint, request.version.fingerprint);
-    decide(&bench.hub, ConsentDecision::Always).await;
+    decide(&bench.hub, ApprovalDecision::Always).await;
     held.await.unwrap().unwrap();
     start(&bench.hub, "t", "{}").await.unwrap().unwrap();
 
@@ -240,7 +240,7 @@ async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_
         .unwrap();
     assert_eq!(revoked, 1);
     let again = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     again.await.unwrap().unwrap_err();
     assert_eq!(ran(&bench), 5);
 }
@@ -253,7 +253,7 @@ async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
     change(&bench, "Another thing.").await;
     bench
         .hub
-        .decide_approval(&request.id, ConsentDecision::Always, "test")
+        .decide_approval(&request.id, ApprovalDecision::Always, "test")
         .await
         .unwrap();
     let held = call.await.unwrap().unwrap_err();
@@ -313,7 +313,7 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
         assert_eq!(known.fingerprint, agreed_to, "it ran as another version");
     }));
     let call = start(&next.hub, "s", "{}");
-    decide(&next.hub, ConsentDecision::Once).await;
+    decide(&next.hub, ApprovalDecision::Once).await;
     let servers = next.servers.clone();
     wait_until("the server starts", LONG, || servers.started("a") == 1).await;
     let hub = next.hub.clone();
@@ -376,7 +376,7 @@ async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
     let hub = bench.hub.clone();
     let asked = tokio::spawn(async move { hub.call(&request("s", "host_ask", "{}")).await });
     assert_eq!(waiting(&bench.hub).await.version.server, None);
-    decide(&bench.hub, ConsentDecision::Always).await;
+    decide(&bench.hub, ApprovalDecision::Always).await;
     asked.await.unwrap().unwrap();
     call("host_ask").await.unwrap();
 
@@ -516,7 +516,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
 
     let watching = bench.hub.watch_approvals().unwrap();
     let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     assert_eq!(
         call.await.unwrap().unwrap_err().reason,
         Reason::ApprovalRefused
@@ -527,7 +527,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
     // What was allowed once and changed since is held back, whoever is there.
     let watching = bench.hub.watch_approvals().unwrap();
     let granted = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Always).await;
+    decide(&bench.hub, ApprovalDecision::Always).await;
     granted.await.unwrap().unwrap();
     drop(watching);
     change(&bench, "Another thing.").await;
@@ -543,7 +543,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
         .unwrap();
     let held = start(&bench.hub, "t", "{}");
     assert_eq!(waiting(&bench.hub).await.changed, ["description"]);
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     held.await.unwrap().unwrap_err();
 
     for (setting, asks) in [
@@ -570,7 +570,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
 async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ConsentDecision::Once).await;
+    decide(&bench.hub, ApprovalDecision::Once).await;
     call.await.unwrap().unwrap();
     // A call with input that no round asked for is a new call.
     let mut forged = request("s", "a__one", "{}");
@@ -580,7 +580,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
     });
     let hub = bench.hub.clone();
     let forged = tokio::spawn(async move { hub.call(&forged).await });
-    decide(&bench.hub, ConsentDecision::Refuse).await;
+    decide(&bench.hub, ApprovalDecision::Refuse).await;
     forged.await.unwrap().unwrap_err();
 }
 
@@ -588,7 +588,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
 async fn r_obs_04_activity_tells_what_was_done_and_no_contents() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", r#"{"text":"canary"}"#);
-    decide(&bench.hub, ConsentDecision::Always).await;
+    decide(&bench.hub, ApprovalDecision::Always).await;
     call.await.unwrap().unwrap();
     bench
         .hub

@@ -69,7 +69,7 @@ impl Recorder for Listening {
         match parent {
             _ if self.is_deaf => None,
             Some(parent) => Some(parent.child(id)),
-            None => SpanContext::first(trace, id),
+            None => SpanContext::root(trace, id),
         }
     }
 

@@ -139,7 +139,7 @@ impl ToolError {
     }
 
     /// What happened and the next step, as sentences.
-    pub fn in_words(&self) -> String {
+    pub fn full_message(&self) -> String {
         let message = self.message.trim_end();
         let end = match message.ends_with(['.', '!', '?', ':']) {
             true => "",
@@ -149,8 +149,8 @@ impl ToolError {
     }
 
     /// The same for a model: with the code, and with what may have been meant.
-    pub fn for_model(&self) -> String {
-        let words = self.addressed_to_model().in_words();
+    pub fn model_message(&self) -> String {
+        let words = self.with_model_remedy().full_message();
         let mut text = format!("{words} [{}]", self.reason.code());
         if !self.nearest.is_empty() {
             text.push_str(&format!(" Nearest: {}.", self.nearest.join(", ")));
@@ -161,7 +161,7 @@ impl ToolError {
     /// The same error with the next step that a model can take: a model calls meta tools or tells the user, it runs
     /// no commands. Everything that goes to a model or to its client passes here.
     #[must_use]
-    pub fn addressed_to_model(&self) -> Self {
+    pub fn with_model_remedy(&self) -> Self {
         let table = self.filled(self.reason.remedy());
         let for_model = self.reason.remedy_for_model();
         let remedy = match self.remedy.strip_prefix(&table) {
@@ -208,7 +208,7 @@ mod tests {
     #[track_caller]
     fn check(error: ToolError, for_person: &str, for_model: &str) {
         assert_eq!(error.remedy, for_person);
-        assert_eq!(error.addressed_to_model().remedy, for_model);
+        assert_eq!(error.with_model_remedy().remedy, for_model);
     }
 
     #[test]
@@ -255,14 +255,14 @@ mod tests {
         let kept: ToolError =
             serde_json::from_value(serde_json::to_value(&error).unwrap()).unwrap();
         assert!(
-            !kept.for_model().contains("`pegboard"),
+            !kept.model_message().contains("`pegboard"),
             "{}",
-            kept.for_model()
+            kept.model_message()
         );
         assert!(
-            kept.for_model().contains("server `github`"),
+            kept.model_message().contains("server `github`"),
             "{}",
-            kept.for_model()
+            kept.model_message()
         );
     }
 

@@ -155,7 +155,7 @@ pub enum EventKind {
     },
     /// A call waits for a person.
     #[serde(rename = "approval.asked")]
-    ApprovalAsked {
+    ApprovalRequested {
         /// Its number.
         id: String,
         /// The exposed name.

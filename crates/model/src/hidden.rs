@@ -111,11 +111,11 @@ fn is_emoji(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::Foreign;
+    use crate::UntrustedText;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(Foreign::new(text).to_string(), expected);
+        assert_eq!(UntrustedText::new(text).to_string(), expected);
     }
 
     #[test]

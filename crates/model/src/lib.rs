@@ -6,7 +6,7 @@
 
 mod activity;
 mod clock;
-mod consent;
+mod approval;
 mod error;
 mod event;
 mod fingerprint;
@@ -15,20 +15,20 @@ mod hidden;
 mod limits;
 mod names;
 mod reason;
-mod record;
+mod server_record;
 mod recorder;
-mod rules;
+mod policy_rules;
 mod secret;
 mod secret_arguments;
-mod secret_shapes;
+mod secret_patterns;
 mod server;
 mod span;
-mod text;
+mod untrusted_text;
 mod tool;
 
 pub use activity::{Activity, ActivityKind};
 pub use clock::{Clock, Timestamp};
-pub use consent::{ApprovalAnswer, ApprovalRequest, ConsentDecision, Grant, ToolVersion};
+pub use approval::{ApprovalResponse, ApprovalRequest, ApprovalDecision, Grant, ToolVersion};
 pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
@@ -36,30 +36,30 @@ pub use glob::matches_pattern;
 pub use hidden::is_hidden;
 pub use limits::Limits;
 pub use names::{
-    BadServerName, EXPOSED_NAME_MAX, ExposedName, RESERVED_SERVER_NAMES, SEPARATOR,
+    InvalidServerName, EXPOSED_NAME_MAX, ExposedName, RESERVED_SERVER_NAMES, SEPARATOR,
     SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
 };
 pub use reason::Reason;
-pub use record::{
-    DiscoveryStatus, Era, ErrorNote, Offer, Offers, Rejection, ServerInfo, ServerRecord,
+pub use server_record::{
+    DiscoveryStatus, Era, ErrorSummary, Offer, Offers, Rejection, ServerInfo, ServerRecord,
 };
 pub use recorder::{
-    CacheUse, CallFacts, Channel, DiscoveryFacts, LookupFacts, Outcome, PolicyFacts, Recorder,
-    RequestFacts, RunFacts, SearchFacts, Silent, TurnFacts,
+    CacheUse, CallFacts, TransportKind, DiscoveryFacts, LookupFacts, Outcome, PolicyFacts, Recorder,
+    RequestFacts, RunFacts, SearchFacts, NoopRecorder, TurnFacts,
 };
-pub use rules::{
+pub use policy_rules::{
     AskDestructive, AskVia, ClientApproval, ClientRequests, GlobalRules, HintEffect, PolicyRule,
-    Ruling, ServerRules,
+    EffectivePolicy, ServerRules,
 };
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
-    has_url_secret, is_secret_name, secret_arguments, secret_parts, written_secret,
+    has_url_secret, is_secret_name, secret_arguments, secret_parts, plaintext_secret,
 };
-pub use secret_shapes::{KeyCharacters, PEM_START, SECRET_SHAPES, SecretShape, secret_shapes};
+pub use secret_patterns::{KeyCharacters, PEM_START, SECRET_PATTERNS, SecretPattern, find_secrets};
 pub use server::{
-    Approval, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
+    TrustState, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
     package_runner,
 };
-pub use span::{About, BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
-pub use text::{Foreign, visible, visible_characters, visible_json, visible_values};
+pub use span::{TraceLabels, BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
+pub use untrusted_text::{UntrustedText, escape_hidden, visible_characters, escape_hidden_json, escape_hidden_values};
 pub use tool::{Annotations, DefinitionParts, Tool};

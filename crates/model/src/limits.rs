@@ -10,9 +10,9 @@ pub struct Limits {
     /// The same for the result of a call, which may hold an image or a file.
     pub result_bytes: usize,
     /// Bytes of large answers by HTTP that one server may have on their way at once.
-    pub answer_bytes_per_server: usize,
+    pub response_bytes_per_server: usize,
     /// The same of all servers together.
-    pub answer_bytes: usize,
+    pub response_bytes: usize,
     /// Nesting of any JSON that is looked into; the parser's own stack stays small.
     pub json_depth: usize,
     /// Nesting of a tool's schema; the deepest real one has 18 levels.
@@ -32,13 +32,13 @@ pub struct Limits {
     /// Bytes of a prompt's name, a resource's uri or a uri template.
     pub offer_key_bytes: usize,
     /// Resources that one session may watch at once.
-    pub watches_per_session: usize,
+    pub subscriptions_per_session: usize,
     /// Resources of one server that all sessions together may watch at once.
-    pub watches_per_server: usize,
+    pub subscriptions_per_server: usize,
     /// Resources named in results that one session may read without a list that names them.
-    pub links_per_session: usize,
+    pub resource_links_per_session: usize,
     /// The same for all sessions together; the oldest are forgotten first.
-    pub links: usize,
+    pub resource_links: usize,
     /// Pages of one list.
     pub pages_per_list: usize,
     /// Bytes of one cursor.
@@ -68,9 +68,9 @@ pub struct Limits {
     /// Discoveries side by side.
     pub concurrent_discoveries: usize,
     /// Shortest time between two refreshes that a server asks for by `list_changed`.
-    pub list_changed_pause: Duration,
+    pub list_changed_interval: Duration,
     /// Longest time that a server's own cache hint is honoured.
-    pub longest_ttl: Duration,
+    pub max_ttl: Duration,
     /// Longest text of a server's error that is kept.
     pub error_text_bytes: usize,
     /// Longest instructions of a server that are kept.
@@ -144,8 +144,8 @@ impl Default for Limits {
         Self {
             frame_bytes: 16 * MIB,
             result_bytes: 32 * MIB,
-            answer_bytes_per_server: 128 * MIB,
-            answer_bytes: 256 * MIB,
+            response_bytes_per_server: 128 * MIB,
+            response_bytes: 256 * MIB,
             json_depth: 128,
             schema_depth: 32,
             schema_bytes: 128 * KIB,
@@ -155,10 +155,10 @@ impl Default for Limits {
             tools_per_server: 2_000,
             offers_per_list: 10_000,
             offer_key_bytes: 8 * KIB,
-            watches_per_session: 1_000,
-            watches_per_server: 10_000,
-            links_per_session: 256,
-            links: 4_096,
+            subscriptions_per_session: 1_000,
+            subscriptions_per_server: 10_000,
+            resource_links_per_session: 256,
+            resource_links: 4_096,
             pages_per_list: 200,
             cursor_bytes: 64 * KIB,
             list_bytes: 64 * MIB,
@@ -172,8 +172,8 @@ impl Default for Limits {
             calls_per_server: 64,
             queued_calls_per_server: 256,
             concurrent_discoveries: 64,
-            list_changed_pause: Duration::from_secs(5),
-            longest_ttl: Duration::from_secs(24 * 3600),
+            list_changed_interval: Duration::from_secs(5),
+            max_ttl: Duration::from_secs(24 * 3600),
             error_text_bytes: 2 * KIB,
             instructions_bytes: 32 * KIB,
             config_bytes: 8 * MIB as u64,

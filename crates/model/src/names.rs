@@ -29,7 +29,7 @@ pub struct ServerName(String);
 /// Why a text is not a server name, with the nearest text that is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a server name: {why}{}", self.hint())]
-pub struct BadServerName {
+pub struct InvalidServerName {
     /// What was written, escaped and shortened for display.
     pub given: String,
     /// What is wrong with it.
@@ -38,7 +38,7 @@ pub struct BadServerName {
     pub corrected: Option<String>,
 }
 
-impl BadServerName {
+impl InvalidServerName {
     fn hint(&self) -> String {
         match &self.corrected {
             Some(name) => format!("; write `{name}`"),
@@ -49,11 +49,11 @@ impl BadServerName {
 
 impl ServerName {
     /// Checks a text as a server name.
-    pub fn parse(text: &str) -> Result<Self, BadServerName> {
+    pub fn parse(text: &str) -> Result<Self, InvalidServerName> {
         match flaw(text) {
             None => Ok(Self(text.to_owned())),
-            Some(why) => Err(BadServerName {
-                given: crate::Foreign::new(text).shortened(60).to_string(),
+            Some(why) => Err(InvalidServerName {
+                given: crate::UntrustedText::new(text).shortened(60).to_string(),
                 why,
                 corrected: Self::corrected(text),
             }),
@@ -158,7 +158,7 @@ pub struct ToolId {
 
 impl fmt::Display for ToolId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.server, crate::Foreign::new(&self.tool))
+        write!(f, "{}/{}", self.server, crate::UntrustedText::new(&self.tool))
     }
 }
 

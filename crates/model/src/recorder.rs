@@ -78,9 +78,9 @@ pub trait Recorder: Send + Sync + fmt::Debug {
 
 /// A recorder that does not listen.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoopRecorder;
 
-impl Recorder for Silent {}
+impl Recorder for NoopRecorder {}
 
 /// How something ended.
 #[derive(Clone, Copy, Debug)]
@@ -105,13 +105,13 @@ impl<'a> Outcome<'a> {
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum TransportKind {
     /// Over standard input and output.
-    Pipe,
+    Stdio,
     /// Over HTTP.
     Http,
     /// Within this process.
-    Inside,
+    InProcess,
 }
 
 /// Whether what was known sufficed.
@@ -144,7 +144,7 @@ pub struct DiscoveryFacts<'a> {
     /// Which server.
     pub server: &'a ServerName,
     /// How it is spoken to.
-    pub channel: Channel,
+    pub transport: TransportKind,
     /// The protocol's revision, when it is known.
     pub protocol: Option<&'a str>,
     /// Its tools after it.
@@ -195,7 +195,7 @@ pub struct CallFacts<'a> {
     /// The name that the model uses.
     pub exposed: &'a str,
     /// How the server is spoken to.
-    pub channel: Channel,
+    pub transport: TransportKind,
     /// The protocol's revision, when it is known.
     pub protocol: Option<&'a str>,
     /// Whether the server had to be started for it.
@@ -218,7 +218,7 @@ pub struct RequestFacts<'a> {
     /// What it is about: a tool's or a prompt's name.
     pub name: Option<&'a str>,
     /// How the client is connected.
-    pub channel: Channel,
+    pub transport: TransportKind,
     /// The protocol's revision, when it is known.
     pub protocol: Option<&'a str>,
     /// How it ended.
@@ -235,7 +235,7 @@ pub struct TurnFacts<'a> {
     /// The model that was asked for.
     pub model: &'a str,
     /// The model that answered, when the provider says so.
-    pub answered_by: Option<&'a str>,
+    pub response_model: Option<&'a str>,
     /// The provider's id of the answer.
     pub id: Option<&'a str>,
     /// Tokens read, with those that the provider had kept.

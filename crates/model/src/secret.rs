@@ -63,9 +63,9 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
     /// Text that is already known (literal, or from a variable).
-    Known(Secret),
+    Resolved(Secret),
     /// The name of a kept secret, and the version of its value (changes whenever the value does).
-    Kept {
+    StoredSecret {
         /// The name in `${secret:NAME}`.
         name: String,
         /// Stands for the value in hashes.
@@ -78,7 +78,7 @@ impl Template {
     pub fn literal(text: impl Into<String>) -> Self {
         let written = text.into();
         Self {
-            parts: vec![TemplatePart::Known(Secret::new(written.clone()))],
+            parts: vec![TemplatePart::Resolved(Secret::new(written.clone()))],
             written,
         }
     }
@@ -103,7 +103,7 @@ impl Template {
     }
 
     /// Whether its value depends on the folder in which Pegboard was started.
-    pub fn follows_folder(&self) -> bool {
+    pub fn depends_on_cwd(&self) -> bool {
         let references = self.written.replace("$${", "");
         let names = [
             "${project}",
@@ -119,8 +119,8 @@ impl Template {
     /// secret, as it was written where it names variables or secrets.
     pub fn exact(&self) -> String {
         let known = self.parts.iter().map(|part| match part {
-            TemplatePart::Known(text) => Some(text.reveal()),
-            TemplatePart::Kept { .. } => None,
+            TemplatePart::Resolved(text) => Some(text.reveal()),
+            TemplatePart::StoredSecret { .. } => None,
         });
         match known.collect::<Option<String>>() {
             Some(value) if !self.has_references() => value,
@@ -138,8 +138,8 @@ impl Template {
         let mut value = String::new();
         for part in &self.parts {
             match part {
-                TemplatePart::Known(text) => value.push_str(text.reveal()),
-                TemplatePart::Kept { name, .. } => {
+                TemplatePart::Resolved(text) => value.push_str(text.reveal()),
+                TemplatePart::StoredSecret { name, .. } => {
                     let secret = lookup.secret(name).ok_or_else(|| name.clone())?;
                     value.push_str(secret.reveal());
                 }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn r_cfg_08_secrets_print_as_stars() {
-        let template = Template::new("${TOKEN}", vec![TemplatePart::Known(Secret::new("canary"))]);
+        let template = Template::new("${TOKEN}", vec![TemplatePart::Resolved(Secret::new("canary"))]);
         let shown = format!(
             "{:?} {} {:?}",
             Secret::new("canary"),
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_will_run_is_shown_exactly_unless_it_is_a_reference() {
-        let known = |text: &str| vec![TemplatePart::Known(Secret::new(text))];
+        let known = |text: &str| vec![TemplatePart::Resolved(Secret::new(text))];
         let anchored = Template::new("./run.sh", known("/project/run.sh"));
         assert_eq!(anchored.exact(), "/project/run.sh");
         let escaped = Template::new("$${HOME}", known("${HOME}"));
@@ -198,16 +198,16 @@ mod tests {
             ("/project", false),
         ] {
             let template = Template::new(written, Vec::new());
-            assert_eq!(template.follows_folder(), follows, "{written}");
+            assert_eq!(template.depends_on_cwd(), follows, "{written}");
         }
-        let known = vec![TemplatePart::Known(Secret::new("/work/site"))];
+        let known = vec![TemplatePart::Resolved(Secret::new("/work/site"))];
         let template = Template::new("${project}", known);
         assert_eq!(template.exact(), "/work/site", "a folder is not a secret");
     }
 
     #[test]
     fn a_secret_that_is_not_kept_is_named() {
-        let part = TemplatePart::Kept {
+        let part = TemplatePart::StoredSecret {
             name: "github".into(),
             version: "1".into(),
         };

@@ -16,7 +16,7 @@ const SECRET_WORDS: &[&str] = &[
     "cookie",
 ];
 
-use crate::secret_shapes::secret_shapes;
+use crate::secret_patterns::find_secrets;
 
 /// Those that mean nothing but a secret: `--env production` needs no advice, `--token x` does.
 const CERTAIN_WORDS: &[&str] = &[
@@ -49,7 +49,7 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool
         let is_flag = arg.starts_with('-') && !arg.contains('=');
         let flags_secret = is_flag && is_secret_name(arg);
         let secret =
-            after_flag || names_secret || has_url_secret(arg) || !secret_shapes(arg).is_empty();
+            after_flag || names_secret || has_url_secret(arg) || !find_secrets(arg).is_empty();
         after_flag = flags_secret || (is_flag && arg == "-H");
         secret
     };
@@ -72,7 +72,7 @@ pub fn secret_parts(arg: &str) -> Vec<&str> {
     let mut parts = vec![arg];
     parts.extend(name_in(arg).map(|(_, value)| value));
     parts.extend(
-        secret_shapes(arg)
+        find_secrets(arg)
             .into_iter()
             .filter_map(|range| arg.get(range)),
     );
@@ -82,8 +82,8 @@ pub fn secret_parts(arg: &str) -> Vec<&str> {
 
 /// The secret that a person wrote into an argument, if that is quite certain; `before` is the argument before
 /// it. References are no such thing, nor is the name of a file that holds a secret.
-pub fn written_secret<'a>(before: Option<&str>, arg: &'a str) -> Option<&'a str> {
-    if let Some(range) = secret_shapes(arg).into_iter().next() {
+pub fn plaintext_secret<'a>(before: Option<&str>, arg: &'a str) -> Option<&'a str> {
+    if let Some(range) = find_secrets(arg).into_iter().next() {
         return arg.get(range);
     }
     if arg.contains("${") {
@@ -186,7 +186,7 @@ mod tests {
             (Some("--env"), "production", None),
             (Some("--port"), "808080", None),
         ] {
-            assert_eq!(written_secret(before, arg), expected, "{before:?} {arg}");
+            assert_eq!(plaintext_secret(before, arg), expected, "{before:?} {arg}");
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct ServerSpec {
     /// Where the definition comes from.
     pub origin: Origin,
     /// Whether a person has agreed to run it.
-    pub approval: Approval,
+    pub approval: TrustState,
     /// The definition as one keyed hash.
     pub hash: ConfigHash,
 }
@@ -245,7 +245,7 @@ pub struct Origin {
 /// Whether a server may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Approval {
+pub enum TrustState {
     /// The user wrote it, or agreed to exactly this definition.
     Granted,
     /// A project brings it and nobody agreed yet.

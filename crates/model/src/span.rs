@@ -18,7 +18,7 @@ const TRACESTATE_MAX: usize = 512;
 /// Most members of a `tracestate`.
 const TRACESTATE_MEMBERS: usize = 32;
 /// Longest name of a trace or a session; a longer one is left out whole, because what is cut is hard to redact.
-const WORDS_MAX: usize = 256;
+const LABEL_MAX: usize = 256;
 /// Flags that are understood: sampled, and that the trace id is random.
 const KNOWN_FLAGS: u8 = 0b11;
 const SAMPLED: u8 = 0b01;
@@ -34,12 +34,12 @@ pub struct SpanContext {
     /// Whether the trace was begun by somebody else.
     foreign: bool,
     state: Option<Arc<str>>,
-    about: Option<Arc<About>>,
+    about: Option<Arc<TraceLabels>>,
 }
 
 /// What every span of one trace repeats, so that each can be found by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct TraceLabels {
     /// What the trace is called.
     pub name: String,
     /// Whose trace it is: the session's id, which opens nothing.
@@ -48,7 +48,7 @@ pub struct About {
 
 impl SpanContext {
     /// The first span of a trace; `None` when the trace id or the span id is not one.
-    pub fn first(trace: &TraceId, span: u64) -> Option<Self> {
+    pub fn root(trace: &TraceId, span: u64) -> Option<Self> {
         let trace = hex(trace.as_str(), 32)?;
         (trace != 0 && span != 0).then_some(Self {
             trace,
@@ -74,13 +74,13 @@ impl SpanContext {
     /// Says what the trace is about. The words of a trace that somebody else began are theirs to choose, and the
     /// first words stay.
     #[must_use]
-    pub fn about(mut self, name: &str, session: &str) -> Self {
+    pub fn with_labels(mut self, name: &str, session: &str) -> Self {
         if !self.foreign && self.about.is_none() {
-            let short = |text: &str| match text.len() <= WORDS_MAX {
+            let short = |text: &str| match text.len() <= LABEL_MAX {
                 true => text.to_owned(),
                 false => "…".to_owned(),
             };
-            self.about = Some(Arc::new(About {
+            self.about = Some(Arc::new(TraceLabels {
                 name: short(name),
                 session: short(session),
             }));
@@ -89,7 +89,7 @@ impl SpanContext {
     }
 
     /// What every span of this trace repeats.
-    pub fn words(&self) -> Option<&About> {
+    pub fn labels(&self) -> Option<&TraceLabels> {
         self.about.as_deref()
     }
 
@@ -122,7 +122,7 @@ impl SpanContext {
     }
 
     /// Puts this context into a request's `_meta` in place of whatever was there, and takes `baggage` out.
-    pub fn hand_on(&self, meta: &mut Map<String, Value>) {
+    pub fn inject(&self, meta: &mut Map<String, Value>) {
         meta.insert(TRACEPARENT.to_owned(), self.traceparent().into());
         match &self.state {
             Some(state) => meta.insert(TRACESTATE.to_owned(), state.as_ref().into()),
@@ -242,7 +242,7 @@ mod tests {
         let mut meta = meta.as_object().cloned().unwrap();
         let context = SpanContext::from_meta(&meta).unwrap();
         let below = context.child(7);
-        below.hand_on(&mut meta);
+        below.inject(&mut meta);
         let handed_on = json!({
             "traceparent": format!("00-{TRACE}-0000000000000007-01"), "tracestate": "a=1,b=2", "own": 1,
         });
@@ -268,10 +268,10 @@ mod tests {
     fn the_words_of_a_foreign_trace_are_not_ours() {
         let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
         let foreign = SpanContext::parse(&parent, None).unwrap();
-        assert_eq!(foreign.child(1).about("call", "s").words(), None);
-        let own = SpanContext::first(&TraceId::from_bytes([1; 16]), 5).unwrap();
-        let own = own.about("call", "s").about("later", "t").child(6);
-        assert_eq!(own.words().map(|words| words.name.as_str()), Some("call"));
-        assert_eq!(SpanContext::first(&TraceId::from_bytes([0; 16]), 5), None);
+        assert_eq!(foreign.child(1).with_labels("call", "s").labels(), None);
+        let own = SpanContext::root(&TraceId::from_bytes([1; 16]), 5).unwrap();
+        let own = own.with_labels("call", "s").with_labels("later", "t").child(6);
+        assert_eq!(own.labels().map(|words| words.name.as_str()), Some("call"));
+        assert_eq!(SpanContext::root(&TraceId::from_bytes([0; 16]), 5), None);
     }
 }

@@ -9,7 +9,7 @@ use pegboard_hub::{
     SystemClock,
 };
 use pegboard_model::{
-    ConfigHash, Foreign, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError,
+    ConfigHash, UntrustedText, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError,
     ToolRef, ToolResult,
 };
 use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
@@ -332,7 +332,7 @@ impl LogSink for Logs {
     fn append(&self, server: &ServerName, text: &str) {
         // The file may be read on a terminal by other programs than this one.
         self.0
-            .append(server, &format!("{}\n", Foreign::block(text)));
+            .append(server, &format!("{}\n", UntrustedText::block(text)));
     }
 }
 

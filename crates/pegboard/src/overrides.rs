@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use pegboard_config::{Loaded, Problem, Severity};
 use pegboard_guard::check_arguments;
-use pegboard_model::{Foreign, Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef};
+use pegboard_model::{UntrustedText, Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef};
 
 /// How much a name must look like another to be proposed in its place.
 const LIKE_ENOUGH: f64 = 0.8;
@@ -69,7 +69,7 @@ impl Check<'_> {
 
     fn tool(&self, name: &str, problems: &mut Vec<Problem>) {
         let key = format!("tools.{name}");
-        let shown = Foreign::new(name).shortened(100);
+        let shown = UntrustedText::new(name).shortened(100);
         let Some(tool) = self.record.tools.iter().find(|tool| tool.name == name) else {
             // A tool that was left out is known, and its rejection says why it has no effect.
             if !self
@@ -93,7 +93,7 @@ impl Check<'_> {
                 let number = at + 1;
                 let message = format!(
                     "example {number} of tool `{shown}` does not fit: {}",
-                    Foreign::new(&error.message).shortened(400)
+                    UntrustedText::new(&error.message).shortened(400)
                 );
                 let help = "correct the arguments of the example".to_owned();
                 problems.push(self.problem(&format!("{key}.examples"), message, help));
@@ -101,7 +101,7 @@ impl Check<'_> {
         }
         for related in words.related.iter().flatten() {
             if !self.is_tool(related) {
-                let related_shown = Foreign::new(related).shortened(100);
+                let related_shown = UntrustedText::new(related).shortened(100);
                 let message = format!(
                     "tool `{shown}` names `{related_shown}` as related, which no known server has"
                 );
@@ -135,7 +135,7 @@ impl Check<'_> {
         let scored = names.map(|name| (strsim::jaro_winkler(wrong, name), name));
         let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
         match best.filter(|(score, _)| *score >= LIKE_ENOUGH) {
-            Some((_, name)) => format!("did you mean `{}`?", Foreign::new(name)),
+            Some((_, name)) => format!("did you mean `{}`?", UntrustedText::new(name)),
             None => format!(
                 "remove it, or see the names with `pegboard tools {}`",
                 self.spec.name

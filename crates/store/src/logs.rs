@@ -34,7 +34,7 @@ impl ServerLogs {
     }
 
     /// The end of what a server wrote, from the start of a line; empty when it never wrote. It is
-    /// foreign text, to be shown through [`pegboard_model::Foreign`] only.
+    /// foreign text, to be shown through [`pegboard_model::UntrustedText`] only.
     pub fn read(&self, server: &ServerName) -> StoreResult<String> {
         let path = self.path(server);
         let file = private::open_own_file(&path, File::options().read(true));

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pegboard_model::{
-    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorNote, ExposedName, Fingerprint, Offer,
+    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorSummary, ExposedName, Fingerprint, Offer,
     Offers, Reason, Rejection, ServerInfo, ServerName, ServerRecord, Timestamp, Tool, ToolError,
 };
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,7 @@ fn restored(record: StoredRecord<'_>) -> Option<ServerRecord> {
         status: status_of(stored.status)?,
         discovered_at: stored.discovered_at.map(Timestamp),
         attempted_at: stored.attempted_at.map(Timestamp),
-        last_error: stored.last_error.map(|error| ErrorNote {
+        last_error: stored.last_error.map(|error| ErrorSummary {
             reason: reason_of(&error.reason),
             message: error.text.to_owned(),
             remedy: error.subject.to_owned(),
@@ -305,9 +305,9 @@ mod tests {
 
     fn failed() -> ServerRecord {
         let server = ServerName::parse("github").unwrap();
-        let mut record = ServerRecord::never(server, ConfigHash([3; 32]));
+        let mut record = ServerRecord::undiscovered(server, ConfigHash([3; 32]));
         record.status = DiscoveryStatus::Failed;
-        record.last_error = Some(ErrorNote {
+        record.last_error = Some(ErrorSummary {
             reason: Reason::ServerExited,
             message: "gone".to_owned(),
             remedy: "look".to_owned(),

@@ -16,7 +16,7 @@ async fn check_attempts(store: &dyn Store) {
     let (server, first, second) = (name("tried"), ConfigHash([1; 32]), ConfigHash([2; 32]));
     let attempt = |config| ServerRecord {
         attempted_at: Some(Timestamp(50)),
-        ..ServerRecord::never(server.clone(), config)
+        ..ServerRecord::undiscovered(server.clone(), config)
     };
     store.save_attempt(&attempt(first)).await.unwrap();
     let kept = store.load_server(&server, &first).await.unwrap();
@@ -54,7 +54,7 @@ async fn check_attempts(store: &dyn Store) {
 async fn check_keeping(store: &dyn Store) {
     assert_eq!(store.load().await.unwrap().records, []);
     assert_eq!(store.stats().await.unwrap(), StoreStats::default());
-    let never = ServerRecord::never(name("quiet"), ConfigHash([7; 32]));
+    let never = ServerRecord::undiscovered(name("quiet"), ConfigHash([7; 32]));
     let records = [record(&name("alpha"), 12), record(&name("beta"), 33), never];
     for record in records.iter().rev() {
         store.save(record).await.unwrap();

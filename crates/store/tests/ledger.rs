@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalAnswer, ApprovalRequest, ConfigHash, ConsentDecision,
+    Activity, ActivityKind, ApprovalResponse, ApprovalRequest, ConfigHash, ApprovalDecision,
     Fingerprint, Grant, ServerName, Timestamp, ToolVersion,
 };
 use pegboard_store::{Ledger, MemoryLedger, SqliteLedger, StateDir};
@@ -47,8 +47,8 @@ fn request(id: &str, from: u64, until: u64) -> ApprovalRequest {
     }
 }
 
-fn answer(decision: ConsentDecision, at: u64) -> ApprovalAnswer {
-    ApprovalAnswer {
+fn answer(decision: ApprovalDecision, at: u64) -> ApprovalResponse {
+    ApprovalResponse {
         decision,
         by: "test".to_owned(),
         at: Timestamp(at),
@@ -60,7 +60,7 @@ fn open(folder: &Path) -> SqliteLedger {
 }
 
 async fn behaves(ledger: &dyn Ledger) {
-    use ConsentDecision::{Always, Once, Refuse};
+    use ApprovalDecision::{Always, Once, Refuse};
     assert!(ledger.ask(request("aa", 10, 100), 2).await.unwrap());
     assert!(ledger.ask(request("bb", 11, 100), 2).await.unwrap());
     assert!(
@@ -164,7 +164,7 @@ async fn r_pol_02_an_answer_in_one_process_wakes_the_one_that_waits() {
     let waiting = answers.waiting(Timestamp(50)).await.unwrap();
     assert_eq!(waiting[0].arguments, r#"{"a": 1}"#);
     answers
-        .answer("aa", answer(ConsentDecision::Once, 50))
+        .answer("aa", answer(ApprovalDecision::Once, 50))
         .await
         .unwrap()
         .unwrap();
@@ -192,7 +192,7 @@ async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
     };
     ledger.keep_grant(grant).await.unwrap();
     let database = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
-    let given = serde_json::to_string(&answer(ConsentDecision::Always, 50)).unwrap();
+    let given = serde_json::to_string(&answer(ApprovalDecision::Always, 50)).unwrap();
     let sql = "UPDATE inbox SET answer = ?1, answer_seal = zeroblob(32)";
     assert_eq!(database.execute(sql, [&given]).unwrap(), 1);
     assert!(ledger.answer_to("aa").await.unwrap().is_none());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    Approval, ConfigHash, Layer, Origin, ServerName, ServerSpec, Template, Timeouts, Transport,
+    TrustState, ConfigHash, Layer, Origin, ServerName, ServerSpec, Template, Timeouts, Transport,
 };
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: Approval::Granted,
+        approval: TrustState::Granted,
         hash: hash(&transport),
         transport,
     }

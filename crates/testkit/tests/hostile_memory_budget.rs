@@ -34,15 +34,15 @@ async fn r_sec_01_many_endless_results_at_once_share_one_budget() {
         // An eighth of the usual sizes, for slow machines.
         let limits = Limits {
             result_bytes: 4 << 20,
-            answer_bytes_per_server: 16 << 20,
-            answer_bytes: 32 << 20,
+            response_bytes_per_server: 16 << 20,
+            response_bytes: 32 << 20,
             ..Limits::default()
         };
         let connector = connector_with(limits.clone());
         let upstream = connector.connect(&spec, &hint, BUDGET).await.unwrap();
         upstream.list_tools().await.unwrap();
         // What is counted may be held in buffers of twice the size, and each connection has buffers of its own.
-        let most = (2 * limits.answer_bytes_per_server + (CALLS << 20)) / 1024;
+        let most = (2 * limits.response_bytes_per_server + (CALLS << 20)) / 1024;
         let minute = Duration::from_secs(60);
         let calls = (0..CALLS).map(|_| call_within(&*upstream, "a", json!({}), minute));
         let calls = futures_util::future::join_all(calls);

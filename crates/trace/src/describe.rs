@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pegboard_model::{
-    CacheUse, CallFacts, Channel, DiscoveryFacts, LookupFacts, PolicyFacts, RequestFacts, RunFacts,
+    CacheUse, CallFacts, TransportKind, DiscoveryFacts, LookupFacts, PolicyFacts, RequestFacts, RunFacts,
     SearchFacts, ServerName, SpanContext, TurnFacts,
 };
 
@@ -54,7 +54,7 @@ impl<'a> Describer<'a> {
         draft.name(&format!("tools/list {}", facts.server));
         draft.text(keys::METHOD, "tools/list");
         draft.text(keys::SERVER, facts.server.as_str());
-        channel(&mut draft, facts.channel);
+        transport(&mut draft, facts.transport);
         protocol(&mut draft, facts.protocol);
         draft.whole(keys::TOOL_COUNT, facts.tools.len());
         let names = facts
@@ -98,9 +98,9 @@ impl<'a> Describer<'a> {
     }
 
     pub(crate) fn call(self, context: &SpanContext, facts: &CallFacts<'_>) -> Span {
-        let kind = match facts.channel {
-            Channel::Inside => Kind::Internal,
-            Channel::Pipe | Channel::Http => Kind::Client,
+        let kind = match facts.transport {
+            TransportKind::InProcess => Kind::Internal,
+            TransportKind::Stdio | TransportKind::Http => Kind::Client,
         };
         let mut draft = self.draft(context, kind, Observation::Tool, facts.took);
         match facts.server {
@@ -115,7 +115,7 @@ impl<'a> Describer<'a> {
         draft.text(keys::TOOL, facts.tool);
         draft.text(keys::TOOL_TYPE, "function");
         draft.text(keys::EXPOSED, facts.exposed);
-        channel(&mut draft, facts.channel);
+        transport(&mut draft, facts.transport);
         protocol(&mut draft, facts.protocol);
         draft.flag(keys::STARTED, facts.started);
         draft.input(keys::ARGUMENTS, facts.arguments);
@@ -139,7 +139,7 @@ impl<'a> Describer<'a> {
         if facts.method == "tools/call" {
             draft.text(keys::OPERATION, "execute_tool");
         }
-        channel(&mut draft, facts.channel);
+        transport(&mut draft, facts.transport);
         protocol(&mut draft, facts.protocol);
         draft.outcome(facts.outcome);
         draft.span
@@ -152,7 +152,7 @@ impl<'a> Describer<'a> {
         draft.text(keys::PROVIDER, facts.provider);
         draft.text(keys::MODEL, facts.model);
         for (key, value) in [
-            (keys::RESPONSE_MODEL, facts.answered_by),
+            (keys::RESPONSE_MODEL, facts.response_model),
             (keys::RESPONSE_ID, facts.id),
         ] {
             if let Some(value) = value {
@@ -187,14 +187,14 @@ impl<'a> Describer<'a> {
     }
 }
 
-fn channel(draft: &mut Draft<'_>, channel: Channel) {
-    match channel {
-        Channel::Pipe => draft.text(keys::TRANSPORT, "pipe"),
-        Channel::Http => {
+fn transport(draft: &mut Draft<'_>, transport: TransportKind) {
+    match transport {
+        TransportKind::Stdio => draft.text(keys::TRANSPORT, "pipe"),
+        TransportKind::Http => {
             draft.text(keys::TRANSPORT, "tcp");
             draft.text(keys::PROTOCOL_NAME, "http");
         }
-        Channel::Inside => {}
+        TransportKind::InProcess => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::{Foreign, Secret};
+use pegboard_model::{UntrustedText, Secret};
 
 use crate::plan::{Destination, LangfuseKeys, TraceConfig, TracePlan};
 
@@ -56,7 +56,7 @@ impl TracePlan {
         {
             problems.push(format!(
                 "`OTEL_EXPORTER_OTLP_PROTOCOL` is `{}`; traces are sent as `http/protobuf`, usually to port 4318",
-                Foreign::new(protocol.trim()).shortened(40)
+                UntrustedText::new(protocol.trim()).shortened(40)
             ));
         }
         (plan, problems)

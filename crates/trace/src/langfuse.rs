@@ -3,7 +3,7 @@
 //! Attributes of the trace (name, session, environment, release) stand on every span, because Langfuse keeps each
 //! observation by itself. Names of tools are values and never keys: Langfuse drops keys such as `constructor`.
 
-use pegboard_model::About;
+use pegboard_model::TraceLabels;
 use serde_json::json;
 
 use crate::keys;
@@ -22,7 +22,7 @@ pub(crate) struct Everywhere {
 
 impl Everywhere {
     /// The session's id, different from those of other processes.
-    pub(crate) fn session(&self, words: &About) -> String {
+    pub(crate) fn session(&self, words: &TraceLabels) -> String {
         format!("{}-{}", self.process, words.session)
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn add(
         into.push(pair(key, &Value::Text(value)));
     };
     text("langfuse.observation.type", type_of(span.observation));
-    if let Some(words) = span.context.words() {
+    if let Some(words) = span.context.labels() {
         text("langfuse.trace.name", &words.name);
         text("session.id", &everywhere.session(words));
     }

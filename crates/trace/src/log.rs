@@ -60,7 +60,7 @@ impl LogSettings {
     fn targets(&self) -> Result<Targets, String> {
         let level = self.level.as_deref().unwrap_or("warn").trim();
         let wrong = || {
-            let shown = pegboard_model::Foreign::new(level).shortened(60);
+            let shown = pegboard_model::UntrustedText::new(level).shortened(60);
             format!(
                 "`{shown}` is no log level; write `off`, `error`, `warn`, `info`, `debug` or `trace`"
             )

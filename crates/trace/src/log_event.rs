@@ -1,6 +1,6 @@
 //! What happened to servers and tools, as log lines under fixed names.
 
-use pegboard_model::{Event, EventKind, Foreign, LookupFacts, Recorder, SpanContext};
+use pegboard_model::{Event, EventKind, UntrustedText, LookupFacts, Recorder, SpanContext};
 
 /// Most characters of a server's error in a log line.
 const ERROR_MAX: usize = 300;
@@ -45,7 +45,7 @@ pub fn log_event(event: &Event) {
             reason,
             error,
         } => {
-            let error = Foreign::new(error).shortened(ERROR_MAX);
+            let error = UntrustedText::new(error).shortened(ERROR_MAX);
             tracing::warn!(
                 target: "pegboard", event = "tools.discovery.server.failed", %server, reason, %error, trace,
             );
@@ -55,7 +55,7 @@ pub fn log_event(event: &Event) {
             reason,
             error,
         } => {
-            let error = Foreign::new(error).shortened(ERROR_MAX);
+            let error = UntrustedText::new(error).shortened(ERROR_MAX);
             tracing::warn!(target: "pegboard", event = "store.server.failed", %server, reason, %error, trace);
         }
         EventKind::RegistryUpdated {
@@ -92,7 +92,7 @@ pub fn log_event(event: &Event) {
             error,
             ..
         } => {
-            let error = Foreign::new(error).shortened(ERROR_MAX);
+            let error = UntrustedText::new(error).shortened(ERROR_MAX);
             tracing::warn!(target: "pegboard", event = "tools.call.mismatch", tool, reason, %error, trace);
         }
         EventKind::RequestFinished {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
@@ -87,13 +87,13 @@ fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool
     );
     for key in ["event", "message"] {
         if let Some(Value::String(text)) = found.get(key) {
-            let _ = write!(line, " {}", Foreign::new(text));
+            let _ = write!(line, " {}", UntrustedText::new(text));
         }
     }
     for (key, value) in found {
         if key != "event" && key != "message" {
             let shown = match value {
-                Value::String(text) => Foreign::new(text).to_string(),
+                Value::String(text) => UntrustedText::new(text).to_string(),
                 other => other.to_string(),
             };
             let _ = write!(line, " {}{shown}", painted(dim, &format!("{key}=")));

@@ -172,7 +172,7 @@ impl Writing {
         for (key, content) in [&span.input, &span.output].into_iter().flatten() {
             attributes.push(pair(key, &Value::Text(content.cleaned(redactor))));
         }
-        if let Some(words) = context.words() {
+        if let Some(words) = context.labels() {
             let session = self.everywhere.session(words);
             let session = Value::Text(redactor.clean(&session).into_owned());
             attributes.push(pair(keys::SESSION, &session));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use pegboard_model::{PEM_START, SECRET_SHAPES};
+use pegboard_model::{PEM_START, SECRET_PATTERNS};
 use regex::{Regex, RegexSet};
 
 use crate::redactor::MASK;
@@ -31,14 +31,14 @@ const PATTERNS: &[&str] = &[
 
 /// Every pattern: those above, keys by their shape, and private keys to the end of the block or of the text.
 fn all_patterns() -> Vec<String> {
-    let shapes = SECRET_SHAPES.iter().map(|shape| {
-        let starts: Vec<String> = shape
-            .starts
+    let shapes = SECRET_PATTERNS.iter().map(|pattern| {
+        let prefixes: Vec<String> = pattern
+            .prefixes
             .iter()
             .map(|start| regex::escape(start))
             .collect();
-        let (starts, class) = (starts.join("|"), shape.characters.class());
-        format!(r"(?<keep>)\b(?:{starts})[{class}]{{{},}}", shape.least)
+        let (prefixes, class) = (prefixes.join("|"), pattern.characters.class());
+        format!(r"(?<keep>)\b(?:{prefixes})[{class}]{{{},}}", pattern.min_length)
     });
     let key = format!(
         r"(?s)(?<keep>){PEM_START}[A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"
@@ -132,15 +132,15 @@ mod tests {
 
     #[test]
     fn r_obs_03_the_table_of_shapes_means_the_same_as_bytes_and_as_patterns() {
-        for shape in SECRET_SHAPES {
-            let class = format!("^[{}]$", shape.characters.class());
+        for pattern in SECRET_PATTERNS {
+            let class = format!("^[{}]$", pattern.characters.class());
             let class = Regex::new(&class).unwrap();
             for byte in 0..=127_u8 {
                 let text = char::from(byte).to_string();
-                let is_same = class.is_match(&text) == shape.characters.contains(byte);
-                assert!(is_same, "{byte} {:?}", shape.characters);
+                let is_same = class.is_match(&text) == pattern.characters.contains(byte);
+                assert!(is_same, "{byte} {:?}", pattern.characters);
             }
-            for start in shape.starts {
+            for start in pattern.prefixes {
                 check(&format!("{start}{}", "A1".repeat(20)), "***");
             }
         }

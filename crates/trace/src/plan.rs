@@ -183,7 +183,7 @@ fn checked(address: &str) -> Result<Url, String> {
         "http" | "https" if url.has_host() => Ok(url),
         other => Err(format!(
             "the address for traces begins with `{}`; only `http` and `https` are spoken",
-            pegboard_model::Foreign::new(other)
+            pegboard_model::UntrustedText::new(other)
         )),
     }
 }

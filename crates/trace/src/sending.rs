@@ -5,7 +5,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use prost::Message;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
@@ -127,7 +127,7 @@ fn cause(error: &dyn Error) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    Foreign::new(&innermost.to_string())
+    UntrustedText::new(&innermost.to_string())
         .shortened(200)
         .to_string()
 }

@@ -154,7 +154,7 @@ impl Recorder for Tracer {
         let id = self.inner.ids.next();
         match parent {
             Some(parent) => parent.is_sampled().then(|| parent.child(id)),
-            None => SpanContext::first(trace, id),
+            None => SpanContext::root(trace, id),
         }
     }
 

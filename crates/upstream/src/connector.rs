@@ -45,7 +45,7 @@ pub struct Connector {
     clients: Clients,
     doubts: Arc<Doubts>,
     /// Room for the large answers of all servers.
-    answer_bytes: ByteBudget,
+    response_bytes: ByteBudget,
 }
 
 impl Connector {
@@ -53,7 +53,7 @@ impl Connector {
     pub fn new(setup: Setup) -> Self {
         let limits = &setup.limits;
         Self {
-            answer_bytes: ByteBudget::new(limits.answer_bytes, limits.result_bytes),
+            response_bytes: ByteBudget::new(limits.response_bytes, limits.result_bytes),
             setup,
             clients: Clients::default(),
             doubts: Arc::default(),
@@ -130,7 +130,7 @@ impl Connect for Connector {
                     setup,
                     budget,
                     connect_time,
-                    answer_bytes: self.answer_bytes.clone(),
+                    response_bytes: self.response_bytes.clone(),
                 }
                 .connect()
                 .await

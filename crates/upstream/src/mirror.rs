@@ -1,7 +1,7 @@
 //! Arguments that a modern server on the network wants repeated as headers by `x-mcp-header`.
 
 use memchr::memmem;
-use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_model::{UntrustedText, Reason, ToolError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -71,7 +71,7 @@ fn header_name(annotation: &Value) -> Result<String, ToolError> {
     };
     let name = annotation.as_str().filter(is_token).ok_or_else(|| {
         let shown = annotation.as_str().unwrap_or_default();
-        let shown = Foreign::new(shown).shortened(SHOWN_CHARS);
+        let shown = UntrustedText::new(shown).shortened(SHOWN_CHARS);
         let what = format!("`{ANNOTATION}: {shown}` is not an HTTP header name");
         ToolError::new(Reason::SchemaHeader, what)
     })?;
@@ -84,7 +84,7 @@ fn header_value(name: &str, value: &Value) -> Result<String, ToolError> {
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Number(number) => Ok(number.to_string()),
         _ => {
-            let shown = Foreign::new(name).shortened(SHOWN_CHARS);
+            let shown = UntrustedText::new(name).shortened(SHOWN_CHARS);
             let what = format!(
                 "the argument `{shown}` is repeated as a header and must be a text, a number or a boolean"
             );

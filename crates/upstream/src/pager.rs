@@ -178,7 +178,7 @@ fn too_large(
 
 /// A usable hint: a positive whole number, at most the longest that is honoured.
 fn ttl(raw: Option<&RawValue>, limits: &Limits) -> Option<u64> {
-    let longest = u64::try_from(limits.longest_ttl.as_millis()).unwrap_or(u64::MAX);
+    let longest = u64::try_from(limits.max_ttl.as_millis()).unwrap_or(u64::MAX);
     let digits = raw?.get();
     match digits.parse::<u64>() {
         Ok(hint) => Some(hint.min(longest)).filter(|hint| *hint > 0),
@@ -354,9 +354,9 @@ mod tests {
 
     #[tokio::test]
     async fn r_disc_12_cache_hints_are_read_and_clamped() {
-        let day = Limits::default().longest_ttl.as_millis() as u64;
+        let day = Limits::default().max_ttl.as_millis() as u64;
         assert_eq!(
-            Limits::default().longest_ttl,
+            Limits::default().max_ttl,
             Duration::from_secs(24 * 3600)
         );
         for (ttl, expected) in [

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pegboard_model::{
-    Foreign, Layer, Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError,
-    ToolResult, secret_arguments, secret_parts, secret_shapes,
+    UntrustedText, Layer, Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError,
+    ToolResult, secret_arguments, secret_parts, find_secrets,
 };
 
 use crate::connector::Setup;
@@ -74,7 +74,7 @@ impl<'a> Resolver<'a> {
                 self.redactor.add_certain(part);
             }
         }
-        for range in secret_shapes(value) {
+        for range in find_secrets(value) {
             self.redactor
                 .add_certain(value.get(range).unwrap_or_default());
         }
@@ -92,7 +92,7 @@ impl<'a> Resolver<'a> {
     /// Hides a value in the server's lists too, when it is a secret beyond doubt: what is kept as a secret or goes
     /// by the name of one, and what comes from a variable unless it is a path or a plain word.
     pub(crate) fn hide_in_lists(&mut self, template: &Template, name: &str, value: &str) {
-        let is_kept = |part: &TemplatePart| matches!(part, TemplatePart::Kept { .. });
+        let is_kept = |part: &TemplatePart| matches!(part, TemplatePart::StoredSecret { .. });
         let is_ordinary = value.starts_with(['/', '~', '.'])
             || value
                 .chars()
@@ -145,7 +145,7 @@ impl<'a> Resolver<'a> {
     ) -> ToolResult<Launch> {
         let (ours, also_allowed) = (&setup.environment, &setup.env_allow);
         let program = self.value(command, "command")?;
-        for range in secret_shapes(&program) {
+        for range in find_secrets(&program) {
             self.redactor.add(program.get(range).unwrap_or_default());
         }
         self.hide_references_in_lists(command, &program);
@@ -160,7 +160,7 @@ impl<'a> Resolver<'a> {
             .collect::<ToolResult<Vec<_>>>()?;
         let is_own = self.spec.origin.layer != Layer::Project;
         let is_private = cwd.is_none() && setup.work_dirs.is_some();
-        let takes_no_code = is_own && cwd.is_none_or(Template::follows_folder);
+        let takes_no_code = is_own && cwd.is_none_or(Template::depends_on_cwd);
         let cwd = match (cwd, &setup.work_dirs) {
             (Some(cwd), _) => Some(PathBuf::from(self.value(cwd, "cwd")?)),
             (None, Some(base)) => Some(self.private_folder(base)?),
@@ -199,11 +199,11 @@ impl<'a> Resolver<'a> {
 
     fn private_folder(&self, base: &Path) -> ToolResult<PathBuf> {
         work_dir::private_folder(base, &self.spec.name).map_err(|(folder, why)| {
-            let folder = Foreign::new(&folder.to_string_lossy()).to_string();
+            let folder = UntrustedText::new(&folder.to_string_lossy()).to_string();
             let what = format!(
                 "server `{}` could not be started: its working directory `{folder}` cannot be used: {}",
                 self.spec.name,
-                Foreign::new(&why)
+                UntrustedText::new(&why)
             );
             ToolError::new(Reason::SpawnFailed, what)
                 .at_server(&self.spec.name)

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
@@ -217,7 +217,7 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
             let error = wording.error(Reason::SpawnNotFound, not_found);
             match near_program(&launch.program, path) {
                 Some(near) => {
-                    let near = Foreign::new(&near);
+                    let near = UntrustedText::new(&near);
                     error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
                 }
                 None => {
@@ -238,7 +238,7 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
 }
 
 fn system_words(error: &std::io::Error) -> String {
-    Foreign::new(&error.to_string()).to_string()
+    UntrustedText::new(&error.to_string()).to_string()
 }
 
 fn is_shortage(error: &std::io::Error) -> bool {

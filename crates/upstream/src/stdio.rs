@@ -75,7 +75,7 @@ impl StdioOpening<'_> {
             };
             let setback = match opened {
                 Ok(handshake) => {
-                    let watching = Watching::new(self.setup.limits.watches_per_server);
+                    let watching = Watching::new(self.setup.limits.subscriptions_per_server);
                     let talk = Talk::new(pipe, self.setup, handshake, Arc::new(watching));
                     return Ok(Arc::new(StdioUpstream {
                         talk,

@@ -249,7 +249,7 @@ pub(crate) fn talk_settling(
     settles_roots: bool,
 ) -> (Arc<Talk<Memory>>, Peer) {
     let limits = Limits {
-        watches_per_server: 2,
+        subscriptions_per_server: 2,
         ..Limits::default()
     };
     let (link, _, peer) = pair_with(&limits);
@@ -267,7 +267,7 @@ pub(crate) fn talk_settling(
     let Opening::Agreed(handshake) = opening else {
         panic!("{capabilities}")
     };
-    let watching = Arc::new(Watching::new(limits.watches_per_server));
+    let watching = Arc::new(Watching::new(limits.subscriptions_per_server));
     let setup = TalkSetup {
         wording: wording(),
         limits,

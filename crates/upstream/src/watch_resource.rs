@@ -15,7 +15,7 @@ impl<W: Wire> Talk<W> {
         let wording = &self.setup.wording;
         let agreed = self.agreed();
         let too_many = |_| {
-            let limit = self.setup.limits.watches_per_server;
+            let limit = self.setup.limits.subscriptions_per_server;
             let what = format_args!("has {limit} watched resources, and more are not allowed");
             wording.error(Reason::Overloaded, what)
         };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_model::{Foreign, Reason, ServerName, ToolError};
+use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 use serde::de::IgnoredAny;
 
 use crate::envelope::{RpcError, TOO_DEEP};
@@ -73,7 +73,7 @@ impl Wording {
         } else {
             ""
         };
-        format!("{}{mark}", Foreign::new(kept))
+        format!("{}{mark}", UntrustedText::new(kept))
     }
 
     /// A JSON-RPC error in one phrase.
@@ -138,7 +138,7 @@ impl Wording {
             return error;
         };
         let shown = |line: &str| {
-            Foreign::new(line.trim())
+            UntrustedText::new(line.trim())
                 .shortened(TAIL_LINE_CHARS)
                 .to_string()
         };
@@ -146,7 +146,7 @@ impl Wording {
         if tail != [cause] {
             error.message.push_str("\nThe last lines of its stderr:");
             for line in tail {
-                let line = Foreign::new(line.trim_end()).shortened(TAIL_LINE_CHARS);
+                let line = UntrustedText::new(line.trim_end()).shortened(TAIL_LINE_CHARS);
                 error.message.push_str(&format!("\n  {line}"));
             }
         }

@@ -382,7 +382,7 @@ async fn what_cannot_be_started_says_why() {
 async fn a_secret_that_is_not_kept_is_named_before_anything_starts() {
     let mut spec = sh(LEGACY);
     if let Transport::Stdio { env, .. } = &mut spec.transport {
-        let part = TemplatePart::Kept {
+        let part = TemplatePart::StoredSecret {
             name: "github".into(),
             version: "1".into(),
         };
@@ -479,7 +479,7 @@ async fn r_sec_11_a_secret_of_the_arguments_is_masked_in_the_lists_too() {
     );
     let key = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
     let variable = |written: &str, value: &str| {
-        let part = TemplatePart::Known(Secret::new(value.to_owned()));
+        let part = TemplatePart::Resolved(Secret::new(value.to_owned()));
         Template::new(written, vec![part])
     };
     let mut spec = sh(&script);

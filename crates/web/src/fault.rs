@@ -3,7 +3,7 @@
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use pegboard_model::{ErrorClass, Foreign, Reason, ToolError};
+use pegboard_model::{ErrorClass, UntrustedText, Reason, ToolError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -65,7 +65,7 @@ impl Fault {
     pub(crate) fn at_field(field: &str, message: impl Into<String>) -> Self {
         let error = ToolError::new(Reason::RequestInvalid, message);
         error
-            .at_field(Foreign::new(field).shortened(80).to_string())
+            .at_field(UntrustedText::new(field).shortened(80).to_string())
             .into()
     }
 

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use pegboard_gateway::http::{Unread, read_body};
-use pegboard_model::{Foreign, Limits, Reason, ServerName, ToolError};
+use pegboard_model::{UntrustedText, Limits, Reason, ServerName, ToolError};
 use serde::de::DeserializeOwned;
 
 use crate::fault::{Answered, Fault};
@@ -110,7 +110,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answered<T> {
 fn fault(path: &str, said: &str) -> Fault {
     let message = format!(
         "the body is not as it should be: {}",
-        Foreign::new(said).shortened(300)
+        UntrustedText::new(said).shortened(300)
     );
     let missing = ["missing field `", "unknown field `"]
         .iter()
@@ -146,7 +146,7 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
                         field,
                         format!(
                             "`{field}` is not as it should be: {}",
-                            Foreign::new(why).shortened(200)
+                            UntrustedText::new(why).shortened(200)
                         ),
                     ),
                     _ => fault("", said),
@@ -200,7 +200,7 @@ impl FromRequestParts<WebState> for OfServer {
 pub(crate) fn no_server(name: &str) -> Fault {
     let message = format!(
         "no server `{}` is configured",
-        Foreign::new(name).shortened(40)
+        UntrustedText::new(name).shortened(40)
     );
     let error = ToolError::new(Reason::ServerUnknown, message);
     error

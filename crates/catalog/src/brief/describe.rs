@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pegboard_model::{Policy, ToolExample, visible_values};
+use pegboard_model::{Policy, ToolExample, escape_hidden_values};
 
 use super::instructions;
 use super::parameter_lines::{Room, Share, parameter_lines};
@@ -167,7 +167,7 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
         .map(|user| user.examples.as_slice())
         .unwrap_or_default();
     let shown = |example: &ToolExample| {
-        let mut text = visible_values(&example.arguments.to_string()).into_owned();
+        let mut text = escape_hidden_values(&example.arguments.to_string()).into_owned();
         if let Some(description) = &example.description {
             let _ = write!(text, " ({})", line(description, 100));
         }
@@ -176,7 +176,7 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
             let written = output
                 .as_str()
                 .map_or_else(|| output.to_string(), str::to_owned);
-            let _ = write!(text, " gives {}", line(&visible_values(&written), 200));
+            let _ = write!(text, " gives {}", line(&escape_hidden_values(&written), 200));
         }
         text
     };
@@ -184,7 +184,7 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
         return own.iter().map(shown).collect();
     }
     let made = generate_example(schema)
-        .map(|arguments| visible_values(&arguments.to_string()).into_owned());
+        .map(|arguments| escape_hidden_values(&arguments.to_string()).into_owned());
     // `{}` tells nothing that the list of parameters does not.
     made.filter(|text| text != "{}").into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! One tool for programs, under the same limit as its text.
 
-use pegboard_model::{Policy, visible_values};
+use pegboard_model::{Policy, escape_hidden_values};
 use serde_json::{Map, Value, json};
 
 use super::prose::{beginning, tidy};
@@ -64,7 +64,7 @@ pub fn describe_json(view: &ToolView<'_>, include_examples: bool) -> String {
     }
     let mut text = String::new();
     for step in STEPS {
-        text = visible_values(&at(step, view, &told).to_string()).into_owned();
+        text = escape_hidden_values(&at(step, view, &told).to_string()).into_owned();
         if fits_description(&text) {
             break;
         }

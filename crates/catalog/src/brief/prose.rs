@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 
 /// A number with its noun.
 pub(crate) fn count(number: usize, noun: &str) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn age(age: Duration) -> String {
 
 /// A text that somebody else wrote, on one line and with an end.
 pub(crate) fn line(text: &str, limit: usize) -> String {
-    Foreign::new(text.trim()).shortened(limit).to_string()
+    UntrustedText::new(text.trim()).shortened(limit).to_string()
 }
 
 /// What a model wrote, in quotation marks as it would write it again.
@@ -39,9 +39,9 @@ pub(crate) fn quoted(text: &str) -> String {
 pub(crate) fn block(text: &str) -> String {
     let text = text.trim();
     if text.contains('\r') {
-        return Foreign::block(&text.replace("\r\n", "\n").replace('\r', "\n")).to_string();
+        return UntrustedText::block(&text.replace("\r\n", "\n").replace('\r', "\n")).to_string();
     }
-    Foreign::block(text).to_string()
+    UntrustedText::block(text).to_string()
 }
 
 /// The same without empty lines and deep indents, which tell a model nothing.

@@ -143,7 +143,7 @@ impl DescribeWish {
                 Ok(view) => texts.push(describe_text(&view, with_examples)),
                 Err(error) if is_alone => return Err(error),
                 Err(error) if as_json => {
-                    let error = error.addressed_to_model();
+                    let error = error.with_model_remedy();
                     let (error, nearest) = (&error.message, &error.nearest);
                     texts.push(json!({"error": error, "nearest": nearest}).to_string());
                 }

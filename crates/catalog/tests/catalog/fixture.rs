@@ -7,7 +7,7 @@ use std::time::Duration;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::admit;
 use pegboard_model::{
-    Approval, ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord,
+    TrustState, ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord,
     ServerSpec, Template, Timeouts, Timestamp, Tool, Transport,
 };
 use serde_json::value::RawValue;
@@ -41,7 +41,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: Approval::Granted,
+        approval: TrustState::Granted,
         hash: ConfigHash([1; 32]),
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn record(server: &str, definitions: &[Value]) -> ServerRecord {
         status: DiscoveryStatus::Success,
         discovered_at: Some(Timestamp(1_000)),
         tools: tools(server, definitions).into(),
-        ..ServerRecord::never(name(server), ConfigHash([1; 32]))
+        ..ServerRecord::undiscovered(name(server), ConfigHash([1; 32]))
     }
 }
 

@@ -1,5 +1,5 @@
 use pegboard_catalog::Catalog;
-use pegboard_model::{Approval, Policy, Reason};
+use pegboard_model::{TrustState, Policy, Reason};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -128,9 +128,9 @@ fn r_reg_06_why_a_known_tool_is_not_offered_is_told() {
     let mut off = spec("off");
     off.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = Approval::Pending;
+    pending.approval = TrustState::Pending;
     let mut changed = spec("changed");
-    changed.approval = Approval::Changed;
+    changed.approval = TrustState::Changed;
     let mut partly = spec("partly");
     partly.policies.insert("x_*".into(), Policy::Disable);
     let catalog = [(off, "a"), (pending, "b"), (changed, "c"), (partly, "x_d")]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, ServerEntry, exposed_prompt, exposed_uri};
-use pegboard_model::{Approval, Offer, Offers, Reason, ServerSpec};
+use pegboard_model::{TrustState, Offer, Offers, Reason, ServerSpec};
 
 use crate::fixture::{catalog, entry, name, record, spec};
 
@@ -34,7 +34,7 @@ fn mixed() -> Catalog {
     let mut off = spec("off");
     off.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = Approval::Pending;
+    pending.approval = TrustState::Pending;
     [
         offering(
             spec("notes"),

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, Conflict, ServerEntry, StaticTool};
 use pegboard_model::{
-    Approval, ConfigHash, DiscoveryStatus, Policy, Reason, ServerRecord, Timestamp, ToolOverride,
+    TrustState, ConfigHash, DiscoveryStatus, Policy, Reason, ServerRecord, Timestamp, ToolOverride,
 };
 use serde_json::json;
 
@@ -143,7 +143,7 @@ fn r_store_01_what_is_not_offered_leaves_the_listing_and_stays_known() {
     let mut off = spec("off");
     off.enabled = false;
     let mut waiting = spec("waiting");
-    waiting.approval = Approval::Pending;
+    waiting.approval = TrustState::Pending;
     let mut mixed = spec("mixed");
     mixed.policies.insert("delete_*".into(), Policy::Disable);
     mixed.policies.insert("drop".into(), Policy::Deny);
@@ -173,7 +173,7 @@ fn r_store_01_what_is_not_offered_leaves_the_listing_and_stays_known() {
 
 #[test]
 fn r_reg_01_servers_that_were_never_seen_or_changed_need_discovery() {
-    let never = ServerRecord::never(name("never"), ConfigHash([1; 32]));
+    let never = ServerRecord::undiscovered(name("never"), ConfigHash([1; 32]));
     let mut changed = record("changed", &[json!({"name": "x"})]);
     changed.config = ConfigHash([9; 32]);
     let mut failed = record("failed", &[json!({"name": "x"})]);

@@ -194,7 +194,7 @@ pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Re
     if path.iter().any(String::is_empty) {
         let message = format!(
             "`{}` is not a key",
-            pegboard_model::Foreign::new(key).shortened(60)
+            pegboard_model::UntrustedText::new(key).shortened(60)
         );
         return Err(Problem::error(Reason::ConfigInvalid, message)
             .help("write a key as `ttl` or `env.NAME`"));
@@ -220,7 +220,7 @@ pub fn set_rule(
         return Err(Problem::error(Reason::ConfigInvalid, message).help(help));
     }
     if pattern.starts_with('@') && !ANNOTATIONS.contains(&pattern) {
-        let shown = pegboard_model::Foreign::new(pattern).shortened(60);
+        let shown = pegboard_model::UntrustedText::new(pattern).shortened(60);
         let message = format!("`{shown}` is no annotation of tools");
         let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
         return Err(Problem::error(Reason::ConfigInvalid, message).help(help));

@@ -1,6 +1,6 @@
 //! What is to be changed, and where.
 
-use pegboard_model::{Foreign, Reason, ServerName};
+use pegboard_model::{UntrustedText, Reason, ServerName};
 use serde_json::Value;
 
 use crate::foreign::is_foreign;
@@ -110,7 +110,7 @@ pub(super) fn find_server(
         }
     }
     if let [(_, first), (place, second), ..] = found.as_slice() {
-        let key = Foreign::new(&place.key).shortened(60).to_string();
+        let key = UntrustedText::new(&place.key).shortened(60).to_string();
         let (one, two) = (source.line_of(*first), source.line_of(*second));
         let message = format!("`{key}` stands twice, on line {one} and on line {two}");
         let help = "remove one of them by hand first";

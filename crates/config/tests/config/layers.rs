@@ -2,7 +2,7 @@
 
 use crate::world::{World, names, server, short};
 use pegboard_config::{Agreements, SecretKeeper, command_line};
-use pegboard_model::{Approval, Layer, NoSecrets, Secret, ServerName, Transport};
+use pegboard_model::{TrustState, Layer, NoSecrets, Secret, ServerName, Transport};
 
 #[test]
 fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
@@ -92,7 +92,7 @@ fn r_cfg_01_one_file_can_replace_all_layers() {
     world.options.config_file = Some(file.clone());
     let loaded = world.load();
     assert_eq!(names(&loaded), ["only"]);
-    assert_eq!(server(&loaded, "only").approval, Approval::Granted);
+    assert_eq!(server(&loaded, "only").approval, TrustState::Granted);
     assert_eq!((loaded.edit_target, loaded.project), (file, None));
     world.options.config_file = Some("missing.toml".into());
     assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
@@ -153,19 +153,19 @@ fn servers_of_a_project_are_pending_until_exactly_they_are_agreed_to() {
         r#"{"mcpServers":{"theirs":{"command":"b","args":["1"]}}}"#,
     );
     let loaded = world.load();
-    assert_eq!(server(&loaded, "mine").approval, Approval::Granted);
+    assert_eq!(server(&loaded, "mine").approval, TrustState::Granted);
     let theirs = server(&loaded, "theirs");
-    assert_eq!(theirs.approval, Approval::Pending);
+    assert_eq!(theirs.approval, TrustState::Pending);
     let mut agreements = Agreements::open(&world.paths().state_dir);
     agreements
         .grant(loaded.project.as_ref().unwrap(), &theirs.name, &theirs.hash)
         .unwrap();
-    assert_eq!(server(&world.load(), "theirs").approval, Approval::Granted);
+    assert_eq!(server(&world.load(), "theirs").approval, TrustState::Granted);
     let world = world.project(
         ".mcp.json",
         r#"{"mcpServers":{"theirs":{"command":"b","args":["2"]}}}"#,
     );
-    assert_eq!(server(&world.load(), "theirs").approval, Approval::Changed);
+    assert_eq!(server(&world.load(), "theirs").approval, TrustState::Changed);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn r_pol_01_a_project_cannot_loosen_what_the_user_says() {
     assert_eq!(loaded.rules.ask_destructive, AskDestructive::Always);
     let spec = server(&loaded, "a");
     assert_eq!(spec.origin.layer, Layer::Project);
-    let kept = spec.rules.kept.iter();
+    let kept = spec.rules.user_rules.iter();
     let kept: Vec<_> = kept
         .map(|rule| (rule.pattern.as_str(), rule.policy, rule.origin.line))
         .collect();

@@ -1,7 +1,7 @@
 //! What a person sees before trusting a project's server.
 
 use pegboard_config::{Agreements, Loaded, SecretKeeper, TrustReview};
-use pegboard_model::{Approval, Secret, ServerName};
+use pegboard_model::{TrustState, Secret, ServerName};
 use serde_json::{Value, json};
 
 use crate::world::{World, server};
@@ -123,14 +123,14 @@ fn r_sec_07_a_variable_that_comes_or_goes_after_trust_needs_trust_again() {
     };
     let approval = |world: &World| server(&world.load(), "openai").approval;
     trust(&without);
-    assert_eq!(approval(&without), Approval::Granted);
+    assert_eq!(approval(&without), TrustState::Granted);
     let with = without.var("OPENAI_API_KEY", "canary");
-    assert_eq!(approval(&with), Approval::Changed, "it came");
+    assert_eq!(approval(&with), TrustState::Changed, "it came");
     trust(&with);
-    assert_eq!(approval(&with), Approval::Granted);
+    assert_eq!(approval(&with), TrustState::Granted);
     let mut without = with;
     without.env.vars.clear();
-    assert_eq!(approval(&without), Approval::Changed, "it went");
+    assert_eq!(approval(&without), TrustState::Changed, "it went");
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn r_sec_07_what_cannot_be_shown_completely_cannot_be_trusted() {
             .unwrap();
     }
     let loaded = world.load();
-    assert_eq!(server(&loaded, "whole").approval, Approval::Granted);
-    assert_eq!(server(&loaded, "long").approval, Approval::Pending);
+    assert_eq!(server(&loaded, "whole").approval, TrustState::Granted);
+    assert_eq!(server(&loaded, "long").approval, TrustState::Pending);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pegboard_model::{Foreign, Reason, Secret, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, Secret, ToolError, ToolResult};
 use tempfile::NamedTempFile;
 
 /// The name of the file in the state folder whose token reads and calls tools.
@@ -200,7 +200,7 @@ fn not_storable(path: &Path, error: &io::Error) -> ToolError {
     let path = path.to_string_lossy();
     let message = format!(
         "the token {} cannot be stored: {error}",
-        Foreign::new(&path)
+        UntrustedText::new(&path)
     );
     let remedy = "Make room on the disk or make the folder writable, or name another one with `PEGBOARD_STATE_DIR`.";
     ToolError::new(Reason::StoreIo, message).with_remedy(remedy)
@@ -212,7 +212,7 @@ fn unusable(path: &Path, why: &str) -> ToolError {
         false => "",
     };
     let path = path.to_string_lossy();
-    let message = format!("the token {} cannot be used: {why}", Foreign::new(&path));
+    let message = format!("the token {} cannot be used: {why}", UntrustedText::new(&path));
     let remedy = format!(
         "Make a new one with `pegboard token{flag} --rotate`, and give it to your clients."
     );

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pegboard_gateway::{Gateway, Mode};
 use pegboard_hub::AskSettings;
-use pegboard_model::{AskVia, ClientApproval, ConsentDecision, Policy, ServerSpec};
+use pegboard_model::{AskVia, ClientApproval, ApprovalDecision, Policy, ServerSpec};
 use serde_json::{Value, json};
 
 use crate::client::{Client, gateway, profile};
@@ -229,7 +229,7 @@ async fn r_sec_08_with_ask_via_inbox_the_calling_client_is_not_asked() {
             let waiting = gateway.hub().approvals().await.unwrap();
             if let Some(request) = waiting.first() {
                 let hub = gateway.hub();
-                let decision = ConsentDecision::Once;
+                let decision = ApprovalDecision::Once;
                 break hub.decide_approval(&request.id, decision, "test").await;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -365,7 +365,7 @@ async fn r_gate_05_a_cancelled_request_waits_in_the_inbox() {
             let waiting = hub.approvals().await.unwrap();
             if let Some(request) = waiting.first() {
                 break hub
-                    .decide_approval(&request.id, ConsentDecision::Once, "test")
+                    .decide_approval(&request.id, ApprovalDecision::Once, "test")
                     .await;
             }
             tokio::task::yield_now().await;

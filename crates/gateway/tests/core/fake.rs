@@ -328,7 +328,7 @@ pub(crate) fn parts(servers: Vec<Server>) -> (Parts, Vec<ServerSpec>, Arc<Server
     let parts = Parts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
-        recorder: Arc::new(pegboard_model::Silent),
+        recorder: Arc::new(pegboard_model::NoopRecorder),
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(all.clone())),
         clock: Arc::new(SystemClock),

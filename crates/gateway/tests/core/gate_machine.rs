@@ -12,7 +12,7 @@ use std::time::Duration;
 use pegboard_gateway::{Gateway, Mode};
 use pegboard_hub::{AskSettings, Hub, Which};
 use pegboard_model::{
-    AskDestructive, AskVia, ClientApproval, ConsentDecision, Fingerprint, GlobalRules, Layer,
+    AskDestructive, AskVia, ClientApproval, ApprovalDecision, Fingerprint, GlobalRules, Layer,
     Origin, Policy, PolicyRule, ServerSpec,
 };
 use pegboard_testkit::{FakeClock, server as named};
@@ -39,11 +39,11 @@ const CLIENTS: [(&str, bool); 5] = [
     ("direct", false),
 ];
 
-const CHOICES: [(&str, ConsentDecision); 4] = [
-    ("allow once", ConsentDecision::Once),
-    ("allow for this session", ConsentDecision::Session),
-    ("always allow", ConsentDecision::Always),
-    ("refuse", ConsentDecision::Refuse),
+const CHOICES: [(&str, ApprovalDecision); 4] = [
+    ("allow once", ApprovalDecision::Once),
+    ("allow for this session", ApprovalDecision::Session),
+    ("always allow", ApprovalDecision::Always),
+    ("refuse", ApprovalDecision::Refuse),
 ];
 
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ enum Step {
     /// The oldest or newest call in the inbox is answered.
     AnswerInInbox {
         oldest: bool,
-        decision: ConsentDecision,
+        decision: ApprovalDecision,
     },
     /// A server has another version of a tool from now on.
     Change {
@@ -105,7 +105,7 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    use ConsentDecision::{Always, Once, Refuse, Session};
+    use ApprovalDecision::{Always, Once, Refuse, Session};
     let decision = select(vec![Once, Once, Session, Session, Always, Always, Refuse]);
     let hint = select(vec![Hint::None, Hint::ReadOnly, Hint::Destructive]);
     let version = (0..3u8, hint).prop_map(|(number, hint)| Version { number, hint });
@@ -395,7 +395,7 @@ impl Record {
     fn approve(
         &mut self,
         channel: Channel,
-        decision: ConsentDecision,
+        decision: ApprovalDecision,
         call: usize,
         version: Fingerprint,
     ) {
@@ -448,7 +448,7 @@ impl Record {
             "outside of `{profile}`: {ran:?}"
         );
         let refusals = self.approvals.iter();
-        let mut refusals = refusals.filter(|approval| approval.decision == ConsentDecision::Refuse);
+        let mut refusals = refusals.filter(|approval| approval.decision == ApprovalDecision::Refuse);
         assert!(
             !refusals.any(|refusal| refusal.call == ran.call),
             "refused: {ran:?}"
@@ -488,10 +488,10 @@ impl Record {
             (Ruled::Allowed, _) => &reached.by_rule,
             (Ruled::Forbidden, _) => panic!("forbidden: {ran:?} {:?}", self.rules),
             (_, Some(approval)) => match (approval.channel, approval.decision) {
-                (Channel::Client(_), ConsentDecision::Once) => &reached.once_in_client,
+                (Channel::Client(_), ApprovalDecision::Once) => &reached.once_in_client,
                 (Channel::Client(_), _) => &reached.session_in_client,
-                (Channel::Inbox, ConsentDecision::Once) => &reached.once_in_inbox,
-                (Channel::Inbox, ConsentDecision::Session) => &reached.session_in_inbox,
+                (Channel::Inbox, ApprovalDecision::Once) => &reached.once_in_inbox,
+                (Channel::Inbox, ApprovalDecision::Session) => &reached.session_in_inbox,
                 (Channel::Inbox, _) => &reached.grant,
             },
             (Ruled::AllowedAsIs, None) if !has_former => &reached.as_is,
@@ -534,7 +534,7 @@ async fn run(rules: Rules, steps: Vec<Step>, is_strict: bool, reached: &Reached)
             record.approvals.retain(|approval| {
                 let is_taken = match by_other {
                     true => approval.is_grant(),
-                    false => approval.decision != ConsentDecision::Once,
+                    false => approval.decision != ApprovalDecision::Once,
                 };
                 !is_taken || approval.tool != TOOLS[tool]
             });

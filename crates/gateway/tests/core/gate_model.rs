@@ -1,7 +1,7 @@
 //! What the whole gate must hold, said a second time and in few words: which tool a written name means, what the rules
 //! say of a version, and which approvals cover a call.
 
-use pegboard_model::{AskDestructive, ClientApproval, ConsentDecision, Fingerprint, Policy};
+use pegboard_model::{AskDestructive, ClientApproval, ApprovalDecision, Fingerprint, Policy};
 use serde_json::{Value, json};
 
 /// The names that clients call, and the tool that each means: the server's configured name, then its own name for it.
@@ -159,7 +159,7 @@ pub(crate) enum Channel {
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
     pub(crate) channel: Channel,
-    pub(crate) decision: ConsentDecision,
+    pub(crate) decision: ApprovalDecision,
     pub(crate) call: usize,
     pub(crate) session: usize,
     pub(crate) tool: (&'static str, &'static str),
@@ -175,7 +175,7 @@ impl Approval {
         tool: (&str, &str),
         version: Fingerprint,
     ) -> bool {
-        use ConsentDecision::{Always, Once, Refuse, Session};
+        use ApprovalDecision::{Always, Once, Refuse, Session};
         if self.tool != tool || self.version != version {
             return false;
         }
@@ -191,6 +191,6 @@ impl Approval {
 
     /// Whether it is a lasting grant, by which other versions of the tool ask from then on.
     pub(crate) fn is_grant(&self) -> bool {
-        self.channel == Channel::Inbox && self.decision == ConsentDecision::Always
+        self.channel == Channel::Inbox && self.decision == ApprovalDecision::Always
     }
 }

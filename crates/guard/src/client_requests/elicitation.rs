@@ -1,6 +1,6 @@
 //! Elicitation requests: a server asks the user something, by a form or by a page to open.
 
-use pegboard_model::{Foreign, ServerName};
+use pegboard_model::{UntrustedText, ServerName};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -79,7 +79,7 @@ fn attributed(server: &ServerName, asks: &str, message: &str) -> String {
         .trim()
         .replace(['`', '\u{2035}', '\u{2cb}', '\u{ff40}'], "'");
     let message = message.replace("\r\n", "\n").replace('\r', "\n");
-    let shown = Foreign::block(&message).shortened(MESSAGE_MAX).to_string();
+    let shown = UntrustedText::block(&message).shortened(MESSAGE_MAX).to_string();
     let shown = shown.replace('\t', " ");
     let mut lines: Vec<&str> = shown
         .lines()
@@ -114,11 +114,11 @@ fn page(params: &Map<String, Value>) -> Result<Url, Refusal> {
         return Err(Refusal::new(why));
     }
     let url = Url::parse(written).map_err(|error| {
-        let shown = Foreign::new(written).shortened(100);
+        let shown = UntrustedText::new(written).shortened(100);
         Refusal::new(format!("`url` is not a valid address ({error}): {shown}"))
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        let scheme = Foreign::new(url.scheme()).shortened(20).to_string();
+        let scheme = UntrustedText::new(url.scheme()).shortened(20).to_string();
         let why = format!("`url` must be an http or https address, not `{scheme}:`");
         return Err(Refusal::new(why));
     }

@@ -1,6 +1,6 @@
 //! The form of an elicitation: what is shown of it, and what it asks for.
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 use super::Refusal;
@@ -115,7 +115,7 @@ fn check_member(
                 return Err(Refusal::new(why));
             }
             secrets.read(text);
-            *text = Foreign::block(text).to_string();
+            *text = UntrustedText::block(text).to_string();
             Ok(())
         }
         ("default", value) => check_strings(value),
@@ -168,7 +168,7 @@ fn check_value(text: &str, what: &str) -> Result<(), Refusal> {
         let why = format!("{what} is longer than {TITLE_MAX} characters");
         return Err(Refusal::new(why));
     }
-    let shown = Foreign::new(text).to_string();
+    let shown = UntrustedText::new(text).to_string();
     if shown != text {
         return Err(Refusal::new(format!(
             "{what} has hidden characters: {shown}"
@@ -181,7 +181,7 @@ fn check_value(text: &str, what: &str) -> Result<(), Refusal> {
 fn one_line(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ").replace('`', "'");
-    Foreign::new(&line).shortened(limit).to_string()
+    UntrustedText::new(&line).shortened(limit).to_string()
 }
 
 /// Escapes every text in a value that a client may show.

@@ -10,7 +10,7 @@ mod form;
 mod sampling;
 mod secrets;
 
-use pegboard_model::{ClientRequests, Foreign, ServerName};
+use pegboard_model::{ClientRequests, UntrustedText, ServerName};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -59,7 +59,7 @@ pub fn check_client_request(
         // It carries no text, and the client shows none.
         ROOTS => return Ok(params.map(RawValue::to_owned)),
         _ => {
-            let method = Foreign::new(method).shortened(60);
+            let method = UntrustedText::new(method).shortened(60);
             return Err(Refusal::new(format!("clients are not asked `{method}`")));
         }
     };

@@ -1,6 +1,6 @@
 //! Sampling requests: the client's model generates something for a server.
 
-use pegboard_model::{ServerName, visible};
+use pegboard_model::{ServerName, escape_hidden};
 use serde_json::{Map, Value};
 
 use super::Refusal;
@@ -13,7 +13,7 @@ pub(super) fn check(
 ) -> Result<Map<String, Value>, Refusal> {
     let own = match params.get("systemPrompt") {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(own)) => format!("\n\n{}", visible(own)),
+        Some(Value::String(own)) => format!("\n\n{}", escape_hidden(own)),
         Some(_) => return Err(Refusal::new("`systemPrompt` is not a string")),
     };
     let attributed = format!("This request is from the MCP server `{server}`.{own}");
@@ -39,7 +39,7 @@ pub(super) fn check(
 /// A person who reviews the request must see all that the model will read.
 fn show_text(block: &mut Value) {
     if let Some(Value::String(text)) = block.get_mut("text")
-        && let std::borrow::Cow::Owned(shown) = visible(text)
+        && let std::borrow::Cow::Owned(shown) = escape_hidden(text)
     {
         *text = shown;
     }

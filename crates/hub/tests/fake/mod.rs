@@ -468,14 +468,14 @@ impl Bench {
         let parts = Parts {
             ledger: ledger.clone(),
             encoder: None,
-            recorder: Arc::new(pegboard_model::Silent),
+            recorder: Arc::new(pegboard_model::NoopRecorder),
             store: store.clone(),
             connector: Arc::new(FakeConnector(servers.clone())),
             clock: clock.clone() as Arc<dyn Clock>,
             approver: Arc::new(approver),
             settings,
             limits: Limits {
-                list_changed_pause: Duration::from_millis(300),
+                list_changed_interval: Duration::from_millis(300),
                 ..Limits::default()
             },
         };

@@ -5,7 +5,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
-use pegboard_model::visible_json;
+use pegboard_model::escape_hidden_json;
 use serde::Serialize;
 
 use super::args::{Colours, Global};
@@ -117,7 +117,7 @@ impl Output {
     /// Writes JSON text and a line break. Hidden characters become JSON escapes: the same value, harmless to the
     /// terminal it may be read on.
     pub(crate) fn json_line(&self, json: &str) -> Result<(), Failure> {
-        self.line(&visible_json(json))
+        self.line(&escape_hidden_json(json))
     }
 
     /// Tells something beside the answer.
@@ -133,7 +133,7 @@ impl Output {
 
     pub(crate) fn note_json(&self, document: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(document) {
-            self.always_note(&visible_json(&text));
+            self.always_note(&escape_hidden_json(&text));
         }
     }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pegboard_config::edit;
 use pegboard_config::{Agreements, Loaded, Problem, write_file_atomically};
 use pegboard_gateway::http;
-use pegboard_model::{Approval, Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult};
+use pegboard_model::{TrustState, Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult};
 use pegboard_store::ServerLogs;
 use pegboard_web::{Household, NewServer, Project, ProjectView, TrustReview};
 use serde_json::{Map, Value};
@@ -210,7 +210,7 @@ impl Household for House {
             let message = format!("server `{server}` is no project's");
             return Err(ToolError::new(Reason::ConfigInvalid, message).at_server(server));
         };
-        if spec.approval == Approval::Granted {
+        if spec.approval == TrustState::Granted {
             let message = format!("server `{server}` needs no agreement");
             let error = ToolError::new(Reason::ConfigInvalid, message).at_server(server);
             return Err(

@@ -168,7 +168,7 @@ fn catalog(names: &[&str]) -> Catalog {
         tools: admit(&spec.name, false, &list, &Limits::default())
             .tools
             .into(),
-        ..ServerRecord::never(spec.name.clone(), spec.hash)
+        ..ServerRecord::undiscovered(spec.name.clone(), spec.hash)
     };
     let entry = ServerEntry::new(spec.into(), record.into());
     Catalog::from_iter([entry])

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalAnswer, ApprovalRequest, ConfigHash, Grant, ServerName, Timestamp,
+    Activity, ApprovalResponse, ApprovalRequest, ConfigHash, Grant, ServerName, Timestamp,
 };
 use tokio::sync::watch;
 
@@ -27,7 +27,7 @@ pub struct MemoryLedger {
 #[derive(Default)]
 struct Held {
     grants: BTreeMap<Key, Grant>,
-    inbox: Vec<(ApprovalRequest, Option<ApprovalAnswer>)>,
+    inbox: Vec<(ApprovalRequest, Option<ApprovalResponse>)>,
     activity: VecDeque<Activity>,
     last_line: u64,
 }
@@ -114,7 +114,7 @@ impl Ledger for MemoryLedger {
     async fn answer(
         &self,
         id: &str,
-        answer: ApprovalAnswer,
+        answer: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>> {
         let answered = {
             let held = &mut *self.held();
@@ -134,13 +134,13 @@ impl Ledger for MemoryLedger {
         Ok(answered)
     }
 
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let held = self.held();
         let found = held.inbox.iter().find(|(request, _)| request.id == id);
         Ok(found.and_then(|(_, answer)| answer.clone()))
     }
 
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let closed = {
             let inbox = &mut self.held().inbox;
             let at = inbox.iter().position(|(request, _)| request.id == id);

@@ -10,7 +10,7 @@ mod rows;
 mod sqlite;
 
 use async_trait::async_trait;
-use pegboard_model::{Activity, ApprovalAnswer, ApprovalRequest, Grant, ServerName, Timestamp};
+use pegboard_model::{Activity, ApprovalResponse, ApprovalRequest, Grant, ServerName, Timestamp};
 use tokio::sync::watch;
 
 use crate::StoreResult;
@@ -48,14 +48,14 @@ pub trait Ledger: Send + Sync {
     async fn answer(
         &self,
         id: &str,
-        answer: ApprovalAnswer,
+        answer: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>>;
 
     /// The answer to a request, when there is one.
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>>;
+    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
     /// Takes a request out of the inbox, and gives the answer that came before.
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>>;
+    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
     /// Changes whenever the inbox may have, in whatever process.
     fn changes(&self) -> watch::Receiver<u64>;

@@ -1,7 +1,7 @@
 //! Decisions and activity as rows. Decisions carry a seal: one that somebody else wrote does not count.
 
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalAnswer, ApprovalRequest, ConsentDecision, Grant, HashKey,
+    Activity, ActivityKind, ApprovalResponse, ApprovalRequest, ApprovalDecision, Grant, HashKey,
     ServerName, Timestamp, TraceId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -50,8 +50,8 @@ impl Seals {
 }
 
 /// The consent that an answer gives for good, when it does.
-pub(super) fn grant_of(request: &ApprovalRequest, answer: &ApprovalAnswer) -> Option<Grant> {
-    (answer.decision == ConsentDecision::Always).then(|| Grant {
+pub(super) fn grant_of(request: &ApprovalRequest, answer: &ApprovalResponse) -> Option<Grant> {
+    (answer.decision == ApprovalDecision::Always).then(|| Grant {
         version: request.version.clone(),
         exposed: request.tool.clone(),
         definition: request.definition.clone(),
@@ -177,7 +177,7 @@ pub(super) fn answer(
     connection: &Connection,
     seals: &Seals,
     id: &str,
-    answer: &ApprovalAnswer,
+    answer: &ApprovalResponse,
 ) -> rusqlite::Result<Option<ApprovalRequest>> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
@@ -211,7 +211,7 @@ pub(super) fn answer_to(
     connection: &Connection,
     seals: &Seals,
     id: &str,
-) -> rusqlite::Result<Option<ApprovalAnswer>> {
+) -> rusqlite::Result<Option<ApprovalResponse>> {
     let sql =
         "SELECT body, seal, answer, answer_seal FROM inbox WHERE id = ?1 AND answer IS NOT NULL";
     let found = connection
@@ -231,7 +231,7 @@ pub(super) fn close(
     connection: &Connection,
     seals: &Seals,
     id: &str,
-) -> rusqlite::Result<Option<ApprovalAnswer>> {
+) -> rusqlite::Result<Option<ApprovalResponse>> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
     let answer = answer_to(&transaction, seals, id)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalAnswer, ApprovalRequest, Grant, Reason, ServerName, Timestamp, ToolError,
+    Activity, ApprovalResponse, ApprovalRequest, Grant, Reason, ServerName, Timestamp, ToolError,
 };
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::watch;
@@ -350,20 +350,20 @@ impl Ledger for SqliteLedger {
     async fn answer(
         &self,
         id: &str,
-        answer: ApprovalAnswer,
+        answer: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>> {
         let id = id.to_owned();
         self.change(move |connection, seals| rows::answer(connection, seals, &id, &answer))
             .await
     }
 
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let id = id.to_owned();
         self.run(move |connection, seals| rows::answer_to(connection, seals, &id))
             .await
     }
 
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalAnswer>> {
+    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let id = id.to_owned();
         self.change(move |connection, seals| rows::close(connection, seals, &id))
             .await

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pegboard_model::{Foreign, Limits, Reason, ToolError};
+use pegboard_model::{UntrustedText, Limits, Reason, ToolError};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
@@ -259,7 +259,7 @@ impl Files {
             "the store {} was damaged ({}); it was set aside as {}, and a new one holds the {kept} servers \
              that could still be read",
             failure::shown(&self.database),
-            Foreign::new(why).shortened(200),
+            UntrustedText::new(why).shortened(200),
             failure::shown(&aside),
         );
         Ok(ToolError::new(Reason::CacheCorrupt, message))

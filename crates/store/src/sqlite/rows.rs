@@ -1,6 +1,6 @@
 //! Records as rows: every row carries a seal, and only rows whose seal fits are given out.
 
-use pegboard_model::{ConfigHash, Foreign, Reason, ServerName, ServerRecord, Timestamp, ToolError};
+use pegboard_model::{ConfigHash, UntrustedText, Reason, ServerName, ServerRecord, Timestamp, ToolError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -209,7 +209,7 @@ impl<'a> RawRow<'a> {
             .and_then(|name| ServerName::parse(name).ok())
         else {
             let name = String::from_utf8_lossy(name);
-            let name = Foreign::new(&name).shortened(60);
+            let name = UntrustedText::new(&name).shortened(60);
             return Err(nameless(&format!(
                 "a row of the store has the name `{name}`, which is no server's"
             )));

@@ -123,7 +123,7 @@ async fn r_obs_03_forty_canaries_are_in_no_exported_byte() {
         // Names that a caller chose.
         let span = tracer
             .begin(None, &trace_id())
-            .map(|span| span.about(text, text));
+            .map(|span| span.with_labels(text, text));
         let server = server();
         let mut facts = call(&server, Outcome::Ok);
         (facts.tool, facts.exposed) = (text, text);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_model::{
-    Annotations, CacheUse, CallFacts, Channel, DiscoveryFacts, ExposedName, Fingerprint,
+    Annotations, CacheUse, CallFacts, TransportKind, DiscoveryFacts, ExposedName, Fingerprint,
     LookupFacts, Outcome, PolicyFacts, Recorder, RequestFacts, RunFacts, SearchFacts, ServerName,
     SpanContext, Tool, TraceId, TurnFacts,
 };
@@ -59,7 +59,7 @@ pub(crate) fn call<'a>(server: &'a ServerName, outcome: Outcome<'a>) -> CallFact
         server: Some(server),
         tool: "close_issue",
         exposed: "github__close_issue",
-        channel: Channel::Pipe,
+        transport: TransportKind::Stdio,
         protocol: Some("2025-11-25"),
         started: true,
         arguments: Some(r#"{"number":7}"#),
@@ -80,7 +80,7 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
     let (server, trace) = (server(), trace_id());
     let tools = [tool("close_issue"), tool("list_issues")];
     let begin = |parent: Option<&SpanContext>| tracer.begin(parent, &trace);
-    let request = begin(None).map(|span| span.about("tools/call github__close_issue", "client-1"));
+    let request = begin(None).map(|span| span.with_labels("tools/call github__close_issue", "client-1"));
     let below = || begin(request.as_ref());
     tracer.lookup(
         below().as_ref(),
@@ -95,7 +95,7 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
         below().as_ref(),
         &DiscoveryFacts {
             server: &server,
-            channel: Channel::Http,
+            transport: TransportKind::Http,
             protocol: Some("2026-07-28"),
             tools: &tools,
             cache: CacheUse::Miss,
@@ -134,7 +134,7 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
         &TurnFacts {
             provider: "anthropic",
             model: "claude-x",
-            answered_by: Some("claude-x-1"),
+            response_model: Some("claude-x-1"),
             id: Some("msg_1"),
             input_tokens: 100,
             output_tokens: 20,
@@ -166,7 +166,7 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
         &RequestFacts {
             method: "tools/call",
             name: Some("github__close_issue"),
-            channel: Channel::Http,
+            transport: TransportKind::Http,
             protocol: Some("2026-07-28"),
             outcome,
             took: TOOK,

@@ -239,7 +239,7 @@ async fn r_obs_02_a_callers_trace_goes_on_unless_it_is_not_sampled() {
     assert_eq!(tracer.begin(parent("00").as_ref(), &trace_id()), None);
     let span = tracer.begin(parent("01").as_ref(), &trace_id()).unwrap();
     let mut meta = serde_json::Map::new();
-    span.hand_on(&mut meta);
+    span.inject(&mut meta);
     tracer.call(Some(&span), &call(&server(), Outcome::Ok));
     tracer.close(LONG).await;
     let spans = collector.spans();

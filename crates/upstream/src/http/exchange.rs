@@ -35,7 +35,7 @@ pub(crate) struct Channel {
     pub(crate) wording: Wording,
     pub(crate) limits: Limits,
     /// Room for the large answers of this server, and of all servers.
-    pub(crate) answer_bytes: [ByteBudget; 2],
+    pub(crate) response_bytes: [ByteBudget; 2],
     pub(crate) state: Mutex<State>,
 }
 
@@ -253,7 +253,7 @@ impl Channel {
 
     /// Room for one answer.
     pub(crate) fn room(&self) -> Room {
-        let [of_server, of_all] = &self.answer_bytes;
+        let [of_server, of_all] = &self.response_bytes;
         Room::new(of_server, of_all)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
-use pegboard_model::{Foreign, Reason, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
 use reqwest::Url;
 
 use crate::http::near::Near;
@@ -200,7 +200,7 @@ fn cause(error: &dyn Error) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    Foreign::new(&innermost.to_string()).to_string()
+    UntrustedText::new(&innermost.to_string()).to_string()
 }
 
 fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
-use pegboard_model::{Foreign, Reason, Secret, ToolError, ToolResult};
+use pegboard_model::{UntrustedText, Reason, Secret, ToolError, ToolResult};
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 
@@ -103,7 +103,7 @@ impl Service {
                 Reason::TlsFailed,
                 format!(
                     "`{place}` has no connection that can be trusted: {}",
-                    Foreign::new(&why)
+                    UntrustedText::new(&why)
                 ),
             ),
             Trouble::ConnectTimeout => (
@@ -115,11 +115,11 @@ impl Service {
             ),
             Trouble::Connect(why) => (
                 Reason::ConnectFailed,
-                format!("`{place}` cannot be reached: {}", Foreign::new(&why)),
+                format!("`{place}` cannot be reached: {}", UntrustedText::new(&why)),
             ),
             Trouble::Broken(why) => (
                 Reason::ConnectFailed,
-                format!("`{place}` broke the connection: {}", Foreign::new(&why)),
+                format!("`{place}` broke the connection: {}", UntrustedText::new(&why)),
             ),
         };
         ToolError::new(reason, what)

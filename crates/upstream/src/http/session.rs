@@ -40,7 +40,7 @@ pub(crate) struct HttpSession {
 impl HttpSession {
     pub(crate) fn new(channel: Channel, me: ClientInfo) -> Self {
         let (next_id, in_flight) = (AtomicU64::new(1), AtomicUsize::new(0));
-        let watching = Watching::new(channel.limits.watches_per_server);
+        let watching = Watching::new(channel.limits.subscriptions_per_server);
         Self {
             channel: Arc::new(channel),
             watching: Arc::new(watching),

@@ -38,7 +38,7 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) setup: TalkSetup,
     pub(crate) budget: Duration,
     pub(crate) connect_time: Duration,
-    pub(crate) answer_bytes: ByteBudget,
+    pub(crate) response_bytes: ByteBudget,
 }
 
 impl HttpOpening<'_> {
@@ -46,9 +46,9 @@ impl HttpOpening<'_> {
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let wording = self.setup.wording.clone();
         let limits = &self.setup.limits;
-        let of_server = ByteBudget::new(limits.answer_bytes_per_server, limits.result_bytes);
+        let of_server = ByteBudget::new(limits.response_bytes_per_server, limits.result_bytes);
         let channel = Channel {
-            answer_bytes: [of_server, self.answer_bytes],
+            response_bytes: [of_server, self.response_bytes],
             client: self.client,
             target: self.target,
             connect_time: self.connect_time,

@@ -1,7 +1,7 @@
 //! Calls that wait for a person, and the person's answers.
 
 use axum::extract::State;
-use pegboard_model::{ApprovalRequest, ConsentDecision};
+use pegboard_model::{ApprovalRequest, ApprovalDecision};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -136,9 +136,9 @@ pub(super) async fn decide(
     Ok(Fresh(answered.into()))
 }
 
-fn decision(word: &str) -> Option<ConsentDecision> {
+fn decision(word: &str) -> Option<ApprovalDecision> {
     match word {
-        "deny" => Some(ConsentDecision::Refuse),
-        _ => ConsentDecision::parse(word),
+        "deny" => Some(ApprovalDecision::Refuse),
+        _ => ApprovalDecision::parse(word),
     }
 }

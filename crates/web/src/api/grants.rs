@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_catalog::Catalog;
 use pegboard_guard::fingerprint;
-use pegboard_model::{Foreign, Grant, Reason};
+use pegboard_model::{UntrustedText, Grant, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -127,7 +127,7 @@ pub(super) async fn revoke(
         grant.exposed == query.tool || written.as_deref() == Some(&query.tool)
     };
     let Some(grant) = grants.iter().find(is_meant) else {
-        let tool = Foreign::new(&query.tool).shortened(80);
+        let tool = UntrustedText::new(&query.tool).shortened(80);
         let message = format!("`{tool}` was not allowed for good");
         return Err(Fault::new(Reason::GrantUnknown, message));
     };

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use pegboard_catalog::{Catalog, ToolView};
-use pegboard_model::{Foreign, Reason};
+use pegboard_model::{UntrustedText, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -124,7 +124,7 @@ pub(super) async fn configuration(
     headers: HeaderMap,
 ) -> Answered<Response> {
     let view = state.household().project(&id).ok_or_else(|| {
-        let id = Foreign::new(&id).shortened(60);
+        let id = UntrustedText::new(&id).shortened(60);
         Fault::new(
             Reason::ProjectUnknown,
             format!("no project `{id}` is known"),

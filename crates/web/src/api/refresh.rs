@@ -3,7 +3,7 @@
 use axum::extract::State;
 use pegboard_catalog::Delta;
 use pegboard_hub::{RefreshOutcome, Source, Which};
-use pegboard_model::ErrorNote;
+use pegboard_model::ErrorSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -68,11 +68,11 @@ impl Discovery {
             },
             tools: done.ok().map(|done| done.tools),
             delta: done.ok().map(|done| done.delta.clone()),
-            error: done.err().map(|error| Trouble::of(&ErrorNote::from(error))),
+            error: done.err().map(|error| Trouble::of(&ErrorSummary::from(error))),
             not_stored: outcome
                 .not_stored
                 .as_ref()
-                .map(|error| Trouble::of(&ErrorNote::from(error))),
+                .map(|error| Trouble::of(&ErrorSummary::from(error))),
             source: outcome.source,
             duration_ms: outcome.duration_ms,
         }

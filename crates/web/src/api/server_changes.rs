@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_config::{command_line, shown_command_line};
 use pegboard_hub::Which;
-use pegboard_model::{Activity, ActivityKind, Approval, ServerName};
+use pegboard_model::{Activity, ActivityKind, TrustState, ServerName};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -147,8 +147,8 @@ pub(super) fn changed(
         .ok_or_else(|| no_server(name.as_str()))?;
     Ok(ChangedServer {
         command: match entry.spec.approval {
-            Approval::Granted => shown_command_line(&entry.spec.transport),
-            Approval::Pending | Approval::Changed => command_line(&entry.spec.transport),
+            TrustState::Granted => shown_command_line(&entry.spec.transport),
+            TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
         },
         server: WholeServer::of(entry, state, &Anybody(admin.0)),
         discovery,

@@ -3,7 +3,7 @@
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{DefinitionWarning, command_line, definition_warnings, shown_command_line};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{Approval, DiscoveryStatus, ErrorNote, Layer, Transport};
+use pegboard_model::{TrustState, DiscoveryStatus, ErrorSummary, Layer, Transport};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -29,7 +29,7 @@ pub(super) struct ListedServer {
     enabled: bool,
     /// Whether somebody agreed to start it: `granted`, `pending` or `changed`.
     #[schema(value_type = String, example = "granted")]
-    approval: Approval,
+    approval: TrustState,
     /// How many tools it has.
     tools: usize,
     /// About how many tokens their definitions cost.
@@ -82,7 +82,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    pub(super) fn of(note: &ErrorNote) -> Self {
+    pub(super) fn of(note: &ErrorSummary) -> Self {
         Self {
             code: note.reason.code(),
             message: note.message.clone(),
@@ -205,7 +205,7 @@ impl WholeServer {
         let written = state.household().written(&spec.name).into_iter();
         let file = spec.origin.file.as_ref();
         let info = record.info.as_ref();
-        let is_waiting = who.is_admin() && spec.approval != Approval::Granted;
+        let is_waiting = who.is_admin() && spec.approval != TrustState::Granted;
         let review = state.household().review(&spec.name);
         // The files may have changed since the catalog was made; trust must be for what is shown.
         let review = review.filter(|review| is_waiting && review.hash == spec.hash);

@@ -6,7 +6,7 @@ use axum::response::Response;
 use pegboard_catalog::ToolView;
 use pegboard_gateway::Mode;
 use pegboard_hub::SessionInfo;
-use pegboard_model::{Foreign, Reason};
+use pegboard_model::{UntrustedText, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -125,7 +125,7 @@ pub(super) async fn configuration(
         .iter()
         .find(|info| info.id.0 == id)
         .ok_or_else(|| {
-            let id = Foreign::new(&id).shortened(60);
+            let id = UntrustedText::new(&id).shortened(60);
             Fault::new(
                 Reason::SessionUnknown,
                 format!("no session `{id}` is connected"),

@@ -5,7 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::Catalog;
 use pegboard_hub::readable_arguments;
-use pegboard_model::{ApprovalRequest, Foreign, Grant, Timestamp, ToolResult};
+use pegboard_model::{ApprovalRequest, UntrustedText, Grant, Timestamp, ToolResult};
 
 use super::Pages;
 use super::page::{Page, Section, heading};
@@ -75,7 +75,7 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
                 }
                 dl.facts.small {
                     dt { "Asked by" } dd {
-                        @match &request.client { Some(client) => (Foreign::new(client).shortened(80)), None => "a client without a name" }
+                        @match &request.client { Some(client) => (UntrustedText::new(client).shortened(80)), None => "a client without a name" }
                         span.faint { @if request.offers_session { " · session " code { (line(&request.session)) } } " · " (Ago { now, then: Some(request.asked_at) }) }
                     }
                     dt { "Because of" } dd { code { (line(&request.rule)) } }

@@ -1,7 +1,7 @@
 //! Pieces of markup that several screens use.
 
 use maud::{Markup, html};
-use pegboard_model::ErrorNote;
+use pegboard_model::ErrorSummary;
 
 use super::shown::{block, line, thousands};
 use super::visit::query_string;
@@ -38,7 +38,7 @@ pub(crate) fn whole_code(text: &str) -> Markup {
 }
 
 /// A failure with its code, reason and next step.
-pub(crate) fn failure(title: &str, note: &ErrorNote) -> Markup {
+pub(crate) fn failure(title: &str, note: &ErrorSummary) -> Markup {
     html! {
         div.callout.bad role="alert" {
             strong { (title) }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
 use pegboard_hub::ServerHealth;
-use pegboard_model::{Approval, ServerName};
+use pegboard_model::{TrustState, ServerName};
 
 use super::Pages;
 use super::icons::{Icon, icon};
@@ -38,7 +38,7 @@ pub(super) async fn show(
         .find(|health| health.server == *name);
     let standing = Standing::of(entry, health.as_ref());
     let review = pages.web.household().review(name);
-    let is_reviewed = entry.spec.approval != Approval::Granted && review.is_some();
+    let is_reviewed = entry.spec.approval != TrustState::Granted && review.is_some();
     let mut written = pages.web.household().written(name);
     if is_reviewed {
         // The notice shows these as they are; masked, they would look like something else.
@@ -102,7 +102,7 @@ fn head(entry: &ServerEntry, standing: Standing) -> Markup {
 
 fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
     html! {
-            @if entry.spec.approval != Approval::Granted { (trust::notice(entry, review, is_admin)) }
+            @if entry.spec.approval != TrustState::Granted { (trust::notice(entry, review, is_admin)) }
             @if let Some(note) = entry.record.last_error.as_ref().filter(|_| entry.spec.enabled) {
                 @let kept = entry.record.tools.len();
                 (failure("The last discovery failed", note))

@@ -7,7 +7,7 @@ use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{definition_warnings, shown_command_line};
 use pegboard_hub::LastDelta;
 use pegboard_model::{
-    Approval, DiscoveryStatus, Foreign, Origin, Policy, ServerName, Timestamp, ToolResult,
+    TrustState, DiscoveryStatus, UntrustedText, Origin, Policy, ServerName, Timestamp, ToolResult,
     Transport,
 };
 
@@ -182,11 +182,11 @@ pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -
         section.card aria-labelledby="config-title" {
             header { h2 id="config-title" { "Configuration" } p { (origin(&spec.origin)) } }
             div.body.stack {
-                @if spec.approval == Approval::Granted {
+                @if spec.approval == TrustState::Granted {
                     div.stack-tight { span.small.faint { (label) } code.command { (shown_command_line(&spec.transport)) } }
                 }
                 @let warnings = definition_warnings(&spec.name, &spec.transport);
-                @if !warnings.is_empty() && spec.approval == Approval::Granted {
+                @if !warnings.is_empty() && spec.approval == TrustState::Granted {
                     ul.stack-tight { @for warning in &warnings {
                         li.small { span.chip.warn { "warning" } " " code { (warning.key) } " " (marked(&warning.text)) }
                     } }
@@ -225,7 +225,7 @@ pub(super) fn words(entry: &ServerEntry) -> Markup {
         @if let Some(text) = entry.record.instructions.as_deref().filter(|text| !text.trim().is_empty()) {
             section.card aria-labelledby="words-title" {
                 header { h2 id="words-title" { "Its instructions for models" } p { "foreign text" } }
-                div.body { p.pre-line.small { (Foreign::block(text).shortened(4_000)) } }
+                div.body { p.pre-line.small { (UntrustedText::block(text).shortened(4_000)) } }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, Render, html};
-use pegboard_model::{Foreign, Timestamp};
+use pegboard_model::{UntrustedText, Timestamp};
 
 use super::indent::indented;
 
@@ -14,12 +14,12 @@ const BLOCK: usize = 200_000;
 
 /// A foreign text in one line. What could deceive is visible, and markup is text.
 pub(crate) fn line(text: &str) -> String {
-    Foreign::new(text).shortened(LINE).to_string()
+    UntrustedText::new(text).shortened(LINE).to_string()
 }
 
 /// A foreign text with its line breaks.
 pub(crate) fn block(text: &str) -> String {
-    Foreign::block(text).shortened(BLOCK).to_string()
+    UntrustedText::block(text).shortened(BLOCK).to_string()
 }
 
 /// JSON as people read it, letter for letter.

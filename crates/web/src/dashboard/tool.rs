@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::{Description, Parameter, ToolView, describe};
-use pegboard_model::{Foreign, Reason, ServerName, ToolError};
+use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 
 use super::Pages;
 use super::formats::formats;
@@ -102,7 +102,7 @@ fn description(told: &Description) -> Markup {
     html! {
         section.card aria-labelledby="about-title" {
             header { h2 id="about-title" { @match &told.title { Some(title) => (line(title)), None => "Description" } } p { "as its server says" } }
-            div.body { p.pre-line { (Foreign::block(&told.description).shortened(8_000)) } }
+            div.body { p.pre-line { (UntrustedText::block(&told.description).shortened(8_000)) } }
         }
     }
 }

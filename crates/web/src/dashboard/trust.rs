@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::{ShownDefinition, ShownValue, TrustReview};
-use pegboard_model::Approval;
+use pegboard_model::TrustState;
 
 use super::parts::marked;
 
@@ -13,7 +13,7 @@ pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin
     html! {
         div.callout.warn id="trust" {
             strong {
-                @if entry.spec.approval == Approval::Changed { "This server's definition changed since it was trusted" }
+                @if entry.spec.approval == TrustState::Changed { "This server's definition changed since it was trusted" }
                 @else { "A project's file defines this server, and it is not trusted yet" }
             }
             @match review.filter(|_| is_admin) {

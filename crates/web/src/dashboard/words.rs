@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{ActivityKind, Annotations, Approval, DiscoveryStatus, Policy};
+use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, TrustState, Policy};
 
 /// The tones of the colour system; each is a class of the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +58,8 @@ impl Standing {
             state,
         ) {
             (false, ..) => still("disabled", Tone::Off),
-            (_, Approval::Pending, ..) => still("needs consent", Tone::Warn),
-            (_, Approval::Changed, ..) => still("changed, needs consent", Tone::Warn),
+            (_, TrustState::Pending, ..) => still("needs consent", Tone::Warn),
+            (_, TrustState::Changed, ..) => still("changed, needs consent", Tone::Warn),
             (_, _, DiscoveryStatus::Discovering, _) => moving("discovering"),
             (_, _, _, RunState::Busy) => moving("busy"),
             (_, _, DiscoveryStatus::Failed, _) => still("failed", Tone::Bad),

@@ -178,7 +178,7 @@ pub(crate) async fn hub(servers: &Arc<Servers>, names: &[&str]) -> Hub {
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(servers.clone())),
         clock: Arc::new(SystemClock),
-        recorder: Arc::new(pegboard_model::Silent),
+        recorder: Arc::new(pegboard_model::NoopRecorder),
         approver: Arc::new(NobodyToAsk),
         settings: HubSettings::default(),
         limits: Limits::default(),

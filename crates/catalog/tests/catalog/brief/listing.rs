@@ -67,11 +67,11 @@ fn r_ctx_02_nothing_known_is_said_with_the_servers_that_are_asked() {
     assert_snapshot!(list_text(&Catalog::default(), &ALL), @"No tools are known yet. Servers are asked for theirs when they are first needed.");
     let waiting = (0..40).map(|number| {
         let spec = spec(&format!("s{number}"));
-        let record = ServerRecord::never(spec.name.clone(), spec.hash);
+        let record = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
         pegboard_catalog::ServerEntry::new(Arc::new(spec), Arc::new(record))
             .with_discovering(number != 1)
     });
-    let mut failed = ServerRecord::never(name("broken"), spec("broken").hash);
+    let mut failed = ServerRecord::undiscovered(name("broken"), spec("broken").hash);
     failed.status = DiscoveryStatus::Failed;
     let failed = pegboard_catalog::ServerEntry::new(Arc::new(spec("broken")), Arc::new(failed));
     let catalog: Catalog = waiting.chain([failed]).collect();

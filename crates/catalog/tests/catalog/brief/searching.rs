@@ -97,7 +97,7 @@ fn r_find_03_an_exact_name_in_full_gives_the_whole_definition() {
 #[test]
 fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
     let waiting = |server: &str, status: DiscoveryStatus| {
-        let mut record = ServerRecord::never(name(server), spec(server).hash);
+        let mut record = ServerRecord::undiscovered(name(server), spec(server).hash);
         record.status = status;
         ServerEntry::new(Arc::new(spec(server)), Arc::new(record))
     };

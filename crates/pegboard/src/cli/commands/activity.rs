@@ -1,6 +1,6 @@
 //! `pegboard activity`: what was done, without contents.
 
-use pegboard_model::{Activity, Clock, Foreign};
+use pegboard_model::{Activity, Clock, UntrustedText};
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, open, options, reading};
@@ -36,13 +36,13 @@ pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> Done
 fn row(line: &Activity, now: pegboard_model::Timestamp, output: &Output) -> Vec<String> {
     let text = |text: &Option<String>| {
         let text = text.as_deref().unwrap_or_default();
-        Foreign::new(text).to_string()
+        UntrustedText::new(text).to_string()
     };
     let is_good = matches!(
         &*line.outcome,
         "ok" | "once" | "session" | "always" | "added" | "adjusted" | "redefined" | "removed"
     );
-    let outcome = Foreign::new(&line.outcome).to_string();
+    let outcome = UntrustedText::new(&line.outcome).to_string();
     vec![
         ago(now, Some(line.at)),
         line.kind.as_str().to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_config::{Problem, TypedName, definition_warnings, shown_command_line};
-use pegboard_model::{Foreign, Reason, ServerName, Template, ToolError, Transport};
+use pegboard_model::{UntrustedText, Reason, ServerName, Template, ToolError, Transport};
 
 use super::discover_now::discover;
 use super::{Done, Global, Output, configured, options};
@@ -17,7 +17,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
     let TypedName { name, is_corrected } = TypedName::parse(&args.name)?;
     refuse_command(&args, &name)?;
     if is_corrected {
-        let given = Foreign::new(&args.name);
+        let given = UntrustedText::new(&args.name);
         output.note(&format!("`{given}` is added under the name `{name}`"));
     }
     let before = Configured::read(&options(global))?;

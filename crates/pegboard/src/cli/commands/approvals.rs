@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pegboard_hub::{Hub, readable_arguments};
-use pegboard_model::{ApprovalRequest, Clock, ConsentDecision, Foreign};
+use pegboard_model::{ApprovalRequest, Clock, ApprovalDecision, UntrustedText};
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, interrupted, open, options, reading};
@@ -28,7 +28,7 @@ pub(crate) fn run(command: Option<ApprovalsCommand>, global: &Global, output: &O
             ApprovalsCommand::List => list(hub, output).await,
             ApprovalsCommand::Allow(args) => decide(hub, &args.id, scope(&args), output).await,
             ApprovalsCommand::Deny { id } => {
-                decide(hub, &id, ConsentDecision::Refuse, output).await
+                decide(hub, &id, ApprovalDecision::Refuse, output).await
             }
             ApprovalsCommand::Watch => watch(hub, output).await,
         };
@@ -37,11 +37,11 @@ pub(crate) fn run(command: Option<ApprovalsCommand>, global: &Global, output: &O
     })
 }
 
-fn scope(args: &AllowArgs) -> ConsentDecision {
+fn scope(args: &AllowArgs) -> ApprovalDecision {
     match (args.session, args.always) {
-        (true, _) => ConsentDecision::Session,
-        (_, true) => ConsentDecision::Always,
-        _ => ConsentDecision::Once,
+        (true, _) => ApprovalDecision::Session,
+        (_, true) => ApprovalDecision::Always,
+        _ => ApprovalDecision::Once,
     }
 }
 
@@ -61,19 +61,19 @@ async fn list(hub: &Hub, output: &Output) -> Done {
     Ok(())
 }
 
-async fn decide(hub: &Hub, id: &str, decision: ConsentDecision, output: &Output) -> Done {
+async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output) -> Done {
     let request = hub.decide_approval(id, decision, BY).await?;
     if output.json {
         return output.document(&request);
     }
-    let tool = Foreign::new(&request.tool);
+    let tool = UntrustedText::new(&request.tool);
     let words = match decision {
-        ConsentDecision::Once => format!("`{tool}` may run this once"),
-        ConsentDecision::Session => format!("`{tool}` may run in session `{}`", request.session),
-        ConsentDecision::Always => {
+        ApprovalDecision::Once => format!("`{tool}` may run this once"),
+        ApprovalDecision::Session => format!("`{tool}` may run in session `{}`", request.session),
+        ApprovalDecision::Always => {
             format!("this version of `{tool}` may run from now on; see `pegboard policy grants`")
         }
-        ConsentDecision::Refuse => format!("`{tool}` may not run"),
+        ApprovalDecision::Refuse => format!("`{tool}` may not run"),
     };
     output.note(&words);
     Ok(())
@@ -112,17 +112,17 @@ fn show(request: &ApprovalRequest, output: &Output) -> Done {
     let left = duration(request.expires_at.since(now));
     let id = output.paint(Paint::Strong, &request.id);
     let client = match &request.client {
-        Some(client) => format!("{} ({})", Foreign::new(client), request.session),
+        Some(client) => format!("{} ({})", UntrustedText::new(client), request.session),
         None => request.session.clone(),
     };
     output.line(&format!(
         "{id}  {}  for {client}, {left} left",
-        Foreign::new(&request.tool)
+        UntrustedText::new(&request.tool)
     ))?;
-    output.line(&format!("  rule       {}", Foreign::new(&request.rule)))?;
+    output.line(&format!("  rule       {}", UntrustedText::new(&request.rule)))?;
     output.line(&format!(
         "  arguments  {}",
-        Foreign::new(&readable_arguments(&request.arguments))
+        UntrustedText::new(&readable_arguments(&request.arguments))
     ))?;
     if !request.changed.is_empty() {
         let fields = request.changed.join(", ");

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::parse_arguments;
 use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
-use pegboard_model::{Event, EventKind, Foreign, Reason, ToolError};
+use pegboard_model::{Event, EventKind, UntrustedText, Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, watch_soon};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -105,7 +105,7 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
     for argument in &args.arguments {
         let (key, value) = pair(argument, &wanted)?;
         if map.contains_key(&key) {
-            let message = format!("`{}` is given twice", Foreign::new(&key));
+            let message = format!("`{}` is given twice", UntrustedText::new(&key));
             return Err(bad(message, "Give every key once."));
         }
         map.insert(key, value);
@@ -156,12 +156,12 @@ fn argument_types(tool: &str, catalog: &Catalog) -> Map<String, Value> {
 
 fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), Failure> {
     let Some((key, text)) = argument.split_once('=') else {
-        let message = format!("`{}` is not key=value", Foreign::new(argument));
+        let message = format!("`{}` is not key=value", UntrustedText::new(argument));
         return Err(bad(message, "Write key=value, key:=json, or --args JSON."));
     };
     if let Some(key) = key.strip_suffix(':') {
         let value = parse_arguments(text).map_err(|error| {
-            let message = format!("`{}`: {}", Foreign::new(key), error.message);
+            let message = format!("`{}`: {}", UntrustedText::new(key), error.message);
             bad(
                 message,
                 "Quote texts and give every key once: key:='\"text\"'.",
@@ -242,7 +242,7 @@ fn show(result: &RawValue, output: &Output) -> Done {
         match serde_json::from_str::<Content>(part.get()) {
             Ok(Content {
                 text: Some(text), ..
-            }) => output.line(&Foreign::block(&text).to_string())?,
+            }) => output.line(&UntrustedText::block(&text).to_string())?,
             Ok(content) => {
                 let mime = content.mime.unwrap_or_default();
                 let place = content.uri.unwrap_or_default();
@@ -251,7 +251,7 @@ fn show(result: &RawValue, output: &Output) -> Done {
                 });
                 let words = format!("[{} {mime} {place} {size}]", content.kind);
                 let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-                output.line(&Foreign::new(&words).to_string())?;
+                output.line(&UntrustedText::new(&words).to_string())?;
             }
             Err(_) => output.line(part.get())?,
         }
@@ -301,7 +301,7 @@ fn consent(question: &str) -> Verdict {
 fn warn_of_mismatch(events: &mut tokio::sync::broadcast::Receiver<Event>, output: &Output) {
     while let Ok(event) = events.try_recv() {
         if let EventKind::OutputMismatch { reason, error, .. } = event.kind {
-            let error = Foreign::new(&error);
+            let error = UntrustedText::new(&error);
             output.note(&format!("warning: {reason}: {error}"));
         }
     }
@@ -315,7 +315,7 @@ pub(super) async fn tell_waiting(
     loop {
         match events.recv().await {
             Ok(Event {
-                kind: EventKind::ApprovalAsked { id, way, .. },
+                kind: EventKind::ApprovalRequested { id, way, .. },
                 ..
             }) if way == "inbox" => output.note(&format!(
                 "waiting for a person's consent: `pegboard approvals allow {id}` in another terminal"

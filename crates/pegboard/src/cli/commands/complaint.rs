@@ -1,6 +1,6 @@
 //! What a server without tools wrote to its log: it may run and still lack a key.
 
-use pegboard_model::{Foreign, ServerName};
+use pegboard_model::{UntrustedText, ServerName};
 
 /// Lines that are shown.
 const LINES: usize = 5;
@@ -52,7 +52,7 @@ pub(crate) fn complaint(server: &ServerName, log: &str) -> Option<Complaint> {
     Some(Complaint {
         lines: shown
             .iter()
-            .map(|line| Foreign::new(line.trim()).shortened(LINE_CHARS).to_string())
+            .map(|line| UntrustedText::new(line.trim()).shortened(LINE_CHARS).to_string())
             .collect(),
         remedy: remedy(server, variable),
     })

@@ -2,7 +2,7 @@
 
 use pegboard_catalog::{Description, FailedRefresh, describe};
 use pegboard_hub::SystemClock;
-use pegboard_model::{Clock, Foreign};
+use pegboard_model::{Clock, UntrustedText};
 
 use super::named::{catalog_with, refuse_broken};
 use super::{Done, Global, Output, configured, open, options, reading, with_servers};
@@ -32,41 +32,41 @@ fn text(tool: &Description, output: &Output) -> String {
         text += &format!(
             "{} {}\n",
             output.paint(Paint::Warn, "deprecated:"),
-            Foreign::new(deprecated)
+            UntrustedText::new(deprecated)
         );
     }
     if let Some(note) = &tool.note {
         let mark = output.paint(Paint::Warn, "note:");
-        text += &format!("{mark} {}\n", Foreign::new(note));
+        text += &format!("{mark} {}\n", UntrustedText::new(note));
     }
     if let Some(failed) = &tool.failed_refresh {
         let mark = output.paint(Paint::Warn, "stale:");
         text += &format!("{mark} {}\n", stale(failed));
     }
-    text += &format!("\n{}\n", Foreign::block(tool.description.trim()));
+    text += &format!("\n{}\n", UntrustedText::block(tool.description.trim()));
     if !tool.parameters.is_empty() {
         text += &format!("\n{}\n", output.paint(Paint::Dim, "PARAMETERS"));
         for parameter in &tool.parameters {
             let required = if parameter.required { "" } else { "?" };
-            let name = format!("{}{required}", Foreign::new(&parameter.name));
-            let kind = Foreign::new(&parameter.kind).to_string();
+            let name = format!("{}{required}", UntrustedText::new(&parameter.name));
+            let kind = UntrustedText::new(&parameter.kind).to_string();
             text += &format!(
                 "  {} {}",
                 output.paint(Paint::Strong, &name),
                 output.paint(Paint::Dim, &kind)
             );
             if let Some(default) = &parameter.default {
-                text += &format!(" = {}", Foreign::new(&default.to_string()).shortened(60));
+                text += &format!(" = {}", UntrustedText::new(&default.to_string()).shortened(60));
             }
             text.push('\n');
             if let Some(description) = &parameter.description {
-                text += &format!("      {}\n", Foreign::new(description).shortened(400));
+                text += &format!("      {}\n", UntrustedText::new(description).shortened(400));
             }
             if let Some(choices) = &parameter.choices {
                 let choices: Vec<_> = choices.iter().map(|v| v.to_string()).collect();
                 text += &format!(
                     "      one of {}\n",
-                    Foreign::new(&choices.join(", ")).shortened(400)
+                    UntrustedText::new(&choices.join(", ")).shortened(400)
                 );
             }
         }
@@ -77,13 +77,13 @@ fn text(tool: &Description, output: &Output) -> String {
         text += &format!(
             "  pegboard call {} --args '{}'\n",
             tool.name,
-            Foreign::new(&arguments)
+            UntrustedText::new(&arguments)
         );
         if let Some(expected) = &example.expected_output {
             let written = expected
                 .as_str()
                 .map_or_else(|| expected.to_string(), str::to_owned);
-            text += &format!("  {}\n", Foreign::new(&written).shortened(400));
+            text += &format!("  {}\n", UntrustedText::new(&written).shortened(400));
         }
     }
     if !tool.related.is_empty() {
@@ -102,7 +102,7 @@ fn stale(failed: &FailedRefresh) -> String {
     match &failed.error {
         Some(error) => {
             let first = error.message.lines().next().unwrap_or_default();
-            let why = Foreign::new(first).shortened(200).to_string();
+            let why = UntrustedText::new(first).shortened(200).to_string();
             format!(
                 "cached {cached}; last refresh failed: {why} [{}]",
                 error.reason

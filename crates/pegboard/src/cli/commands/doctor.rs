@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use pegboard_config::{Loaded, Problem, Severity};
 use pegboard_hub::{Hub, RefreshOutcome, Which};
-use pegboard_model::{Foreign, ToolError};
+use pegboard_model::{UntrustedText, ToolError};
 use serde::Serialize;
 
 use super::complaint::complaint;
@@ -46,7 +46,7 @@ impl Check {
         Self {
             check: check.into(),
             ok: false,
-            detail: format!("{} [{}]", Foreign::block(&error.message), error.reason),
+            detail: format!("{} [{}]", UntrustedText::block(&error.message), error.reason),
             remedy: Some(error.remedy.clone()),
             warning: false,
             exit: error.reason.exit_code(),
@@ -206,7 +206,7 @@ fn server_check(hub: &Hub, outcome: &RefreshOutcome) -> Check {
             let mut detail = format!(
                 "{}, protocol {}, {} ms",
                 count(found.tools, "tool"),
-                Foreign::new(&version),
+                UntrustedText::new(&version),
                 outcome.duration_ms
             );
             if !found.rejected.is_empty() {
@@ -226,7 +226,7 @@ fn add_log(checks: &mut [Check], outcome: &RefreshOutcome, text: &str) {
         let lines: Vec<_> = last
             .iter()
             .rev()
-            .map(|line| Foreign::new(line).to_string())
+            .map(|line| UntrustedText::new(line).to_string())
             .collect();
         check.detail += &format!("; {} wrote:\n  {}", outcome.server, lines.join("\n  "));
     }

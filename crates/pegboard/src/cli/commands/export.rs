@@ -2,7 +2,7 @@
 
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{Format, Rendered, ToolLosses};
-use pegboard_model::{Foreign, Reason, ServerName, ToolError};
+use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 use serde::Serialize;
 
 use super::undiscovered::{discover_untried, note_missing};
@@ -60,9 +60,9 @@ fn tell(rendered: &Rendered, args: &ExportArgs, output: &Output) -> Done {
     if args.losses {
         for tool in losses {
             for loss in &tool.losses {
-                let place = Foreign::new(&loss.path);
-                let detail = Foreign::new(&loss.detail);
-                let name = Foreign::new(&tool.name);
+                let place = UntrustedText::new(&loss.path);
+                let detail = UntrustedText::new(&loss.detail);
+                let name = UntrustedText::new(&tool.name);
                 output.line(&format!("{name}  {place}  {}: {detail}", loss.kind.code()))?;
             }
         }

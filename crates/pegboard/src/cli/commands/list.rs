@@ -2,7 +2,7 @@
 
 use pegboard_config::shown_command_line;
 use pegboard_hub::SystemClock;
-use pegboard_model::{Approval, Clock, DiscoveryStatus};
+use pegboard_model::{TrustState, Clock, DiscoveryStatus};
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, open, options, reading, tell_if_empty};
@@ -16,7 +16,7 @@ struct Row {
     /// The command or address, with secrets masked.
     command: String,
     enabled: bool,
-    approval: Approval,
+    approval: TrustState,
     status: DiscoveryStatus,
     stale: bool,
     tools: usize,
@@ -114,8 +114,8 @@ fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
 fn state(row: &Row, output: &Output) -> String {
     let (paint, word) = match (row.enabled, row.approval, row.status) {
         (false, _, _) => (Paint::Dim, "disabled"),
-        (_, Approval::Pending, _) => (Paint::Warn, "pending"),
-        (_, Approval::Changed, _) => (Paint::Warn, "changed"),
+        (_, TrustState::Pending, _) => (Paint::Warn, "pending"),
+        (_, TrustState::Changed, _) => (Paint::Warn, "changed"),
         (_, _, DiscoveryStatus::Failed) => (Paint::Bad, "failed"),
         (_, _, DiscoveryStatus::Success) if row.stale => (Paint::Warn, "stale"),
         (_, _, DiscoveryStatus::Success) => (Paint::Good, "known"),
@@ -127,10 +127,10 @@ fn state(row: &Row, output: &Output) -> String {
 
 fn note(row: &Row) -> String {
     match (row.approval, &row.last_error) {
-        (Approval::Pending | Approval::Changed, _) => {
+        (TrustState::Pending | TrustState::Changed, _) => {
             format!("agree with `pegboard trust {}`", row.name)
         }
-        (_, Some(error)) => pegboard_model::Foreign::new(error.lines().next().unwrap_or_default())
+        (_, Some(error)) => pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())
             .shortened(160)
             .to_string(),
         _ => row.description.clone().unwrap_or_default(),

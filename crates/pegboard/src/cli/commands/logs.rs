@@ -1,6 +1,6 @@
 //! `pegboard logs`: what a server wrote to its standard error.
 
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, server_name};
@@ -31,5 +31,5 @@ pub(crate) fn run(args: &LogsArgs, global: &Global, output: &Output) -> Done {
     }
     lines
         .iter()
-        .try_for_each(|line| output.line(&Foreign::new(line).to_string()))
+        .try_for_each(|line| output.line(&UntrustedText::new(line).to_string()))
 }

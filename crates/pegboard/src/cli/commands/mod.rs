@@ -281,7 +281,7 @@ fn server_name(text: &str, configured: &Configured) -> Result<ServerName, Failur
     }
     let message = format!(
         "no server `{}` is configured",
-        pegboard_model::Foreign::new(text)
+        pegboard_model::UntrustedText::new(text)
     );
     let error = ToolError::new(Reason::ServerUnknown, message);
     Err(error.with_nearest(loaded.near_server_names(text)).into())

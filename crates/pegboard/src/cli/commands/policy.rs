@@ -6,7 +6,7 @@ use pegboard_config::edit::set_rule;
 use pegboard_guard::{Weighed, WeighedRule};
 use pegboard_hub::SystemClock;
 use pegboard_model::{
-    AskDestructive, Clock, Foreign, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec,
+    AskDestructive, Clock, UntrustedText, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec,
     ToolError,
 };
 use serde::Serialize;
@@ -119,7 +119,7 @@ fn list(global: &Global, output: &Output) -> Done {
     } else {
         let rows = rules.iter().map(|rule| {
             vec![
-                Foreign::new(&rule.pattern).to_string(),
+                UntrustedText::new(&rule.pattern).to_string(),
                 painted(rule.policy, output),
                 rule.server
                     .as_ref()
@@ -150,7 +150,7 @@ fn painted(policy: Policy, output: &Output) -> String {
 
 fn place(file: Option<&PathBuf>, line: Option<usize>) -> String {
     let file = file.map(|file| file.display().to_string());
-    let file = file.map(|file| Foreign::new(&file).to_string());
+    let file = file.map(|file| UntrustedText::new(&file).to_string());
     match (file, line) {
         (Some(file), Some(line)) => format!("{file}:{line}"),
         (Some(file), None) => file,
@@ -165,7 +165,7 @@ fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> Done {
     let of = server.map_or(String::new(), |server| format!(" of server `{server}`"));
     output.note(&format!(
         "`{}`{of} is `{}` now, in {}",
-        Foreign::new(&args.pattern),
+        UntrustedText::new(&args.pattern),
         policy.as_str(),
         file.display()
     ));
@@ -175,7 +175,7 @@ fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> Done {
 fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> Done {
     let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
     if !set_rule(&file, server.as_ref(), &args.pattern, None)? {
-        let pattern = Foreign::new(&args.pattern);
+        let pattern = UntrustedText::new(&args.pattern);
         let message = format!("no rule for `{pattern}` stands in `{}`", file.display());
         return Err(ToolError::new(Reason::ToolUnknown, message)
             .with_remedy("See the rules with `pegboard policy list`.")
@@ -183,7 +183,7 @@ fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> Done {
     }
     output.note(&format!(
         "took the rule for `{}` out of {}",
-        Foreign::new(&args.pattern),
+        UntrustedText::new(&args.pattern),
         file.display()
     ));
     Ok(())
@@ -303,7 +303,7 @@ fn show_tested(exposed: &str, weighed: &Weighed, output: &Output) -> Done {
     for rule in &weighed.rules {
         let place = rule.origin.as_ref();
         let place = place.map_or(String::new(), place_of);
-        let text = Foreign::new(&rule.rule);
+        let text = UntrustedText::new(&rule.rule);
         let why = match &rule.lost {
             None => output.paint(Paint::Good, "decides"),
             Some(why) => output.paint(Paint::Dim, &format!("lost: {why}")),
@@ -361,9 +361,9 @@ fn grants(global: &Global, output: &Output) -> Done {
                 .and_then(|view| view.tool().map(|tool| tool.fingerprint))
                 .is_none_or(|fingerprint| fingerprint == grant.version.fingerprint);
             vec![
-                Foreign::new(&grant.exposed).to_string(),
+                UntrustedText::new(&grant.exposed).to_string(),
                 ago(now, Some(grant.at)),
-                Foreign::new(&grant.by).to_string(),
+                UntrustedText::new(&grant.by).to_string(),
                 match is_same {
                     true => String::new(),
                     false => output.paint(Paint::Warn, "changed since; it asks again"),
@@ -389,7 +389,7 @@ fn revoke(tool: &str, global: &Global, output: &Output) -> Done {
             grant.exposed == tool || written.as_deref() == Some(tool)
         };
         let Some(grant) = grants.iter().find(is_meant) else {
-            let message = format!("`{}` was not allowed for good", Foreign::new(tool));
+            let message = format!("`{}` was not allowed for good", UntrustedText::new(tool));
             let names = grants
                 .iter()
                 .map(|grant| grant.exposed.clone())
@@ -403,7 +403,7 @@ fn revoke(tool: &str, global: &Global, output: &Output) -> Done {
         let version = &grant.version;
         hub.revoke_grant(version.server.as_ref(), &version.tool)
             .await?;
-        output.note(&format!("`{}` asks again", Foreign::new(&grant.exposed)));
+        output.note(&format!("`{}` asks again", UntrustedText::new(&grant.exposed)));
         Ok(())
     })
 }

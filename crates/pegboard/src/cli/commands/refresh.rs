@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pegboard_hub::{RefreshOutcome, Source, Which};
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use super::progress::progress;
@@ -113,25 +113,25 @@ fn tell_result(outcome: &RefreshOutcome, output: &Output) -> Done {
             let lines = delta
                 .added
                 .iter()
-                .map(|tool| format!("+ {}", Foreign::new(tool)));
+                .map(|tool| format!("+ {}", UntrustedText::new(tool)));
             let lines = lines.chain(
                 delta
                     .removed
                     .iter()
-                    .map(|tool| format!("- {}", Foreign::new(tool))),
+                    .map(|tool| format!("- {}", UntrustedText::new(tool))),
             );
             let lines = lines.chain(delta.changed.iter().map(|tool| {
                 format!(
                     "~ {} ({})",
-                    Foreign::new(&tool.name),
-                    Foreign::new(&tool.fields.join(", "))
+                    UntrustedText::new(&tool.name),
+                    UntrustedText::new(&tool.fields.join(", "))
                 )
             }));
             let lines = lines.chain(found.rejected.iter().map(|rejection| {
-                let detail = Foreign::new(&rejection.detail);
+                let detail = UntrustedText::new(&rejection.detail);
                 format!(
                     "! {} left out: {detail} [{}]",
-                    Foreign::new(&rejection.tool),
+                    UntrustedText::new(&rejection.tool),
                     rejection.reason
                 )
             }));

@@ -7,7 +7,7 @@ use pegboard_config::{
     DefinitionWarning, TrustReview, command_line, definition_warnings, shown_command_line,
 };
 use pegboard_hub::SystemClock;
-use pegboard_model::{Approval, Clock, Foreign, Rejection, ServerRecord};
+use pegboard_model::{TrustState, Clock, UntrustedText, Rejection, ServerRecord};
 use serde::Serialize;
 
 use super::{Done, Global, Output, configured, open, options, reading, server_name};
@@ -27,7 +27,7 @@ struct Document<'a> {
     trust: Option<&'a TrustReview>,
     warnings: Vec<DefinitionWarning>,
     enabled: bool,
-    approval: Approval,
+    approval: TrustState,
     origin: &'a pegboard_model::Origin,
     description: Option<&'a str>,
     category: Option<&'a str>,
@@ -40,7 +40,7 @@ struct Document<'a> {
     stale: bool,
     last_discovered: Option<u64>,
     last_attempt: Option<u64>,
-    last_error: Option<&'a pegboard_model::ErrorNote>,
+    last_error: Option<&'a pegboard_model::ErrorSummary>,
     era: Option<pegboard_model::Era>,
     protocol_version: Option<&'a str>,
     server_info: Option<&'a pegboard_model::ServerInfo>,
@@ -74,7 +74,7 @@ fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Docu
         transport: spec.transport.kind(),
         command: shown_command_line(&spec.transport),
         variables: variables(entry),
-        trust: review.filter(|review| review.approval != Approval::Granted),
+        trust: review.filter(|review| review.approval != TrustState::Granted),
         warnings: definition_warnings(&spec.name, &spec.transport),
         enabled: spec.enabled,
         approval: spec.approval,
@@ -152,28 +152,28 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> D
     ];
     lines.extend(trust(spec.approval, review));
     if let Some(description) = &spec.description {
-        lines.push(("about", Foreign::new(description).to_string()));
+        lines.push(("about", UntrustedText::new(description).to_string()));
     }
     if let Some(version) = &record.protocol_version {
-        lines.push(("protocol", Foreign::new(version).to_string()));
+        lines.push(("protocol", UntrustedText::new(version).to_string()));
     }
     if let Some(info) = &record.info {
         let said = format!(
             "{} {}",
-            Foreign::new(&info.name),
-            Foreign::new(&info.version)
+            UntrustedText::new(&info.name),
+            UntrustedText::new(&info.version)
         );
         lines.push(("says it is", said));
     }
     if let Some(error) = &record.last_error {
-        let message = Foreign::block(&error.message).to_string();
+        let message = UntrustedText::block(&error.message).to_string();
         let message = message.replace('\n', CONTINUED);
         lines.push(("last error", format!("{message} [{}]", error.reason)));
         lines.push(("next step", error.remedy.clone()));
     }
     let names = variables(entry);
     let warnings = definition_warnings(&spec.name, &spec.transport);
-    if spec.approval == Approval::Granted {
+    if spec.approval == TrustState::Granted {
         lines.extend(
             warnings
                 .iter()
@@ -186,7 +186,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> D
         } else {
             "variables"
         };
-        lines.push((kind, Foreign::new(&names.join(", ")).to_string()));
+        lines.push((kind, UntrustedText::new(&names.join(", ")).to_string()));
     }
     output.line(&output.paint(Paint::Strong, spec.name.as_str()))?;
     for (key, value) in lines {
@@ -197,8 +197,8 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> D
     }
     for rejection in record.rejections.iter() {
         let (tool, detail) = (
-            Foreign::new(&rejection.tool),
-            Foreign::new(&rejection.detail),
+            UntrustedText::new(&rejection.tool),
+            UntrustedText::new(&rejection.detail),
         );
         let mark = output.paint(Paint::Warn, "left out");
         output.line(&format!(
@@ -212,21 +212,21 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> D
 /// The command of a server; one that is not trusted is shown exactly.
 fn command(entry: &ServerEntry) -> String {
     match entry.spec.approval {
-        Approval::Granted => shown_command_line(&entry.spec.transport),
-        Approval::Pending | Approval::Changed => command_line(&entry.spec.transport),
+        TrustState::Granted => shown_command_line(&entry.spec.transport),
+        TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
     }
 }
 
 /// Whether a project's server is trusted, with everything that it runs and receives if it is not.
-fn trust(approval: Approval, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
+fn trust(approval: TrustState, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
     let state = match approval {
-        Approval::Granted => {
+        TrustState::Granted => {
             let own = review.and_then(|review| Some((review, review.replaces.as_ref()?)));
             let own = own.map(|(review, own)| ("note", own.sentence(&review.server)));
             return own.into_iter().collect();
         }
-        Approval::Pending => "not yet; see `pegboard trust`",
-        Approval::Changed => "it changed since; see `pegboard trust`",
+        TrustState::Pending => "not yet; see `pegboard trust`",
+        TrustState::Changed => "it changed since; see `pegboard trust`",
     };
     let lines = review.map(TrustReview::lines).unwrap_or_default();
     let mut rows = vec![("trusted", state.to_owned())];

@@ -1,7 +1,7 @@
 //! `pegboard tools`: every known tool, nothing known is started.
 
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
-use pegboard_model::{Approval, Foreign};
+use pegboard_model::{TrustState, UntrustedText};
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
@@ -52,7 +52,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
         .filter(|tool| filter.admits(tool))
         .map(|tool| {
             tokens += tool.tokens() as usize;
-            let mut summary = Foreign::new(tool.summary()).to_string();
+            let mut summary = UntrustedText::new(tool.summary()).to_string();
             if !tool.enabled() {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(disabled)"));
             } else if tool.stale() {
@@ -60,9 +60,9 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
             }
             if let Some(note) = tool.note() {
                 let mark = output.paint(Paint::Warn, "(note)");
-                summary = format!("{mark} {}; {summary}", Foreign::new(note));
+                summary = format!("{mark} {}; {summary}", UntrustedText::new(note));
             }
-            let category = Foreign::new(tool.category()).to_string();
+            let category = UntrustedText::new(tool.category()).to_string();
             let name = tool.exposed().to_string();
             if output.is_narrow() {
                 vec![name, summary]
@@ -88,7 +88,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
 /// Names the servers that a project brings and nobody has agreed to.
 fn tell_waiting(catalog: &Catalog, output: &Output) {
     let waits = |entry: &&std::sync::Arc<pegboard_catalog::ServerEntry>| {
-        entry.spec.enabled && entry.spec.approval != Approval::Granted
+        entry.spec.enabled && entry.spec.approval != TrustState::Granted
     };
     let names: Vec<_> = catalog
         .servers()

@@ -1,7 +1,7 @@
 //! `pegboard trust`: see everything that a project's server runs and receives, and trust it.
 
 use pegboard_config::{Agreements, TrustReview};
-use pegboard_model::{Approval, Reason, ToolError};
+use pegboard_model::{TrustState, Reason, ToolError};
 
 use super::discover_now::discover;
 use super::{Done, Global, Output, configured, server_name};
@@ -84,7 +84,7 @@ fn wanted<'a>(
     match &args.server {
         None => Ok(reviews
             .values()
-            .filter(|review| review.approval != Approval::Granted)
+            .filter(|review| review.approval != TrustState::Granted)
             .collect()),
         Some(name) => {
             let name = server_name(name, configured)?;
@@ -101,7 +101,7 @@ fn wanted<'a>(
 }
 
 fn show(review: &TrustReview, output: &Output) -> Done {
-    let changed = if review.approval == Approval::Changed {
+    let changed = if review.approval == TrustState::Changed {
         ", changed since you trusted it"
     } else {
         ""

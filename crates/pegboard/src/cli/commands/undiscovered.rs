@@ -2,7 +2,7 @@
 
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
-use pegboard_model::{Foreign, ServerName};
+use pegboard_model::{UntrustedText, ServerName};
 
 use super::progress::progress;
 use crate::cli::output::{Output, Paint};
@@ -44,7 +44,7 @@ pub(crate) fn note_missing(hub: &Hub, catalog: &Catalog, output: &Output) {
             let first = error.message.lines().next().unwrap_or_default();
             output.note(&format!(
                 "{note} {} [{}]",
-                Foreign::new(first),
+                UntrustedText::new(first),
                 error.reason
             ));
         }

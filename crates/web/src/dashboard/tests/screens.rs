@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
 use pegboard_gateway::http::Role;
 use pegboard_model::{
-    ApprovalRequest, ConfigHash, DiscoveryStatus, ErrorNote, Fingerprint, Grant, Reason,
+    ApprovalRequest, ConfigHash, DiscoveryStatus, ErrorSummary, Fingerprint, Grant, Reason,
     ServerRecord, Timestamp, ToolError, ToolVersion,
 };
 use pegboard_store::Ledger;
@@ -292,7 +292,7 @@ async fn r_ui_02_what_a_program_wrote_keeps_its_lines() {
     let message = "server `notes` ended; the last lines of its stderr:\n  Error: <b>\n  second";
     let error = ToolError::new(Reason::ServerExited, message);
     record.status = DiscoveryStatus::Failed;
-    record.last_error = Some(ErrorNote::from(&error));
+    record.last_error = Some(ErrorSummary::from(&error));
     let stage = Stage::with(vec![(spec, record)]);
     for path in ["/", "/servers/notes"] {
         let text = stage.open(path).await.text;
@@ -406,7 +406,7 @@ fn untrusted(definition: Value) -> Stage {
         &pegboard_model::Limits::default(),
     );
     let (name, spec) = loaded.servers.iter().next().expect("one server");
-    let record = ServerRecord::never(name.clone(), spec.hash);
+    let record = ServerRecord::undiscovered(name.clone(), spec.hash);
     Stage::reviewing(
         vec![(spec.clone(), record)],
         loaded.reviews.get(name).cloned(),

@@ -49,7 +49,7 @@ pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
         .map(|tool| RawValue::from_string(tool.to_string()).unwrap())
         .collect();
     let admitted = pegboard_guard::admit(&spec.name, false, &raw, &Limits::default());
-    let mut record = ServerRecord::never(spec.name.clone(), spec.hash);
+    let mut record = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
     record.status = DiscoveryStatus::Success;
     record.discovered_at = Some(Timestamp(1_000));
     record.attempted_at = record.discovered_at;
@@ -78,7 +78,7 @@ impl Stage {
             ledger: ledger.clone() as Arc<dyn Ledger>,
             connector: Arc::new(Nowhere),
             clock: Arc::new(FakeClock::at(now.0)),
-            recorder: Arc::new(pegboard_model::Silent),
+            recorder: Arc::new(pegboard_model::NoopRecorder),
             approver: Arc::new(NobodyToAsk),
             encoder: None,
             settings: HubSettings::default(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_agent::{AgentEvent, Run};
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use crate::cli::failure::Failure;
@@ -72,7 +72,7 @@ impl Screen {
         match event {
             AgentEvent::Text { text } if self.streams => {
                 state.hide();
-                let shown = Foreign::block(&text).to_string();
+                let shown = UntrustedText::block(&text).to_string();
                 let mut stdout = std::io::stdout().lock();
                 let _ = stdout.write_all(shown.as_bytes());
                 let _ = stdout.flush();
@@ -82,7 +82,7 @@ impl Screen {
             AgentEvent::Retrying { why, pause } => {
                 state.hide();
                 state.end_line();
-                let why = Foreign::new(&why).shortened(WHY);
+                let why = UntrustedText::new(&why).shortened(WHY);
                 let text = format!("asking again in {}: {why}", duration(pause));
                 self.output.note(&self.output.paint(Paint::Warn, &text));
                 self.spin(&mut state);
@@ -106,7 +106,7 @@ impl Screen {
                     "ok" => ("✓", Paint::Good, String::new()),
                     code => ("✗", Paint::Bad, format!(" [{code}]")),
                 };
-                let tool = Foreign::new(&tool).shortened(100).to_string();
+                let tool = UntrustedText::new(&tool).shortened(100).to_string();
                 let text = format!(
                     "{} {tool}  {}{how}",
                     self.output.paint(paint, mark),
@@ -158,7 +158,7 @@ impl Screen {
             return self.output.json_line(&line);
         }
         if let (Ok(answer), false) = (answer, self.streams) {
-            self.output.line(&Foreign::block(answer).to_string())?;
+            self.output.line(&UntrustedText::block(answer).to_string())?;
         }
         self.output
             .note(&self.output.paint(Paint::Dim, &summary(run)));
@@ -172,7 +172,7 @@ impl Screen {
         let names: Vec<String> = state
             .running
             .values()
-            .map(|tool| Foreign::new(tool).shortened(60).to_string())
+            .map(|tool| UntrustedText::new(tool).shortened(60).to_string())
             .collect();
         let message = match names.is_empty() {
             true => "thinking".to_owned(),

@@ -7,7 +7,7 @@
 
 use std::io::BufRead;
 
-use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_model::{UntrustedText, Reason, ToolError};
 use pegboard_search::{Baseline, Index, Meaning, Method, Query};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub(super) fn run(args: &SearchArgs, output: &Output) -> Done {
             continue;
         }
         let asked: Asked = serde_json::from_str(&line).map_err(|error| {
-            let shown = Foreign::new(&line).shortened(80);
+            let shown = UntrustedText::new(&line).shortened(80);
             unreadable(&format!("`{shown}`: {error}"))
         })?;
         let most = asked

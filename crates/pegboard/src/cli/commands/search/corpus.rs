@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::Likeness;
 use pegboard_hub::{Encoder, ToolWords};
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors, read_each};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -46,14 +46,14 @@ impl Corpus {
             Failure::usage(
                 format!(
                     "the catalog `{}` cannot be opened: {error}",
-                    Foreign::new(&shown)
+                    UntrustedText::new(&shown)
                 ),
                 remedy,
             )
         })?;
         let mut tools: Vec<Line> = Vec::new();
         for (number, line) in BufReader::new(file).lines().enumerate() {
-            let place = format!("line {} of `{}`", number + 1, Foreign::new(&shown));
+            let place = format!("line {} of `{}`", number + 1, UntrustedText::new(&shown));
             let line = line.map_err(|error| {
                 Failure::usage(format!("{place} cannot be read: {error}"), remedy)
             })?;

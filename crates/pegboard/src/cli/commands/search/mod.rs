@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_catalog::{ByMeaning, Catalog, Find, Found};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
-use pegboard_model::Foreign;
+use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use super::undiscovered::{discover_untried, note_missing};
@@ -131,7 +131,7 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
         explained::show(&found, output)?;
     } else {
         let row = |hit: &pegboard_catalog::Hit<'_>| {
-            let summary = Foreign::new(hit.tool.summary()).to_string();
+            let summary = UntrustedText::new(hit.tool.summary()).to_string();
             vec![hit.tool.exposed().to_string(), summary]
         };
         let rows = found.hits.iter().map(row).collect();

@@ -1,6 +1,6 @@
 //! What happens to servers, told as it happens.
 
-use pegboard_model::{Event, EventKind, Foreign};
+use pegboard_model::{Event, EventKind, UntrustedText};
 
 use crate::cli::output::{Output, Paint};
 use crate::cli::people::count;
@@ -44,7 +44,7 @@ fn tell_event(event: &Event, output: &Output) {
             let mark = output.paint(Paint::Bad, "✗");
             output.note(&format!(
                 "{mark} {server}: {} [{reason}]",
-                Foreign::new(error.lines().next().unwrap_or_default())
+                UntrustedText::new(error.lines().next().unwrap_or_default())
             ));
         }
         EventKind::ServerNotStored {
@@ -55,17 +55,17 @@ fn tell_event(event: &Event, output: &Output) {
             let mark = output.paint(Paint::Warn, "!");
             output.note(&format!(
                 "{mark} {server}: its list is not stored: {} [{reason}]",
-                Foreign::new(error)
+                UntrustedText::new(error)
             ));
         }
         EventKind::ServerRemoved { server, removed } => {
             output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
         }
-        EventKind::ApprovalAsked { id, tool, way, .. } if way == "inbox" => {
+        EventKind::ApprovalRequested { id, tool, way, .. } if way == "inbox" => {
             let mark = output.paint(Paint::Warn, "?");
             output.note(&format!(
                 "{mark} {} waits for consent: `pegboard approvals allow {id}`",
-                Foreign::new(tool)
+                UntrustedText::new(tool)
             ));
         }
         EventKind::ServerStopped { server, why } if why == "crashed" => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::admit;
 use pegboard_model::{
-    Approval, ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord,
+    TrustState, ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord,
     ServerSpec, Template, Timeouts, Timestamp, Transport,
 };
 use serde::Deserialize;
@@ -70,7 +70,7 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
             status: DiscoveryStatus::Success,
             discovered_at: Some(Timestamp(0)),
             tools: admission.tools.into(),
-            ..ServerRecord::never(name.clone(), spec.hash)
+            ..ServerRecord::undiscovered(name.clone(), spec.hash)
         };
         entries.insert(name, ServerEntry::new(Arc::new(spec), Arc::new(record)));
     }
@@ -151,7 +151,7 @@ fn spec(name: &ServerName) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: Approval::Granted,
+        approval: TrustState::Granted,
         hash: ConfigHash([0; 32]),
     }
 }

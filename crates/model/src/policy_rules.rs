@@ -20,7 +20,7 @@ pub struct PolicyRule {
 
 impl PolicyRule {
     /// Whether a project's file says it: then it can only tighten.
-    pub fn is_of_project(&self) -> bool {
+    pub fn is_from_project(&self) -> bool {
         self.origin.layer == Layer::Project
     }
 }
@@ -40,7 +40,7 @@ pub struct ServerRules {
     /// The line of each rule in the server's table, by its key as `policy` or `policies.delete_*`.
     pub lines: BTreeMap<String, usize>,
     /// What the user's own file says of a server of this name that a project's file replaced.
-    pub kept: Vec<PolicyRule>,
+    pub user_rules: Vec<PolicyRule>,
     /// The rules for all servers.
     pub global: Arc<GlobalRules>,
     /// What the server may request from the client that calls it.
@@ -153,7 +153,7 @@ impl ClientApproval {
 
 /// What holds for one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ruling {
+pub struct EffectivePolicy {
     /// What may be done.
     pub policy: Policy,
     /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
@@ -174,7 +174,7 @@ pub enum HintEffect {
     Decides,
 }
 
-impl From<Policy> for Ruling {
+impl From<Policy> for EffectivePolicy {
     fn from(policy: Policy) -> Self {
         Self {
             policy,

@@ -20,7 +20,7 @@ pub struct ToolVersion {
 /// A person's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ConsentDecision {
+pub enum ApprovalDecision {
     /// This very call may run.
     Once,
     /// This version of the tool may run in this session.
@@ -31,7 +31,7 @@ pub enum ConsentDecision {
     Refuse,
 }
 
-impl ConsentDecision {
+impl ApprovalDecision {
     /// The word used in commands, logs and the store.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -83,9 +83,9 @@ pub struct ApprovalRequest {
 
 /// An answer to a request in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalAnswer {
+pub struct ApprovalResponse {
     /// What was decided.
-    pub decision: ConsentDecision,
+    pub decision: ApprovalDecision,
     /// Who decided, for example `command line`.
     pub by: String,
     /// When.

@@ -20,7 +20,7 @@ pub struct ServerRecord {
     /// When it was last tried.
     pub attempted_at: Option<Timestamp>,
     /// Why the last try failed.
-    pub last_error: Option<ErrorNote>,
+    pub last_error: Option<ErrorSummary>,
     /// The protocol era it speaks.
     pub era: Option<Era>,
     /// The protocol revision agreed on.
@@ -65,7 +65,7 @@ pub struct Offer {
 
 impl ServerRecord {
     /// The record of a server that was never asked.
-    pub fn never(server: ServerName, config: ConfigHash) -> Self {
+    pub fn undiscovered(server: ServerName, config: ConfigHash) -> Self {
         Self {
             server,
             config,
@@ -139,7 +139,7 @@ pub struct ServerInfo {
 
 /// An error as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorNote {
+pub struct ErrorSummary {
     /// The reason.
     pub reason: Reason,
     /// The message.
@@ -148,7 +148,7 @@ pub struct ErrorNote {
     pub remedy: String,
 }
 
-impl From<&ToolError> for ErrorNote {
+impl From<&ToolError> for ErrorSummary {
     fn from(error: &ToolError) -> Self {
         Self {
             reason: error.reason,

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 /// Texts that begin in one of these ways and go on with enough of these characters are keys.
 #[derive(Clone, Copy, Debug)]
-pub struct SecretShape {
+pub struct SecretPattern {
     /// How it begins.
-    pub starts: &'static [&'static str],
+    pub prefixes: &'static [&'static str],
     /// The characters after the beginning.
     pub characters: KeyCharacters,
     /// How many of them there must be.
-    pub least: usize,
+    pub min_length: usize,
 }
 
 /// The alphabet of a key.
@@ -45,17 +45,17 @@ impl KeyCharacters {
 }
 
 /// Every shape.
-pub const SECRET_SHAPES: &[SecretShape] = &[
+pub const SECRET_PATTERNS: &[SecretPattern] = &[
     // OpenAI, Anthropic, Langfuse, Stripe.
-    SecretShape {
-        starts: &["sk-", "sk_", "pk-", "pk_", "rk-", "rk_"],
+    SecretPattern {
+        prefixes: &["sk-", "sk_", "pk-", "pk_", "rk-", "rk_"],
         characters: KeyCharacters::Words,
-        least: 12,
+        min_length: 12,
     },
     // GitHub, GitLab, Slack, npm, Hugging Face, PyPI, DigitalOcean, Shopify, Linear, Notion, Figma, Google,
     // SendGrid.
-    SecretShape {
-        starts: &[
+    SecretPattern {
+        prefixes: &[
             "gho_",
             "ghp_",
             "ghs_",
@@ -85,19 +85,19 @@ pub const SECRET_SHAPES: &[SecretShape] = &[
             "SG.",
         ],
         characters: KeyCharacters::Dotted,
-        least: 10,
+        min_length: 10,
     },
     // Amazon's key ids.
-    SecretShape {
-        starts: &["AKIA", "ASIA", "ABIA", "ACCA"],
+    SecretPattern {
+        prefixes: &["AKIA", "ASIA", "ABIA", "ACCA"],
         characters: KeyCharacters::Capitals,
-        least: 12,
+        min_length: 12,
     },
     // JSON web tokens.
-    SecretShape {
-        starts: &["eyJ"],
+    SecretPattern {
+        prefixes: &["eyJ"],
         characters: KeyCharacters::Dotted,
-        least: 8,
+        min_length: 8,
     },
 ];
 
@@ -106,7 +106,7 @@ pub const PEM_START: &str = "-----BEGIN ";
 
 /// Where a text holds what looks like a key. Unlike a redactor of logs, this looks at names that people
 /// chose, so `pypi-query-server` must not count: a key has an unbroken run of letters and digits.
-pub fn secret_shapes(text: &str) -> Vec<Range<usize>> {
+pub fn find_secrets(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
     if let Some(at) = text.find(PEM_START)
@@ -121,7 +121,7 @@ pub fn secret_shapes(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < bytes.len() {
         let starts_word = at == 0 || bytes.get(at - 1).is_some_and(|byte| !is_word(*byte));
-        match starts_word.then(|| shape_at(bytes, at)).flatten() {
+        match starts_word.then(|| secret_at(bytes, at)).flatten() {
             Some(end) => {
                 found.push(at..end);
                 at = end;
@@ -133,19 +133,19 @@ pub fn secret_shapes(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The end of the key that begins here, if one does.
-fn shape_at(bytes: &[u8], at: usize) -> Option<usize> {
+fn secret_at(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
-    SECRET_SHAPES.iter().find_map(|shape| {
-        let start = shape
-            .starts
+    SECRET_PATTERNS.iter().find_map(|pattern| {
+        let start = pattern
+            .prefixes
             .iter()
             .find(|start| rest.starts_with(start.as_bytes()))?;
         let tail = rest.get(start.len()..)?;
         let length = tail
             .iter()
-            .take_while(|byte| shape.characters.contains(**byte))
+            .take_while(|byte| pattern.characters.contains(**byte))
             .count();
-        let is_key = length >= shape.least && is_random(tail.get(..length)?);
+        let is_key = length >= pattern.min_length && is_random(tail.get(..length)?);
         is_key.then_some(at + start.len() + length)
     })
 }
@@ -168,7 +168,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<&str> = secret_shapes(text)
+        let found: Vec<&str> = find_secrets(text)
             .into_iter()
             .filter_map(|range| text.get(range))
             .collect();

@@ -10,13 +10,13 @@ use crate::hidden::{Marked, marked};
 /// Text from a server, a file or a person. Its `Display` escapes every character that could deceive a reader or
 /// a terminal: control characters, bidirectional overrides, and characters that cannot be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foreign<'a> {
+pub struct UntrustedText<'a> {
     text: &'a str,
     limit: usize,
     keep_lines: bool,
 }
 
-impl<'a> Foreign<'a> {
+impl<'a> UntrustedText<'a> {
     /// Wraps a text; line breaks and tabs are escaped too.
     pub fn new(text: &'a str) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl<'a> Foreign<'a> {
     }
 }
 
-impl fmt::Display for Foreign<'_> {
+impl fmt::Display for UntrustedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (count, Marked { character, hidden }) in marked(self.text).enumerate() {
             if count >= self.limit {
@@ -68,7 +68,7 @@ pub fn visible_characters(text: &str) -> impl Iterator<Item = char> + '_ {
 
 /// Text with hidden characters written as `\u{…}`, for readers that get text as a value: models and forms. Line
 /// breaks, carriage returns and tabs stay.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_hidden(text: &str) -> Cow<'_, str> {
     escaped(text, |out, character| {
         use fmt::Write;
         // Writing to a string does not fail.
@@ -77,7 +77,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// JSON text with hidden characters written as `\uXXXX`: the same value, safe to print on a terminal.
-pub fn visible_json(json: &str) -> Cow<'_, str> {
+pub fn escape_hidden_json(json: &str) -> Cow<'_, str> {
     // In valid JSON such a character can only be inside a string, where an escape means the same.
     escaped(json, |out, character| {
         use fmt::Write;
@@ -89,13 +89,13 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
 
 /// JSON text with the hidden characters of its strings and keys written as `\u{…}`, however the server wrote them:
 /// for definitions that models read. JSON without any stays byte for byte.
-pub fn visible_values(json: &str) -> Cow<'_, str> {
+pub fn escape_hidden_values(json: &str) -> Cow<'_, str> {
     // An escape may stand for a hidden character; most definitions have neither.
-    if !json.contains("\\u") && matches!(visible(json), Cow::Borrowed(_)) {
+    if !json.contains("\\u") && matches!(escape_hidden(json), Cow::Borrowed(_)) {
         return Cow::Borrowed(json);
     }
     let Ok(read) = serde_json::from_str::<Value>(json) else {
-        return visible_json(json);
+        return escape_hidden_json(json);
     };
     match shown(&read) {
         Some(shown) => Cow::Owned(shown.to_string()),
@@ -106,7 +106,7 @@ pub fn visible_values(json: &str) -> Cow<'_, str> {
 /// The value with its hidden characters written out, unless it has none.
 fn shown(value: &Value) -> Option<Value> {
     match value {
-        Value::String(text) => match visible(text) {
+        Value::String(text) => match escape_hidden(text) {
             Cow::Owned(shown) => Some(Value::String(shown)),
             Cow::Borrowed(_) => None,
         },
@@ -121,12 +121,12 @@ fn shown(value: &Value) -> Option<Value> {
         }
         Value::Object(members) => {
             let is_shown = |(name, value): (&String, &Value)| {
-                matches!(visible(name), Cow::Owned(_)) || shown(value).is_some()
+                matches!(escape_hidden(name), Cow::Owned(_)) || shown(value).is_some()
             };
             members.iter().any(is_shown).then(|| {
                 let pairs = members.iter().map(|(name, value)| {
                     let value = shown(value).unwrap_or_else(|| value.clone());
-                    (visible(name).into_owned(), value)
+                    (escape_hidden(name).into_owned(), value)
                 });
                 Value::Object(pairs.collect())
             })
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn foreign_text_cannot_move_the_cursor_or_hide() {
         let text = "ok\u{1b}[2Jgone\u{202e}abc\u{e0041}\u{200b}\nnext";
-        let shown = Foreign::new(text).to_string();
+        let shown = UntrustedText::new(text).to_string();
         assert_eq!(
             shown,
             "ok\\u{1b}[2Jgone\\u{202e}abc\\u{e0041}\\u{200b}\\nnext"
         );
-        assert_eq!(Foreign::block("a\nb").to_string(), "a\nb");
-        assert_eq!(Foreign::new("日本語です").shortened(2).to_string(), "日本…");
+        assert_eq!(UntrustedText::block("a\nb").to_string(), "a\nb");
+        assert_eq!(UntrustedText::new("日本語です").shortened(2).to_string(), "日本…");
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let value =
             serde_json::json!({"a\u{202e}": "x\u{9b}31m\u{e0041}\r\n\tä 👩\u{200d}🚀", "n": 1.5});
         let plain = value.to_string();
-        let shown = visible_json(&plain);
+        let shown = escape_hidden_json(&plain);
         assert!(
             !shown.contains(['\u{202e}', '\u{9b}', '\u{e0041}']),
             "{shown}"
@@ -186,14 +186,14 @@ mod tests {
         let again: serde_json::Value = serde_json::from_str(&shown).unwrap();
         assert_eq!(again, value);
         assert!(matches!(
-            visible_json("{\n\t\"a\": 1\r\n}"),
+            escape_hidden_json("{\n\t\"a\": 1\r\n}"),
             Cow::Borrowed(_)
         ));
     }
 
     #[test]
     fn r_sec_01_definitions_for_models_show_hidden_characters_however_written() {
-        let check = |json: &str, expected: &str| assert_eq!(visible_values(json), expected);
+        let check = |json: &str, expected: &str| assert_eq!(escape_hidden_values(json), expected);
         check(
             "{\"a\":\"\u{e0041}x\", \"n\": 1.50}",
             r#"{"a":"\\u{e0041}x","n":1.5}"#,
@@ -207,16 +207,16 @@ mod tests {
             "{\"a\":\"ä ❤\u{fe0f}\", \"n\": 1.50}",
             "not json",
         ] {
-            assert!(matches!(visible_values(same), Cow::Borrowed(_)), "{same}");
+            assert!(matches!(escape_hidden_values(same), Cow::Borrowed(_)), "{same}");
         }
     }
 
     #[test]
     fn r_sec_01_text_for_models_has_no_hidden_characters() {
         assert_eq!(
-            visible("a\r\nb\t\u{e0069}\u{fe0f}c\u{202e}"),
+            escape_hidden("a\r\nb\t\u{e0069}\u{fe0f}c\u{202e}"),
             "a\r\nb\t\\u{e0069}\\u{fe0f}c\\u{202e}"
         );
-        assert!(matches!(visible("plain ä 日本"), Cow::Borrowed(_)));
+        assert!(matches!(escape_hidden("plain ä 日本"), Cow::Borrowed(_)));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_catalog::meta::{self as tools, CallWish};
-use pegboard_guard::{estimate_tokens, tolerant_arguments};
+use pegboard_guard::{estimate_tokens, coerce_arguments};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
 use pegboard_shelf::Shelf;
@@ -179,7 +179,7 @@ impl Toolbox {
         started: Instant,
     ) -> ToolResult<Answered> {
         let tool = wish.tool_name.as_str();
-        let arguments = tolerant_arguments(&wish.arguments)?;
+        let arguments = coerce_arguments(&wish.arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
         request.span = span.cloned();
         request.read_only = wish.read_only;

@@ -1,6 +1,6 @@
 //! One valid call of a tool, made from its schema and checked against it.
 
-use pegboard_guard::ArgumentCheck;
+use pegboard_guard::ArgumentValidator;
 use serde_json::{Map, Value, json};
 
 use crate::flatten::flatten;
@@ -27,12 +27,12 @@ struct Way {
 /// Arguments that fit a schema: what is required, with the schema's own examples, defaults and choices
 /// where it has some. `None` rather than a wrong one.
 pub fn generate_example(input_schema: &str) -> Option<Value> {
-    let check = ArgumentCheck::with_formats(input_schema)?;
+    let check = ArgumentValidator::strict(input_schema)?;
     let root: Value = serde_json::from_str(input_schema).ok()?;
     let fits = |arguments: &Value| {
         arguments.is_object()
             && check
-                .faults(arguments)
+                .errors(arguments)
                 .is_some_and(|faults| faults.is_empty())
     };
     if let Some(given) = root

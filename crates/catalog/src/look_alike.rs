@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use pegboard_guard::look_alikes;
+use pegboard_guard::confusable_groups;
 use pegboard_model::Tool;
 
 /// Other names that a remark spells out.
@@ -14,7 +14,7 @@ const NAME_LENGTH: usize = 80;
 /// The remarks on the tools of a server, by position in its record.
 pub(crate) fn remarks(tools: &[Tool]) -> HashMap<usize, Box<str>> {
     let mut remarks = HashMap::new();
-    for group in look_alikes(tools.iter().map(|tool| tool.name.as_str())) {
+    for group in confusable_groups(tools.iter().map(|tool| tool.name.as_str())) {
         for at in &group {
             remarks.insert(*at, remark(tools, *at, &group).into_boxed_str());
         }

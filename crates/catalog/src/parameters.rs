@@ -1,6 +1,6 @@
 //! A tool's arguments as people read them.
 
-use pegboard_guard::type_words;
+use pegboard_guard::type_summary;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub fn parameters(input_schema: &str) -> Vec<Parameter> {
         let inner = flatten(&root, schema, 0);
         Parameter {
             name: name.clone(),
-            kind: type_words(&root, schema),
+            kind: type_summary(&root, schema),
             // What stands beside a reference is closer than what stands in its target.
             description: [schema.get("description"), inner.get("description")]
                 .into_iter()

@@ -1,6 +1,6 @@
 //! Texts for examples: of the format, length and pattern that a schema asks for.
 
-use pegboard_guard::ArgumentCheck;
+use pegboard_guard::ArgumentValidator;
 use serde_json::{Map, Value, json};
 
 use crate::sample_pattern::sample_pattern;
@@ -109,12 +109,12 @@ fn patterned(flat: &Map<String, Value>, pattern: &str, plain: &str) -> String {
     schema.insert("pattern".to_owned(), json!(pattern));
     // The check wants an object, so the text is put into one.
     let schema = json!({"properties": {"text": schema}}).to_string();
-    let Some(check) = ArgumentCheck::of(&schema) else {
+    let Some(check) = ArgumentValidator::new(&schema) else {
         return plain.to_owned();
     };
     let fits = |text: &str| {
         check
-            .faults(&json!({"text": text}))
+            .errors(&json!({"text": text}))
             .is_some_and(|faults| faults.is_empty())
     };
     let padded = of_length(flat, plain);

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use pegboard_guard::tolerant_arguments;
+use pegboard_guard::coerce_arguments;
 use pegboard_hub::CallRequest;
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
@@ -44,7 +44,7 @@ pub(crate) async fn call(asked: &Asked<'_>) -> Answered {
     if is_ours && asked.surface().catalog.static_tool(name).is_none() {
         return meta_run::run(asked, name).await;
     }
-    let arguments = match asked.params.arguments.map(tolerant_arguments).transpose() {
+    let arguments = match asked.params.arguments.map(coerce_arguments).transpose() {
         Ok(arguments) => arguments.unwrap_or_else(no_arguments),
         Err(error) => return Ok(asked.refused(&error.at_tool(name))),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use pegboard_guard::repeats_a_key;
+use pegboard_guard::has_duplicate_key;
 use pegboard_hub::{ForwardRequest, OfferRef, SessionId};
 use pegboard_model::{ErrorClass, ServerName, ToolError, ToolResult};
 use serde::Deserialize;
@@ -209,7 +209,7 @@ async fn forward(
 
 /// The members of `params` that are the request's own. What has a key twice could mean two things, so it is refused.
 fn own_members<'a>(asked: &Asked<'a>) -> Result<Members<'a>, Fault> {
-    if repeats_a_key(asked.message.payload()) {
+    if has_duplicate_key(asked.message.payload()) {
         return Err(Fault::invalid(
             "`params` has a key twice; give every key once",
         ));

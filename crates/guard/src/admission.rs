@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::fields::Fields;
 use crate::nesting::nesting;
-use crate::schema::{Flaw, check_input, check_output};
-use crate::unique::repeats_a_key;
+use crate::schema::{Problem, check_input, check_output};
+use crate::duplicate_keys::has_duplicate_key;
 use crate::{estimate_tokens, fallback_summary, fingerprint, shorten, summarise};
 
 /// Characters of a tool's name in a rejection.
@@ -34,12 +34,12 @@ pub fn admit(
     raw: &[Box<RawValue>],
     limits: &Limits,
 ) -> Admission {
-    admit_again(server, over_http, raw, &[], limits)
+    admit_with_known(server, over_http, raw, &[], limits)
 }
 
 /// The same for a server whose tools are known: a definition that did not change by a byte was looked at
 /// before, and is taken over.
-pub fn admit_again(
+pub fn admit_with_known(
     server: &ServerName,
     over_http: bool,
     raw: &[Box<RawValue>],
@@ -95,7 +95,7 @@ fn admit_one(
     over_http: bool,
     definition: &str,
     limits: &Limits,
-) -> Result<Tool, Flaw> {
+) -> Result<Tool, Problem> {
     if definition.len() > limits.tool_bytes {
         let (bytes, limit) = (definition.len(), limits.tool_bytes);
         let detail = format!("the definition has {bytes} bytes; {limit} are allowed");
@@ -103,7 +103,7 @@ fn admit_one(
     }
     let fields = Fields::read(definition).map_err(|error| malformed(error.to_string()))?;
     check_nesting(&fields, limits)?;
-    if repeats_a_key(definition) {
+    if has_duplicate_key(definition) {
         return Err(malformed("an object in it has the same key twice"));
     }
     let name = name_of(&fields)?;
@@ -154,7 +154,7 @@ fn admit_one(
 }
 
 /// Nothing may be parsed in depth before this.
-fn check_nesting(fields: &Fields<'_>, limits: &Limits) -> Result<(), Flaw> {
+fn check_nesting(fields: &Fields<'_>, limits: &Limits) -> Result<(), Problem> {
     for (name, raw) in fields.iter() {
         let depth = nesting(raw);
         if matches!(name, "inputSchema" | "outputSchema") {
@@ -173,7 +173,7 @@ fn check_nesting(fields: &Fields<'_>, limits: &Limits) -> Result<(), Flaw> {
     Ok(())
 }
 
-fn name_of(fields: &Fields<'_>) -> Result<String, Flaw> {
+fn name_of(fields: &Fields<'_>) -> Result<String, Problem> {
     let wrong = |detail: &str| (Reason::ToolRejectedName, detail.to_owned());
     match fields.value("name") {
         Ok(Some(Value::String(name))) if name.is_empty() => Err(wrong("the name is empty")),
@@ -186,7 +186,7 @@ fn name_of(fields: &Fields<'_>) -> Result<String, Flaw> {
     }
 }
 
-fn text_of(fields: &Fields<'_>, key: &str) -> Result<Option<String>, Flaw> {
+fn text_of(fields: &Fields<'_>, key: &str) -> Result<Option<String>, Problem> {
     match fields.value(key) {
         Ok(None) => Ok(None),
         Ok(Some(Value::String(text))) => Ok(Some(text)),
@@ -195,7 +195,7 @@ fn text_of(fields: &Fields<'_>, key: &str) -> Result<Option<String>, Flaw> {
 }
 
 /// An object that may be left out; `Value::Null` then.
-fn object_of(fields: &Fields<'_>, key: &str) -> Result<Value, Flaw> {
+fn object_of(fields: &Fields<'_>, key: &str) -> Result<Value, Problem> {
     match fields.value(key) {
         Ok(None) => Ok(Value::Null),
         Ok(Some(value)) if value.is_object() => Ok(value),
@@ -203,7 +203,7 @@ fn object_of(fields: &Fields<'_>, key: &str) -> Result<Value, Flaw> {
     }
 }
 
-fn annotations_of(hints: &Value) -> Result<Annotations, Flaw> {
+fn annotations_of(hints: &Value) -> Result<Annotations, Problem> {
     for (key, hint) in hints.as_object().into_iter().flatten() {
         if key.ends_with("Hint") && !hint.is_boolean() && !hint.is_null() {
             let shown = UntrustedText::new(key).shortened(SHOWN_NAME);
@@ -230,7 +230,7 @@ fn opens_with_deprecated(description: &str) -> bool {
         && !follows.is_some_and(|next| next.is_alphanumeric() || next == '_')
 }
 
-fn malformed(detail: impl Into<String>) -> Flaw {
+fn malformed(detail: impl Into<String>) -> Problem {
     (Reason::ToolMalformed, detail.into())
 }
 

@@ -5,10 +5,10 @@ use pegboard_model::{UntrustedText, Reason, Tool, ToolError, ToolResult};
 use serde_json::Value;
 
 use crate::dialect::{draft_for, draft_named};
-use crate::effort::Landmarks;
-use crate::faults::{Fault, SHOWN, explain, kind_of};
-use crate::linear::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
-use crate::{effort, signature};
+use crate::validation_cost::SchemaFeatures;
+use crate::argument_errors::{ArgumentError, SHOWN, explain, kind_of};
+use crate::regex_limits::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
+use crate::{validation_cost, signature};
 
 /// Bytes that arguments may hold in all.
 pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -17,22 +17,22 @@ const FIELD_BYTES: usize = 1_000;
 /// Mistakes that are told at once.
 const FAULTS_SHOWN: usize = 5;
 /// A schema made ready to check arguments.
-pub struct ArgumentCheck {
+pub struct ArgumentValidator {
     schema: Value,
-    landmarks: Landmarks,
+    features: SchemaFeatures,
     validator: Validator,
 }
 
-impl ArgumentCheck {
+impl ArgumentValidator {
     /// Prepares the text of a schema. `None` when it is not a schema, or refers to what is not in it:
     /// then the server itself is the judge.
-    pub fn of(schema: &str) -> Option<Self> {
+    pub fn new(schema: &str) -> Option<Self> {
         Self::prepare(schema, false)
     }
 
     /// The same for somebody who must be sure: texts must also have the `format` that the schema names,
     /// and a pattern that cannot be checked makes the schema unusable.
-    pub fn with_formats(schema: &str) -> Option<Self> {
+    pub fn strict(schema: &str) -> Option<Self> {
         Self::prepare(schema, true)
     }
 
@@ -67,7 +67,7 @@ impl ArgumentCheck {
             }
         };
         Some(Self {
-            landmarks: Landmarks::of(&schema),
+            features: SchemaFeatures::of(&schema),
             schema,
             validator,
         })
@@ -75,8 +75,8 @@ impl ArgumentCheck {
 
     /// The first mistakes in some arguments; none when they fit, `None` when that cannot be told within
     /// a fixed effort.
-    pub fn faults(&self, arguments: &Value) -> Option<Vec<Fault>> {
-        if !effort::is_bounded(&self.schema, self.landmarks, arguments) {
+    pub fn errors(&self, arguments: &Value) -> Option<Vec<ArgumentError>> {
+        if !validation_cost::is_bounded(&self.schema, self.features, arguments) {
             return None;
         }
         let mut faults = Vec::new();
@@ -98,33 +98,33 @@ impl ArgumentCheck {
 /// Checks arguments against a tool's schema as the server wrote it. A schema that cannot be used blocks
 /// no call: the server checks again in any case.
 pub fn check_arguments(tool: &Tool, arguments: &Value) -> ToolResult<()> {
-    let check = ArgumentCheck::of(tool.input_schema());
+    let check = ArgumentValidator::new(tool.input_schema());
     let signature = || signature(tool);
-    check_prepared(check.as_ref(), tool.exposed.as_str(), signature, arguments)
+    check_arguments_with(check.as_ref(), tool.exposed.as_str(), signature, arguments)
 }
 
 /// The same with a schema that was made ready before, for a tool of any kind.
-pub fn check_prepared(
-    check: Option<&ArgumentCheck>,
+pub fn check_arguments_with(
+    check: Option<&ArgumentValidator>,
     exposed: &str,
     signature: impl FnOnce() -> String,
     arguments: &Value,
 ) -> ToolResult<()> {
     let faults = if !arguments.is_object() {
         let problem = format!("must be an object, not {}", kind_of(arguments));
-        vec![Fault {
+        vec![ArgumentError {
             field: String::new(),
             problem,
         }]
     } else if text_bytes(arguments) > ARGUMENTS_BYTES_MAX {
         let problem = format!("hold more than the allowed {ARGUMENTS_BYTES_MAX} bytes");
-        vec![Fault {
+        vec![ArgumentError {
             field: String::new(),
             problem,
         }]
     } else {
         check
-            .and_then(|check| check.faults(arguments))
+            .and_then(|check| check.errors(arguments))
             .unwrap_or_default()
     };
     let Some(first) = faults.first() else {

@@ -4,7 +4,7 @@ use jsonschema::Draft;
 use serde_json::Value;
 
 /// Words that draft 7 lacks or reads in another way than 2020-12 does.
-const READ_OTHERWISE: [&str; 18] = [
+const DRAFT_DEPENDENT: [&str; 18] = [
     "$anchor",
     "$dynamicAnchor",
     "$dynamicRef",
@@ -53,7 +53,7 @@ fn is_same_in_draft_7(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
             let is_tuple = key == "prefixItems" || (key == "items" && value.is_array());
-            !is_tuple && !READ_OTHERWISE.contains(&key.as_str()) && is_same_in_draft_7(value)
+            !is_tuple && !DRAFT_DEPENDENT.contains(&key.as_str()) && is_same_in_draft_7(value)
         }),
         Value::Array(items) => items.iter().all(is_same_in_draft_7),
         _ => true,
@@ -89,7 +89,7 @@ mod tests {
             plain,
             Draft::Draft4,
         );
-        for word in READ_OTHERWISE.into_iter().chain(["prefixItems"]) {
+        for word in DRAFT_DEPENDENT.into_iter().chain(["prefixItems"]) {
             check("", json!({"anyOf": [{word: {}}]}), Draft::Draft202012);
         }
         check(

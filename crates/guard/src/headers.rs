@@ -6,8 +6,8 @@ use pegboard_model::{UntrustedText, Reason};
 use serde_json::Value;
 
 use crate::{
-    schema::Flaw,
-    walk::{Reach, walk},
+    schema::Problem,
+    schema_walk::{SchemaLocation, walk},
 };
 
 const ANNOTATION: &str = "x-mcp-header";
@@ -16,17 +16,17 @@ const ANNOTATION: &str = "x-mcp-header";
 const MIRRORED: &[&str] = &["boolean", "integer", "string"];
 
 /// The protocol wants a tool left out over HTTP when one of its annotations is wrong.
-pub(crate) fn check(schema: &Value) -> Result<(), Flaw> {
+pub(crate) fn check(schema: &Value) -> Result<(), Problem> {
     let mut names = HashSet::new();
     let mut flaw = None;
-    walk(schema, &mut |map, reach| {
+    walk(schema, &mut |map, location| {
         let Some(annotation) = map.get(ANNOTATION) else {
             return;
         };
         let wrong = match annotation.as_str() {
             None => Some("is not a string"),
             Some(name) if !is_token(name) => Some("is not an HTTP header name"),
-            Some(_) if reach != Reach::Property => {
+            Some(_) if location != SchemaLocation::Property => {
                 Some("stands on something else than an argument")
             }
             Some(_) if !map.get("type").is_some_and(is_mirrored) => {

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::fields::Fields;
 use crate::nesting::nesting;
-use crate::schema::Flaw;
-use crate::unique::repeats_a_key;
+use crate::schema::Problem;
+use crate::duplicate_keys::has_duplicate_key;
 
 /// Characters of a key in a rejection.
 const SHOWN_KEY: usize = 80;
@@ -88,7 +88,7 @@ pub fn admit_offers(
     (offers, rejections)
 }
 
-fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, Flaw> {
+fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, Problem> {
     if definition.len() > limits.tool_bytes {
         let (bytes, limit) = (definition.len(), limits.tool_bytes);
         let detail = format!("the definition has {bytes} bytes; {limit} are allowed");
@@ -100,7 +100,7 @@ fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, 
     if depth >= limits.json_depth {
         return Err(malformed(format!("it has {depth} levels of nesting")));
     }
-    if repeats_a_key(definition) {
+    if has_duplicate_key(definition) {
         return Err(malformed("an object in it has the same key twice".into()));
     }
     let member = key.member();

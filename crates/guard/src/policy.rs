@@ -76,7 +76,7 @@ pub struct PolicyDecision {
 
 /// How close a rule is to one tool; later is closer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Closeness {
+pub(crate) enum Specificity {
     Default,
     EveryServer,
     Server,
@@ -89,7 +89,7 @@ pub(crate) enum Closeness {
 
 /// Where a rule stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum RuleSource<'a> {
     Switch,
     Table(&'a str),
     Kept(&'a PolicyRule),
@@ -101,30 +101,30 @@ pub(crate) enum Source<'a> {
 
 /// A rule that fits a tool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fitting<'a> {
-    pub(crate) source: Source<'a>,
+pub(crate) struct MatchingRule<'a> {
+    pub(crate) source: RuleSource<'a>,
     pub(crate) effective: EffectivePolicy,
-    pub(crate) closeness: Closeness,
+    pub(crate) specificity: Specificity,
     /// Literal characters, as if the whole name with its server had been written.
     pub(crate) weight: usize,
     pub(crate) is_from_project: bool,
 }
 
-impl Fitting<'_> {
+impl MatchingRule<'_> {
     /// The order in which rules of one side win.
-    pub(crate) fn rank(&self) -> (Closeness, usize, Policy) {
-        (self.closeness, self.weight, self.effective.policy)
+    pub(crate) fn rank(&self) -> (Specificity, usize, Policy) {
+        (self.specificity, self.weight, self.effective.policy)
     }
 }
 
 /// Decides for a tool, with the words for it.
 pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
-    let decides = deciding(subject);
+    let decides = winning_rule(subject);
     PolicyDecision {
         policy: decides.effective.policy,
         asks_if_possible: decides.effective.asks_if_possible,
         hints: subject.hint_effect(&decides),
-        rule: subject.words(decides.source),
+        rule: subject.rule_name(decides.source),
         origin: subject.origin(decides.source),
     }
 }
@@ -141,7 +141,7 @@ pub fn effective_policy(subject: PolicySubject<'_>) -> EffectivePolicy {
     if is_free {
         return subject.fallback().effective;
     }
-    let decides = deciding(subject);
+    let decides = winning_rule(subject);
     EffectivePolicy {
         hints: subject.hint_effect(&decides),
         ..decides.effective
@@ -149,9 +149,9 @@ pub fn effective_policy(subject: PolicySubject<'_>) -> EffectivePolicy {
 }
 
 /// The strictest of what both sides say; of equals the closest.
-fn deciding(subject: PolicySubject<'_>) -> Fitting<'_> {
-    let (mut own, mut projects) = (subject.fallback(), None::<Fitting<'_>>);
-    subject.each_fitting(|rule| {
+fn winning_rule(subject: PolicySubject<'_>) -> MatchingRule<'_> {
+    let (mut own, mut projects) = (subject.fallback(), None::<MatchingRule<'_>>);
+    subject.for_each_match(|rule| {
         let side = match rule.is_from_project {
             true => projects.get_or_insert(rule),
             false => &mut own,
@@ -167,24 +167,24 @@ fn deciding(subject: PolicySubject<'_>) -> Fitting<'_> {
 }
 
 /// Which side's result counts: the stricter; of equals the closer.
-pub(crate) fn strictness(rule: &Fitting<'_>) -> (Policy, bool, Closeness) {
+pub(crate) fn strictness(rule: &MatchingRule<'_>) -> (Policy, bool, Specificity) {
     let EffectivePolicy {
         policy,
         asks_if_possible,
         ..
     } = rule.effective;
-    (policy, asks_if_possible, rule.closeness)
+    (policy, asks_if_possible, rule.specificity)
 }
 
 impl<'a> PolicySubject<'a> {
     /// What holds when no rule speaks of the tool.
-    pub(crate) fn fallback(&self) -> Fitting<'a> {
+    pub(crate) fn fallback(&self) -> MatchingRule<'a> {
         let ask = self.global.ask_destructive;
         let (source, policy, asks_if_possible) = match ask {
-            _ if !is_destructive(self.annotations) => (Source::Nothing, Policy::Allow, false),
-            AskDestructive::Never => (Source::Nothing, Policy::Allow, false),
-            AskDestructive::Always => (Source::Destructive, Policy::Ask, false),
-            AskDestructive::WhenPossible => (Source::Destructive, Policy::Allow, true),
+            _ if !is_destructive(self.annotations) => (RuleSource::Nothing, Policy::Allow, false),
+            AskDestructive::Never => (RuleSource::Nothing, Policy::Allow, false),
+            AskDestructive::Always => (RuleSource::Destructive, Policy::Ask, false),
+            AskDestructive::WhenPossible => (RuleSource::Destructive, Policy::Allow, true),
         };
         let hints = match ask {
             // The host program's tools have no hints of a server.
@@ -193,26 +193,26 @@ impl<'a> PolicySubject<'a> {
             AskDestructive::WhenPossible => HintEffect::MayAsk,
             AskDestructive::Always => HintEffect::Decides,
         };
-        Fitting {
+        MatchingRule {
             source,
             effective: EffectivePolicy {
                 policy,
                 asks_if_possible,
                 hints,
             },
-            closeness: Closeness::Default,
+            specificity: Specificity::Default,
             weight: 0,
             is_from_project: false,
         }
     }
 
     /// What other hints of the server could have changed, when this rule decided.
-    fn hint_effect(&self, decides: &Fitting<'_>) -> HintEffect {
+    fn hint_effect(&self, decides: &MatchingRule<'_>) -> HintEffect {
         let Some(spec) = self.spec else {
             return HintEffect::None;
         };
         // A project's rules are weighed apart, so that a closer one of the user's does not outweigh them.
-        let own_wins = decides.closeness > Closeness::ServersAnnotation && !decides.is_from_project;
+        let own_wins = decides.specificity > Specificity::ServersAnnotation && !decides.is_from_project;
         let counts = |is_from_project: bool| is_from_project || !own_wins;
         let is_annotation = |pattern: &str| pattern.starts_with('@');
         let of_server = spec.policies.keys().any(|pattern| is_annotation(pattern))
@@ -228,68 +228,68 @@ impl<'a> PolicySubject<'a> {
     }
 
     /// Gives every rule that fits, in no order.
-    pub(crate) fn each_fitting(&self, mut visit: impl FnMut(Fitting<'a>)) {
+    pub(crate) fn for_each_match(&self, mut visit: impl FnMut(MatchingRule<'a>)) {
         if let Some(spec) = self.spec {
-            self.each_of_server(spec, &mut visit);
+            self.for_each_server_match(spec, &mut visit);
         }
         let switched_on = self.switch() == Some(true) && !self.is_from_project();
         for rule in &self.global.rules {
-            let Some((closeness, weight)) = self.fits_anywhere(&rule.pattern) else {
+            let Some((specificity, weight)) = self.match_global_pattern(&rule.pattern) else {
                 continue;
             };
             let is_from_project = rule.is_from_project();
-            if switched_on && !is_from_project && gives_way(closeness, rule.policy) {
+            if switched_on && !is_from_project && gives_way(specificity, rule.policy) {
                 continue;
             }
-            visit(Fitting {
-                source: Source::Global(rule),
+            visit(MatchingRule {
+                source: RuleSource::Global(rule),
                 effective: rule.policy.into(),
-                closeness,
+                specificity,
                 weight,
                 is_from_project,
             });
         }
     }
 
-    fn each_of_server(&self, spec: &'a ServerSpec, visit: &mut impl FnMut(Fitting<'a>)) {
+    fn for_each_server_match(&self, spec: &'a ServerSpec, visit: &mut impl FnMut(MatchingRule<'a>)) {
         let is_from_project = self.is_from_project();
-        let mut tell = |source, policy: Policy, closeness, weight, is_from_project| {
-            visit(Fitting {
+        let mut tell = |source, policy: Policy, specificity, weight, is_from_project| {
+            visit(MatchingRule {
                 source,
                 effective: policy.into(),
-                closeness,
+                specificity,
                 weight,
                 is_from_project,
             });
         };
         let switch = self.switch();
         if switch == Some(false) {
-            let closeness = Closeness::Switch;
-            tell(Source::Switch, Policy::Disable, closeness, 0, is_from_project);
+            let specificity = Specificity::Switch;
+            tell(RuleSource::Switch, Policy::Disable, specificity, 0, is_from_project);
         }
         // A tool that is switched on by name is not switched off by a broader rule.
-        let applies = |closeness, policy| switch != Some(true) || !gives_way(closeness, policy);
+        let applies = |specificity, policy| switch != Some(true) || !gives_way(specificity, policy);
         for (pattern, policy) in &spec.policies {
-            if let Some((closeness, weight)) = self.fits_here(spec, pattern)
-                && applies(closeness, *policy)
+            if let Some((specificity, weight)) = self.match_server_pattern(spec, pattern)
+                && applies(specificity, *policy)
             {
-                let source = Source::Table(pattern);
-                tell(source, *policy, closeness, weight, is_from_project);
+                let source = RuleSource::Table(pattern);
+                tell(source, *policy, specificity, weight, is_from_project);
             }
         }
         if let Some(policy) = spec.policy
-            && applies(Closeness::Server, policy)
+            && applies(Specificity::Server, policy)
         {
-            let source = Source::ServerPolicy;
-            tell(source, policy, Closeness::Server, 0, is_from_project);
+            let source = RuleSource::ServerPolicy;
+            tell(source, policy, Specificity::Server, 0, is_from_project);
         }
         for rule in &spec.rules.user_rules {
             let fits = match rule.pattern.is_empty() {
-                true => Some((Closeness::Server, 0)),
-                false => self.fits_here(spec, &rule.pattern),
+                true => Some((Specificity::Server, 0)),
+                false => self.match_server_pattern(spec, &rule.pattern),
             };
-            if let Some((closeness, weight)) = fits {
-                tell(Source::Kept(rule), rule.policy, closeness, weight, false);
+            if let Some((specificity, weight)) = fits {
+                tell(RuleSource::Kept(rule), rule.policy, specificity, weight, false);
             }
         }
     }
@@ -305,20 +305,20 @@ impl<'a> PolicySubject<'a> {
     }
 
     /// How closely a pattern of the server's own table fits. It counts as if the server stood before it.
-    fn fits_here(&self, spec: &ServerSpec, pattern: &str) -> Option<(Closeness, usize)> {
+    fn match_server_pattern(&self, spec: &ServerSpec, pattern: &str) -> Option<(Specificity, usize)> {
         let prefix = spec.name.as_str().len() + SEPARATOR.len();
         if pattern.starts_with('@') {
             return self
                 .is_annotated(pattern)
-                .then_some((Closeness::ServersAnnotation, 0));
+                .then_some((Specificity::ServersAnnotation, 0));
         }
         if pattern == self.name {
-            return Some((Closeness::Name, prefix + self.name.len()));
+            return Some((Specificity::Name, prefix + self.name.len()));
         }
         let fits = glob::is_pattern(pattern) && glob::matches(pattern, self.name);
         fits.then(|| {
             let weight = prefix + glob::literal_characters(pattern);
-            (Closeness::Pattern, weight)
+            (Specificity::Pattern, weight)
         })
     }
 
@@ -326,11 +326,11 @@ impl<'a> PolicySubject<'a> {
     /// `server__tool`) is compared with the server's configured name and the tool's own name, each with its part:
     /// a tool cannot take another server's place by what it calls itself. A pattern without one is compared with
     /// the tool's own name and with its exposed name, which begins with the configured server.
-    fn fits_anywhere(&self, pattern: &str) -> Option<(Closeness, usize)> {
+    fn match_global_pattern(&self, pattern: &str) -> Option<(Specificity, usize)> {
         if pattern.starts_with('@') {
             return self
                 .is_annotated(pattern)
-                .then_some((Closeness::Annotation, 0));
+                .then_some((Specificity::Annotation, 0));
         }
         let fits = match (self.spec, server_part(pattern)) {
             (Some(spec), Some((server, tool))) => {
@@ -347,14 +347,14 @@ impl<'a> PolicySubject<'a> {
             let names_server = pattern != self.name;
             let server = self.spec.filter(|_| names_server);
             let prefix = server.map_or(0, |spec| spec.name.as_str().len() + SEPARATOR.len());
-            return Some((Closeness::Name, prefix + self.name.len()));
+            return Some((Specificity::Name, prefix + self.name.len()));
         }
         let literal = glob::literal_characters(pattern);
         Some(match literal {
-            0 => (Closeness::EveryServer, 0),
+            0 => (Specificity::EveryServer, 0),
             // `/` counts as the separator that it stands for.
             _ => (
-                Closeness::Pattern,
+                Specificity::Pattern,
                 literal + usize::from(pattern.contains('/')),
             ),
         })
@@ -371,29 +371,29 @@ impl<'a> PolicySubject<'a> {
         }
     }
 
-    pub(crate) fn words(&self, source: Source<'_>) -> String {
+    pub(crate) fn rule_name(&self, source: RuleSource<'_>) -> String {
         let server = self.spec.map_or("", |spec| spec.name.as_str());
         match source {
-            Source::Switch => format!("tools.\"{}\".enabled of server {server}", self.name),
-            Source::Table(pattern) => format!("policies.\"{pattern}\" of server {server}"),
-            Source::Kept(rule) if rule.pattern.is_empty() => {
+            RuleSource::Switch => format!("tools.\"{}\".enabled of server {server}", self.name),
+            RuleSource::Table(pattern) => format!("policies.\"{pattern}\" of server {server}"),
+            RuleSource::Kept(rule) if rule.pattern.is_empty() => {
                 format!("policy of server {server} in your own file")
             }
-            Source::Kept(rule) => {
+            RuleSource::Kept(rule) => {
                 let pattern = &rule.pattern;
                 format!("policies.\"{pattern}\" of server {server} in your own file")
             }
-            Source::ServerPolicy => format!("policy of server {server}"),
-            Source::Global(rule) => format!("policies.\"{}\"", rule.pattern),
-            Source::Destructive => {
+            RuleSource::ServerPolicy => format!("policy of server {server}"),
+            RuleSource::Global(rule) => format!("policies.\"{}\"", rule.pattern),
+            RuleSource::Destructive => {
                 let word = self.global.ask_destructive.as_str();
                 format!("settings.ask_destructive = \"{word}\"")
             }
-            Source::Nothing => "default".to_owned(),
+            RuleSource::Nothing => "default".to_owned(),
         }
     }
 
-    pub(crate) fn origin(&self, source: Source<'_>) -> Option<Origin> {
+    pub(crate) fn origin(&self, source: RuleSource<'_>) -> Option<Origin> {
         let of_server = |key: String| {
             let spec = self.spec?;
             let line = spec.rules.lines.get(&key).copied();
@@ -403,11 +403,11 @@ impl<'a> PolicySubject<'a> {
             })
         };
         match source {
-            Source::Switch => of_server(format!("tools.{}.enabled", self.name)),
-            Source::Table(pattern) => of_server(format!("policies.{pattern}")),
-            Source::ServerPolicy => of_server("policy".to_owned()),
-            Source::Kept(rule) | Source::Global(rule) => Some(rule.origin.clone()),
-            Source::Destructive | Source::Nothing => None,
+            RuleSource::Switch => of_server(format!("tools.{}.enabled", self.name)),
+            RuleSource::Table(pattern) => of_server(format!("policies.{pattern}")),
+            RuleSource::ServerPolicy => of_server("policy".to_owned()),
+            RuleSource::Kept(rule) | RuleSource::Global(rule) => Some(rule.origin.clone()),
+            RuleSource::Destructive | RuleSource::Nothing => None,
         }
     }
 }
@@ -422,8 +422,8 @@ fn server_part(pattern: &str) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-fn gives_way(closeness: Closeness, policy: Policy) -> bool {
-    policy == Policy::Disable && closeness < Closeness::Name
+fn gives_way(specificity: Specificity, policy: Policy) -> bool {
+    policy == Policy::Disable && specificity < Specificity::Name
 }
 
 fn is_destructive(annotations: Annotations) -> bool {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use pegboard_model::{UntrustedText, Reason};
 use serde_json::Value;
 
-use crate::{schema::Flaw, walk::walk};
+use crate::{schema::Problem, schema_walk::walk};
 
 const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 const ANCHORS: &[&str] = &["$anchor", "$dynamicAnchor"];
@@ -24,7 +24,7 @@ struct Targets<'a> {
 
 /// Refuses references to other documents, and references to nothing. Cycles are legal: a reference is
 /// looked up, never followed.
-pub(crate) fn check(field: &str, root: &Value) -> Result<(), Flaw> {
+pub(crate) fn check(field: &str, root: &Value) -> Result<(), Problem> {
     let mut written: Vec<&str> = Vec::new();
     let mut targets = Targets {
         resources: vec![root],

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::{headers, nesting::nesting, references};
 
 /// Why something was not accepted: the reason and what exactly is wrong.
-pub(crate) type Flaw = (Reason, String);
+pub(crate) type Problem = (Reason, String);
 
 /// Checks the raw text of an `inputSchema`.
-pub(crate) fn check_input(raw: &str, over_http: bool, limits: &Limits) -> Result<(), Flaw> {
+pub(crate) fn check_input(raw: &str, over_http: bool, limits: &Limits) -> Result<(), Problem> {
     let schema = check_any("inputSchema", raw, limits)?;
     if let Some(kind) = schema.get("type") {
         let is_object = |kind: &Value| kind == "object";
@@ -31,11 +31,11 @@ pub(crate) fn check_input(raw: &str, over_http: bool, limits: &Limits) -> Result
 }
 
 /// Checks the raw text of an `outputSchema`, which may describe any JSON value.
-pub(crate) fn check_output(raw: &str, limits: &Limits) -> Result<(), Flaw> {
+pub(crate) fn check_output(raw: &str, limits: &Limits) -> Result<(), Problem> {
     check_any("outputSchema", raw, limits).map(drop)
 }
 
-fn check_any(field: &str, raw: &str, limits: &Limits) -> Result<Value, Flaw> {
+fn check_any(field: &str, raw: &str, limits: &Limits) -> Result<Value, Problem> {
     if !raw.starts_with('{') {
         return Err((Reason::SchemaInvalid, format!("`{field}` is not an object")));
     }

@@ -3,12 +3,12 @@
 use pegboard_model::{UntrustedText, Tool};
 use serde_json::{Map, Value};
 
-use crate::faults::kind_of;
+use crate::argument_errors::kind_of;
 
 /// Arguments that are shown; the rest is counted.
 const SHOWN_ARGUMENTS: usize = 24;
 /// References, alternatives and lists that are looked through to find a type. It also ends cycles.
-const LOOKED_THROUGH: usize = 6;
+const MAX_TYPE_DEPTH: usize = 6;
 /// Alternatives that are named.
 const SHOWN_TYPES: usize = 4;
 
@@ -34,7 +34,7 @@ pub fn signature_of(name: &str, input_schema: &str) -> String {
             let needed = required.is_some_and(|names| names.iter().any(|name| name == argument));
             let mark = if needed { "" } else { "?" };
             let shown = UntrustedText::new(argument).shortened(60);
-            format!("{shown}{mark}: {}", type_words(&root, schema))
+            format!("{shown}{mark}: {}", type_summary(&root, schema))
         })
         .collect();
     if properties.len() > SHOWN_ARGUMENTS {
@@ -45,9 +45,9 @@ pub fn signature_of(name: &str, input_schema: &str) -> String {
 
 /// The type that a schema describes, in a word or two: `string`, `string[]`, `integer|string`, `any`.
 /// References are looked up in `root`; `null` as an alternative is left out.
-pub fn type_words(root: &Value, schema: &Value) -> String {
+pub fn type_summary(root: &Value, schema: &Value) -> String {
     let mut words = Vec::new();
-    collect(root, schema, LOOKED_THROUGH, &mut words);
+    collect(root, schema, MAX_TYPE_DEPTH, &mut words);
     let shown: Vec<String> = words.iter().take(SHOWN_TYPES).cloned().collect();
     match (shown.is_empty(), words.len() > SHOWN_TYPES) {
         (true, _) => "any".to_owned(),

@@ -7,7 +7,7 @@
     reason = "a broken fixture must fail its test"
 )]
 
-use pegboard_guard::{SUMMARY_MAX, admit, admit_again};
+use pegboard_guard::{SUMMARY_MAX, admit, admit_with_known};
 use pegboard_model::{ExposedName, Limits, Reason, ServerName};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -405,7 +405,7 @@ fn a_definition_that_did_not_change_is_taken_over_and_any_other_is_looked_at() {
         raw(r#"{"name":7}"#),
         raw(same),
     ];
-    let again = admit_again(&server(), false, &list, &known, &Limits::default());
+    let again = admit_with_known(&server(), false, &list, &known, &Limits::default());
     let told: Vec<_> = again
         .tools
         .iter()

@@ -7,7 +7,7 @@
     reason = "a broken fixture must fail its test"
 )]
 
-use pegboard_guard::{ARGUMENTS_BYTES_MAX, ArgumentCheck, admit, check_arguments, signature};
+use pegboard_guard::{ARGUMENTS_BYTES_MAX, ArgumentValidator, admit, check_arguments, signature};
 use pegboard_model::{Limits, Reason, ServerName, Tool};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ fn r_sec_01_a_schema_that_cannot_be_used_blocks_no_call() {
 fn r_sec_01_references_out_of_the_schema_are_never_followed() {
     for target in ["http://127.0.0.1:1/x", "file:///etc/hostname", "other.json"] {
         assert!(
-            ArgumentCheck::of(&json!({"$ref": target}).to_string()).is_none(),
+            ArgumentValidator::new(&json!({"$ref": target}).to_string()).is_none(),
             "{target}"
         );
     }
@@ -198,7 +198,7 @@ fn a_pattern_that_cannot_be_used_takes_only_itself_away() {
     check(&tool, json!({"a": "x", "b": 1, "yes": 1}), None);
     check(&tool, json!({"a": 7, "b": 1}), Some("/a"));
     check(&tool, json!({"a": "x"}), Some("/b"));
-    assert!(ArgumentCheck::with_formats(tool.input_schema()).is_none());
+    assert!(ArgumentValidator::strict(tool.input_schema()).is_none());
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn r_sec_01_g07_a_schema_full_of_patterns_costs_little_and_the_rest_still_counts
     // Making them all ready would take a minute, and as many gigabytes.
     assert!(begin.elapsed() < std::time::Duration::from_secs(15));
     assert!(
-        ArgumentCheck::with_formats(&schema.to_string()).is_none(),
+        ArgumentValidator::strict(&schema.to_string()).is_none(),
         "nobody can be sure"
     );
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_guard::{PolicySubject, decide, effective_policy, weigh};
+use pegboard_guard::{PolicySubject, decide, effective_policy, explain_decision};
 use pegboard_model::{
     Annotations, TrustState, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy,
     PolicyRule, ServerName, ServerRules, ServerSpec, Template, Timeouts, ToolOverride, Transport,
@@ -349,7 +349,7 @@ fn r_pol_01_weighing_tells_the_place_and_why_the_others_lost() {
         rule("github/drop", Allow, Layer::Project),
     ];
     let ruled = under(spec(Some(Ask), &[("dr*", Deny), ("d*", Allow)], &[]), rules);
-    let weighed = weigh(PolicySubject::named(
+    let weighed = explain_decision(PolicySubject::named(
         &ruled,
         "drop",
         "github__drop",
@@ -358,7 +358,7 @@ fn r_pol_01_weighing_tells_the_place_and_why_the_others_lost() {
     let told: Vec<(&str, Option<&str>)> = weighed
         .rules
         .iter()
-        .map(|rule| (rule.rule.as_str(), rule.lost.as_deref()))
+        .map(|rule| (rule.rule.as_str(), rule.lost_because.as_deref()))
         .collect();
     assert_eq!(
         told,
@@ -430,8 +430,8 @@ proptest! {
             let subject = PolicySubject::named(&spec, "drop", "github__drop", hints);
             let (decision, ruling) = (decide(subject), effective_policy(subject));
             assert_eq!(decision.policy, ruling.policy);
-            assert_eq!(weigh(subject).decision, decision);
-            assert_eq!(weigh(subject).rules.iter().filter(|rule| rule.lost.is_none()).count(), 1);
+            assert_eq!(explain_decision(subject).decision, decision);
+            assert_eq!(explain_decision(subject).rules.iter().filter(|rule| rule.lost_because.is_none()).count(), 1);
             (ruling.policy, ruling.asks_if_possible)
         };
         let alone = of(user.clone());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pegboard_catalog::ToolView;
-use pegboard_guard::{ArgumentCheck, Fault, check_prepared, fingerprint, signature_of};
+use pegboard_guard::{ArgumentValidator, ArgumentError, check_arguments_with, fingerprint, signature_of};
 use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,19 +33,19 @@ struct Kept {
 /// What was learnt about a definition.
 #[derive(Clone)]
 struct Ready {
-    check: Option<Arc<ArgumentCheck>>,
+    check: Option<Arc<ArgumentValidator>>,
     mirrors: bool,
     /// The check of results; prepared when the first result arrives.
-    output: Arc<OnceLock<Option<ArgumentCheck>>>,
+    output: Arc<OnceLock<Option<ArgumentValidator>>>,
 }
 
 /// The check of a tool's results.
-pub(crate) struct OutputCheck(Arc<OnceLock<Option<ArgumentCheck>>>);
+pub(crate) struct OutputCheck(Arc<OnceLock<Option<ArgumentValidator>>>);
 
 impl OutputCheck {
     /// The first mismatches of a value; `None` if the schema is unusable or checking would take too much effort.
-    pub(crate) fn faults(&self, value: &Value) -> Option<Vec<Fault>> {
-        self.0.get()?.as_ref()?.faults(value)
+    pub(crate) fn errors(&self, value: &Value) -> Option<Vec<ArgumentError>> {
+        self.0.get()?.as_ref()?.errors(value)
     }
 }
 
@@ -65,7 +65,7 @@ impl Checks {
         let ready = self.ready_for(tool);
         let exposed = tool.exposed().as_str();
         let signature = || signature_of(tool.name(), schema_of(definition));
-        check_prepared(ready.check.as_deref(), exposed, signature, arguments)?;
+        check_arguments_with(ready.check.as_deref(), exposed, signature, arguments)?;
         Ok(match ready.mirrors {
             true => Checked::Mirrored,
             false => Checked::Plain,
@@ -76,7 +76,7 @@ impl Checks {
     pub(crate) fn output_check(&self, tool: &ToolView<'_>) -> Option<OutputCheck> {
         let schema = output_schema_of(tool.definition())?;
         let output = self.ready_for(tool).output;
-        let check = output.get_or_init(|| ArgumentCheck::of(schema)).is_some();
+        let check = output.get_or_init(|| ArgumentValidator::new(schema)).is_some();
         check.then_some(OutputCheck(output))
     }
 
@@ -113,7 +113,7 @@ impl Checks {
 
 fn learn(definition: &str) -> Ready {
     Ready {
-        check: ArgumentCheck::of(schema_of(definition)).map(Arc::new),
+        check: ArgumentValidator::new(schema_of(definition)).map(Arc::new),
         mirrors: definition.contains(MIRROR_ANNOTATION),
         output: Arc::default(),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_catalog::{Delta, ServerEntry};
-use pegboard_guard::admit_again;
+use pegboard_guard::admit_with_known;
 use pegboard_model::{
     CacheUse, TransportKind, DiscoveryFacts, DiscoveryStatus, Era, ErrorSummary, EventKind, Outcome, Reason,
     ServerRecord, ServerSpec, SpanContext, Timeouts, Timestamp, ToolError, ToolResult, TraceId,
@@ -382,7 +382,7 @@ impl Inner {
             session_resources,
         } = answer;
         let over_http = matches!(spec.transport, Transport::Http { .. });
-        let mut admission = admit_again(
+        let mut admission = admit_with_known(
             &spec.name,
             over_http,
             &listing.tools,

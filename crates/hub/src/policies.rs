@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_guard::{PolicySubject, Weighed, weigh};
+use pegboard_guard::{PolicySubject, PolicyExplanation, explain_decision};
 use pegboard_model::{GlobalRules, ToolResult};
 
 use crate::asking::AskSettings;
@@ -33,7 +33,7 @@ impl Hub {
     }
 
     /// What holds for a tool, which rule decides, and why the others lost. Disabled tools are found too.
-    pub fn explain_policy(&self, written: &str) -> ToolResult<(String, Weighed)> {
+    pub fn explain_policy(&self, written: &str) -> ToolResult<(String, PolicyExplanation)> {
         let catalog = self.catalog();
         let written = written.trim();
         let known = catalog.all_tools().find(|view| {
@@ -48,10 +48,10 @@ impl Hub {
         };
         let exposed = view.exposed().to_string();
         let weighed = match (view.entry(), view.tool()) {
-            (Some(entry), Some(tool)) => weigh(PolicySubject::of_server(&entry.spec, tool)),
+            (Some(entry), Some(tool)) => explain_decision(PolicySubject::of_server(&entry.spec, tool)),
             _ => {
                 let rules = self.inner.rules.load();
-                weigh(PolicySubject::of_host(&exposed, &rules))
+                explain_decision(PolicySubject::of_host(&exposed, &rules))
             }
         };
         Ok((exposed, weighed))

@@ -50,7 +50,7 @@ pub(crate) fn output_mismatch(
         return None;
     }
     let value: Value = serde_json::from_str(structured.get()).ok()?;
-    let faults = check.faults(&value)?;
+    let faults = check.errors(&value)?;
     let first = faults.first()?;
     mismatch(match first.field.as_str() {
         "" => format!("it {}", first.problem),

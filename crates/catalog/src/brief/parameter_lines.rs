@@ -1,6 +1,6 @@
 //! A tool's arguments in as few words as there is room for.
 
-use pegboard_guard::type_words;
+use pegboard_guard::type_summary;
 use serde_json::{Map, Value};
 
 use super::prose::{beginning, line};
@@ -134,7 +134,7 @@ impl Writer<'_> {
         if let Some(values) = listed(schema, flat) {
             return self.choices(&values);
         }
-        let words = type_words(self.root, schema);
+        let words = type_summary(self.root, schema);
         if words == "object" {
             return self.object(flat, levels).unwrap_or(words);
         }

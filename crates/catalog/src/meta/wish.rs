@@ -1,6 +1,6 @@
 //! From what a model wrote to what it wants: one text or several, forgotten and renamed members, objects as texts.
 
-use pegboard_guard::tolerant_arguments;
+use pegboard_guard::coerce_arguments;
 use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -16,7 +16,7 @@ const HITS: usize = 5;
 
 /// Reads the arguments of the meta tool `tool`; the error says how it is called.
 pub fn wish<T: DeserializeOwned>(tool: &str, arguments: Option<&RawValue>) -> ToolResult<T> {
-    let given = arguments.map(tolerant_arguments).transpose()?;
+    let given = arguments.map(coerce_arguments).transpose()?;
     let given = given.as_deref().map_or("{}", RawValue::get);
     serde_json::from_str(given).map_err(|error| misread(tool, &error))
 }
@@ -184,11 +184,11 @@ impl CallWish {
             #[serde(borrow, default, alias = "args", alias = "parameters")]
             arguments: Option<&'a RawValue>,
         }
-        let given = arguments.map(tolerant_arguments).transpose()?;
+        let given = arguments.map(coerce_arguments).transpose()?;
         let given = given.as_deref().map_or("{}", RawValue::get);
         let written: Written<'_> =
             serde_json::from_str(given).map_err(|error| misread(meta_tool, &error))?;
-        let arguments = written.arguments.map(tolerant_arguments).transpose();
+        let arguments = written.arguments.map(coerce_arguments).transpose();
         let arguments = arguments.map_err(|error| error.at_tool(written.tool_name.clone()))?;
         let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
         Ok(Self {

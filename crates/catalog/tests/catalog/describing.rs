@@ -1,5 +1,5 @@
 use pegboard_catalog::{Catalog, StaticTool, describe, generate_example};
-use pegboard_guard::ArgumentCheck;
+use pegboard_guard::ArgumentValidator;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -73,8 +73,8 @@ fn check(schema: Value, expected: Option<Value>) {
     let made = generate_example(&schema.to_string());
     assert_eq!(made, expected, "{schema}");
     if let Some(arguments) = made {
-        let check = ArgumentCheck::with_formats(&schema.to_string()).unwrap();
-        assert_eq!(check.faults(&arguments), Some(Vec::new()));
+        let check = ArgumentValidator::strict(&schema.to_string()).unwrap();
+        assert_eq!(check.errors(&arguments), Some(Vec::new()));
     }
 }
 
@@ -202,8 +202,8 @@ proptest! {
             "minItems": low.max(0), "maxItems": high.max(0), "uniqueItems": unique, "items": {"type": "integer"},
             "minProperties": low.max(0)}));
         if let Some(arguments) = generate_example(&schema.to_string()) {
-            let check = ArgumentCheck::with_formats(&schema.to_string()).unwrap();
-            prop_assert_eq!(check.faults(&arguments), Some(Vec::new()));
+            let check = ArgumentValidator::strict(&schema.to_string()).unwrap();
+            prop_assert_eq!(check.errors(&arguments), Some(Vec::new()));
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::form::check_form;
-use super::secrets::Secrets;
+use super::secrets::SecretDetector;
 use super::{Refusal, form};
 
 /// Characters of a message; more cannot be read before answering.
@@ -42,7 +42,7 @@ pub(super) fn check(
         );
         checked.insert("url".to_owned(), url.as_str().into());
     } else {
-        let mut secrets = Secrets::default();
+        let mut secrets = SecretDetector::default();
         secrets.read(&message);
         checked.insert(
             "message".to_owned(),

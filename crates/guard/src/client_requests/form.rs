@@ -4,7 +4,7 @@ use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 use super::Refusal;
-use super::secrets::Secrets;
+use super::secrets::SecretDetector;
 
 /// Fields of one form.
 const FIELDS_MAX: usize = 50;
@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 8;
 
 /// Checks the schema of a form. Texts are escaped and cut; values that come back to the server must be free of
 /// hidden characters, since changing them would change the answer.
-pub(super) fn check_form(mut schema: Value, secrets: &mut Secrets) -> Result<Value, Refusal> {
+pub(super) fn check_form(mut schema: Value, secrets: &mut SecretDetector) -> Result<Value, Refusal> {
     let Some(form) = schema.as_object_mut() else {
         return Err(Refusal::new("`requestedSchema` is not an object"));
     };
@@ -46,7 +46,7 @@ pub(super) fn check_form(mut schema: Value, secrets: &mut Secrets) -> Result<Val
     Ok(schema)
 }
 
-fn check_field(field: &mut Value, secrets: &mut Secrets) -> Result<(), Refusal> {
+fn check_field(field: &mut Value, secrets: &mut SecretDetector) -> Result<(), Refusal> {
     let Some(field) = field.as_object_mut() else {
         return Err(Refusal::new("a field of the form is not an object"));
     };
@@ -55,7 +55,7 @@ fn check_field(field: &mut Value, secrets: &mut Secrets) -> Result<(), Refusal> 
 }
 
 /// Notes what can be typed into a field.
-fn note_entry(field: &Map<String, Value>, secrets: &mut Secrets) {
+fn note_entry(field: &Map<String, Value>, secrets: &mut SecretDetector) {
     let is_choice = |of: &Map<String, Value>| {
         ["enum", "oneOf", "anyOf", "const"]
             .iter()
@@ -81,7 +81,7 @@ fn note_entry(field: &Map<String, Value>, secrets: &mut Secrets) {
 
 fn check_members(
     object: &mut Map<String, Value>,
-    secrets: &mut Secrets,
+    secrets: &mut SecretDetector,
     depth: usize,
 ) -> Result<(), Refusal> {
     for (name, value) in object.iter_mut() {
@@ -93,7 +93,7 @@ fn check_members(
 fn check_member(
     name: &str,
     value: &mut Value,
-    secrets: &mut Secrets,
+    secrets: &mut SecretDetector,
     depth: usize,
 ) -> Result<(), Refusal> {
     if depth > DEPTH_MAX {

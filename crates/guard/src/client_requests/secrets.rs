@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::Refusal;
-use crate::look_alike::look;
+use crate::confusables::look;
 
 /// Found anywhere in a text, whatever separates their letters. Compared by their look.
 const PHRASES: &[&str] = &[
@@ -92,7 +92,7 @@ fn looks(words: &[&str]) -> BTreeSet<String> {
 
 /// What is known of a form while it is read: whether its texts speak of secrets, and what can be typed into it.
 #[derive(Debug, Default)]
-pub(super) struct Secrets {
+pub(super) struct SecretDetector {
     /// A secret that a field for text or numbers takes.
     in_any_field: bool,
     /// One that only a field for text takes.
@@ -101,7 +101,7 @@ pub(super) struct Secrets {
     takes_number: bool,
 }
 
-impl Secrets {
+impl SecretDetector {
     pub(super) fn takes_text(&mut self) {
         self.takes_text = true;
     }

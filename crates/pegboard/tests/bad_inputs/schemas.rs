@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pegboard_guard::{ARGUMENTS_BYTES_MAX, ArgumentCheck, admit, check_arguments, fingerprint};
+use pegboard_guard::{ARGUMENTS_BYTES_MAX, ArgumentValidator, admit, check_arguments, fingerprint};
 use pegboard_model::{Limits, Reason, ServerName, Tool};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "the number of values and the time of a check are bounded",
         run: &[exploding_schemas],
         tests: &[(
-            "guard/src/effort.rs",
+            "guard/src/validation_cost.rs",
             "r_sec_01_endless_and_exploding_schemas_are_seen",
         )],
         pending: None,
@@ -248,7 +248,7 @@ fn external_references() {
         let schema = json!({"properties": {"x": {"$ref": target}}}).to_string();
         rejected(&schema, &[Reason::SchemaExternalRef]);
         assert!(
-            ArgumentCheck::of(&schema).is_none(),
+            ArgumentValidator::new(&schema).is_none(),
             "{target} is not followed"
         );
     }

@@ -83,8 +83,8 @@ pub(super) async fn explain(
         Weighed {
             rule: rule.rule.clone(),
             policy: rule.policy,
-            decides: rule.lost.is_none(),
-            lost_because: rule.lost.clone(),
+            decides: rule.lost_because.is_none(),
+            lost_because: rule.lost_because.clone(),
             file: file.map(|file| file.display().to_string()),
             line: origin.and_then(|origin| origin.line),
         }

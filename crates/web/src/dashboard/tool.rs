@@ -236,7 +236,7 @@ fn policy(pages: &Pages, view: &ToolView<'_>, visit: &Visit) -> Markup {
                     @if weighed.rules.len() > 1 {
                         details { summary { "Rules that lost" }
                             ul.stack-tight.small { @for rule in &weighed.rules {
-                                @if let Some(why) = &rule.lost {
+                                @if let Some(why) = &rule.lost_because {
                                     li { (policy_chip(rule.policy, false)) " " code { (line(&rule.rule)) } " " span.faint { (line(why)) } }
                                 }
                             } }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pegboard_config::edit::set_rule;
-use pegboard_guard::{Weighed, WeighedRule};
+use pegboard_guard::{PolicyExplanation, ExplainedRule};
 use pegboard_hub::SystemClock;
 use pegboard_model::{
     AskDestructive, Clock, UntrustedText, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec,
@@ -276,7 +276,7 @@ fn test(tool: &str, global: &Global, output: &Output) -> Done {
     })
 }
 
-fn show_tested(exposed: &str, weighed: &Weighed, output: &Output) -> Done {
+fn show_tested(exposed: &str, weighed: &PolicyExplanation, output: &Output) -> Done {
     let decision = &weighed.decision;
     let origin = decision.origin.as_ref();
     if output.json {
@@ -304,7 +304,7 @@ fn show_tested(exposed: &str, weighed: &Weighed, output: &Output) -> Done {
         let place = rule.origin.as_ref();
         let place = place.map_or(String::new(), place_of);
         let text = UntrustedText::new(&rule.rule);
-        let why = match &rule.lost {
+        let why = match &rule.lost_because {
             None => output.paint(Paint::Good, "decides"),
             Some(why) => output.paint(Paint::Dim, &format!("lost: {why}")),
         };
@@ -314,13 +314,13 @@ fn show_tested(exposed: &str, weighed: &Weighed, output: &Output) -> Done {
     Ok(())
 }
 
-fn tested_rule(rule: &WeighedRule) -> TestedRule<'_> {
+fn tested_rule(rule: &ExplainedRule) -> TestedRule<'_> {
     let origin = rule.origin.as_ref();
     TestedRule {
         rule: &rule.rule,
         policy: rule.policy,
-        decides: rule.lost.is_none(),
-        lost_because: rule.lost.as_deref(),
+        decides: rule.lost_because.is_none(),
+        lost_because: rule.lost_because.as_deref(),
         file: origin.and_then(|origin| origin.file.as_ref()),
         line: origin.and_then(|origin| origin.line),
     }

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Whether an object somewhere in a JSON text has a key twice. Readers differ in which of the two counts,
 /// so one fingerprint could stand for two tools. The text is not nested deeper than the parser follows.
-pub fn repeats_a_key(json: &str) -> bool {
+pub fn has_duplicate_key(json: &str) -> bool {
     serde_json::from_str::<Unique>(json).is_err_and(|error| error.is_data())
 }
 
@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
 
 #[cfg(test)]
 mod tests {
-    use super::repeats_a_key;
+    use super::has_duplicate_key;
 
     #[test]
     fn a_key_that_stands_twice_is_found_at_any_depth() {
@@ -92,7 +92,7 @@ mod tests {
             (r#"{"n":123456789012345678901234567890,"m":-1}"#, false),
             ("{broken", false),
         ] {
-            assert_eq!(repeats_a_key(json), expected, "{json}");
+            assert_eq!(has_duplicate_key(json), expected, "{json}");
         }
     }
 }

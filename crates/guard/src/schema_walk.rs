@@ -19,7 +19,7 @@ const NAMED: &[&str] = &[
 
 /// How a subschema is reached from the root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum SchemaLocation {
     /// It is the root.
     Root,
     /// Through `properties` alone, so that it describes one fixed argument.
@@ -30,39 +30,39 @@ pub(crate) enum Reach {
 
 /// Visits the root and every subschema that is an object. Keywords that no standard knows are walked
 /// too, because a `$ref` can point into them. The caller has checked the nesting.
-pub(crate) fn walk<'a>(root: &'a Value, visit: &mut impl FnMut(&'a Map<String, Value>, Reach)) {
-    schema(root, Reach::Root, visit);
+pub(crate) fn walk<'a>(root: &'a Value, visit: &mut impl FnMut(&'a Map<String, Value>, SchemaLocation)) {
+    schema(root, SchemaLocation::Root, visit);
 }
 
 fn schema<'a>(
     value: &'a Value,
-    reach: Reach,
-    visit: &mut impl FnMut(&'a Map<String, Value>, Reach),
+    location: SchemaLocation,
+    visit: &mut impl FnMut(&'a Map<String, Value>, SchemaLocation),
 ) {
     match value {
         Value::Object(map) => {
-            visit(map, reach);
+            visit(map, location);
             for (keyword, inner) in map {
                 if DATA.contains(&keyword.as_str()) {
                     continue;
                 }
                 match inner {
                     Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
-                        let direct = keyword == "properties" && reach != Reach::Elsewhere;
-                        let reach = if direct {
-                            Reach::Property
+                        let direct = keyword == "properties" && location != SchemaLocation::Elsewhere;
+                        let location = if direct {
+                            SchemaLocation::Property
                         } else {
-                            Reach::Elsewhere
+                            SchemaLocation::Elsewhere
                         };
-                        named.values().for_each(|child| schema(child, reach, visit));
+                        named.values().for_each(|child| schema(child, location, visit));
                     }
-                    _ => schema(inner, Reach::Elsewhere, visit),
+                    _ => schema(inner, SchemaLocation::Elsewhere, visit),
                 }
             }
         }
         Value::Array(items) => items
             .iter()
-            .for_each(|item| schema(item, Reach::Elsewhere, visit)),
+            .for_each(|item| schema(item, SchemaLocation::Elsewhere, visit)),
         _ => {}
     }
 }
@@ -80,11 +80,11 @@ mod tests {
             "$defs": {"a": {"type": "null"}},
         });
         let mut seen = Vec::new();
-        walk(&root, &mut |map, reach| {
+        walk(&root, &mut |map, location| {
             if let Some(kind) = map.get("type") {
                 seen.push(format!(
                     "{kind}{}",
-                    if reach == Reach::Property {
+                    if location == SchemaLocation::Property {
                         " property"
                     } else {
                         ""

@@ -3,12 +3,12 @@
 use pegboard_model::{Origin, Policy};
 
 use crate::policy::{
-    Closeness, Fitting, PolicyDecision, PolicySubject, Source, decide, strictness,
+    Specificity, MatchingRule, PolicyDecision, PolicySubject, RuleSource, decide, strictness,
 };
 
 /// A rule that fits a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WeighedRule {
+pub struct ExplainedRule {
     /// The rule, as a person finds it in the configuration.
     pub rule: String,
     /// What it says.
@@ -16,23 +16,23 @@ pub struct WeighedRule {
     /// Where it stands, when it stands somewhere.
     pub origin: Option<Origin>,
     /// Why it lost; `None` for the rule that decides.
-    pub lost: Option<String>,
+    pub lost_because: Option<String>,
 }
 
 /// A decision with everything that spoke for and against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Weighed {
+pub struct PolicyExplanation {
     /// What holds.
     pub decision: PolicyDecision,
     /// Every rule that fits the tool, the deciding one first and then by closeness.
-    pub rules: Vec<WeighedRule>,
+    pub rules: Vec<ExplainedRule>,
 }
 
 /// Decides for a tool and tells why.
-pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
+pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
     let decision = decide(subject);
     let mut fitting = vec![subject.fallback()];
-    subject.each_fitting(|rule| fitting.push(rule));
+    subject.for_each_match(|rule| fitting.push(rule));
     fitting.sort_by_key(|rule| std::cmp::Reverse(rule.rank()));
     let best = |of_project: bool| {
         let mut side = fitting
@@ -45,11 +45,11 @@ pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
         (Some(own), Some(projects)) => strictness(projects) > strictness(own),
         _ => false,
     };
-    let mut rules: Vec<WeighedRule> = Vec::with_capacity(fitting.len());
+    let mut rules: Vec<ExplainedRule> = Vec::with_capacity(fitting.len());
     for rule in &fitting {
         let side = if rule.is_from_project { &projects } else { &own };
         let is_best = side.as_ref().is_some_and(|best| is_same(best, rule));
-        let lost = match (is_best, rule.is_from_project == projects_decide) {
+        let lost_because = match (is_best, rule.is_from_project == projects_decide) {
             (true, true) => None,
             (true, false) if rule.is_from_project => Some(
                 "a project's file can only tighten, and your own rules are at least as strict"
@@ -58,32 +58,32 @@ pub fn weigh(subject: PolicySubject<'_>) -> Weighed {
             (true, false) => Some("a rule of the project's file is stricter".to_owned()),
             (false, _) => side.as_ref().map(|best| why_lost(rule, best)),
         };
-        let weighed = WeighedRule {
-            rule: subject.words(rule.source),
+        let weighed = ExplainedRule {
+            rule: subject.rule_name(rule.source),
             policy: rule.effective.policy,
             origin: subject.origin(rule.source),
-            lost,
+            lost_because,
         };
-        match weighed.lost {
+        match weighed.lost_because {
             None => rules.insert(0, weighed),
             Some(_) => rules.push(weighed),
         }
     }
-    Weighed { decision, rules }
+    PolicyExplanation { decision, rules }
 }
 
-fn is_same(one: &Fitting<'_>, other: &Fitting<'_>) -> bool {
+fn is_same(one: &MatchingRule<'_>, other: &MatchingRule<'_>) -> bool {
     match (one.source, other.source) {
-        (Source::Table(one), Source::Table(other)) => std::ptr::eq(one, other),
-        (Source::Kept(one), Source::Kept(other)) => std::ptr::eq(one, other),
-        (Source::Global(one), Source::Global(other)) => std::ptr::eq(one, other),
+        (RuleSource::Table(one), RuleSource::Table(other)) => std::ptr::eq(one, other),
+        (RuleSource::Kept(one), RuleSource::Kept(other)) => std::ptr::eq(one, other),
+        (RuleSource::Global(one), RuleSource::Global(other)) => std::ptr::eq(one, other),
         (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
     }
 }
 
-fn why_lost(rule: &Fitting<'_>, best: &Fitting<'_>) -> String {
-    if rule.closeness != best.closeness {
-        let (this, that) = (kind(rule.closeness), kind(best.closeness));
+fn why_lost(rule: &MatchingRule<'_>, best: &MatchingRule<'_>) -> String {
+    if rule.specificity != best.specificity {
+        let (this, that) = (kind(rule.specificity), kind(best.specificity));
         return format!("{this} gives way to {that}");
     }
     if rule.weight != best.weight {
@@ -95,15 +95,15 @@ fn why_lost(rule: &Fitting<'_>, best: &Fitting<'_>) -> String {
     "of equally close rules the stricter counts".to_owned()
 }
 
-fn kind(closeness: Closeness) -> &'static str {
-    match closeness {
-        Closeness::Default => "the default",
-        Closeness::EveryServer => "a rule for every tool",
-        Closeness::Server => "the policy of a server",
-        Closeness::Annotation => "an annotation",
-        Closeness::ServersAnnotation => "an annotation in a server's table",
-        Closeness::Pattern => "a pattern",
-        Closeness::Name => "an exact name",
-        Closeness::Switch => "the switch of the tool",
+fn kind(specificity: Specificity) -> &'static str {
+    match specificity {
+        Specificity::Default => "the default",
+        Specificity::EveryServer => "a rule for every tool",
+        Specificity::Server => "the policy of a server",
+        Specificity::Annotation => "an annotation",
+        Specificity::ServersAnnotation => "an annotation in a server's table",
+        Specificity::Pattern => "a pattern",
+        Specificity::Name => "an exact name",
+        Specificity::Switch => "the switch of the tool",
     }
 }

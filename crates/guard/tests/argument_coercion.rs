@@ -6,14 +6,14 @@
     reason = "a broken fixture must fail its test"
 )]
 
-use pegboard_guard::{ARGUMENTS_BYTES_MAX, tolerant_arguments};
+use pegboard_guard::{ARGUMENTS_BYTES_MAX, coerce_arguments};
 use pegboard_model::Reason;
 use serde_json::value::RawValue;
 
 #[track_caller]
 fn check(sent: &str, expected: Result<&str, &str>) {
     let raw = RawValue::from_string(sent.to_owned()).unwrap();
-    let got = tolerant_arguments(&raw);
+    let got = coerce_arguments(&raw);
     match (&got, expected) {
         (Ok(got), Ok(expected)) => assert_eq!(got.get(), expected, "{sent}"),
         (Err(error), Err(part)) => {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    linear::states,
+    regex_limits::states,
     references::percent_decoded,
-    walk::{Reach, walk},
+    schema_walk::{SchemaLocation, walk},
 };
 
 /// Steps that a validation may need: about 50 ms of work. The largest real schemas need a few thousand.
@@ -27,12 +27,12 @@ const EACH_PROPERTY: &[&str] = &["additionalProperties", "unevaluatedProperties"
 
 /// What is looked for once in a schema, and not again for each call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Landmarks {
+pub(crate) struct SchemaFeatures {
     embedded_document: bool,
     anchors: bool,
 }
 
-impl Landmarks {
+impl SchemaFeatures {
     pub(crate) fn of(root: &Value) -> Self {
         Self {
             embedded_document: has_embedded_document(root),
@@ -43,15 +43,15 @@ impl Landmarks {
 
 /// Whether a validation of these arguments ends within the steps, however the schema is built. The walk
 /// goes where the validator would go if it never stopped early, and counts.
-pub(crate) fn is_bounded(root: &Value, landmarks: Landmarks, arguments: &Value) -> bool {
+pub(crate) fn is_bounded(root: &Value, features: SchemaFeatures, arguments: &Value) -> bool {
     // Inside a part with an identifier of its own, references start from that part. No real tool has
     // one, so such schemas are simply left to the server.
-    if landmarks.embedded_document {
+    if features.embedded_document {
         return false;
     }
     let mut walk = Walk {
         root,
-        anchors: match landmarks.anchors {
+        anchors: match features.anchors {
             true => anchors(root),
             false => HashMap::new(),
         },
@@ -177,9 +177,9 @@ impl<'a> Walk<'a> {
 
 fn has_embedded_document(root: &Value) -> bool {
     let mut embedded = false;
-    walk(root, &mut |map, reach| {
+    walk(root, &mut |map, location| {
         let identifier = map.get("$id").and_then(Value::as_str);
-        embedded |= reach != Reach::Root && identifier.is_some_and(|id| !id.starts_with('#'));
+        embedded |= location != SchemaLocation::Root && identifier.is_some_and(|id| !id.starts_with('#'));
     });
     embedded
 }
@@ -209,7 +209,7 @@ mod tests {
     use serde_json::json;
 
     fn is_bounded(root: &Value, arguments: &Value) -> bool {
-        super::is_bounded(root, Landmarks::of(root), arguments)
+        super::is_bounded(root, SchemaFeatures::of(root), arguments)
     }
 
     #[test]

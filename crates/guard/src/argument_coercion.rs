@@ -7,7 +7,7 @@ use crate::arguments::ARGUMENTS_BYTES_MAX;
 
 /// The arguments as an object: an object stays byte for byte, nothing at all (`null` or an empty text) is
 /// `{}`, and a string that holds an object is that object. Anything else is a mistake that can be read.
-pub fn tolerant_arguments(raw: &RawValue) -> Result<Box<RawValue>, ToolError> {
+pub fn coerce_arguments(raw: &RawValue) -> Result<Box<RawValue>, ToolError> {
     let text = raw.get();
     if text.len() > ARGUMENTS_BYTES_MAX {
         let message =

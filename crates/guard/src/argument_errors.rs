@@ -5,7 +5,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
-use crate::signature::type_words;
+use crate::signature::type_summary;
 
 /// Characters of a schema's own words in a message.
 pub(crate) const SHOWN: usize = 160;
@@ -20,7 +20,7 @@ const ALIKE: f64 = 0.6;
 
 /// One mistake in some arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ArgumentError {
     /// Where it is, as a JSON pointer; empty for the arguments as a whole.
     pub field: String,
     /// What is wrong, to be read after the field: `is missing`.
@@ -28,10 +28,10 @@ pub struct Fault {
 }
 
 /// Puts a validator's error into words that never repeat the caller's values.
-pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Vec<Fault>) {
+pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Vec<ArgumentError>) {
     let place = error.instance_path().to_string();
     let child = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-    let mut tell = |field: String, problem: String| faults.push(Fault { field, problem });
+    let mut tell = |field: String, problem: String| faults.push(ArgumentError { field, problem });
     let schema = || {
         let path = error.schema_path().to_string();
         root.pointer(path.rsplit_once('/')?.0)
@@ -86,7 +86,7 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
             tell(place, format!("must be one of {shown}{total}"));
         }
         ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-            let forms = schema().map(|schema| type_words(root, schema));
+            let forms = schema().map(|schema| type_summary(root, schema));
             let problem = match forms.filter(|forms| forms != "any") {
                 Some(forms) => format!("fits none of the allowed forms ({forms})"),
                 None => "fits none of the allowed forms".to_owned(),

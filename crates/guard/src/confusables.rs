@@ -32,7 +32,7 @@ fn folded(text: &str) -> String {
 }
 
 /// The groups of names that look alike, each as positions in the list; names that look like no other are in none.
-pub fn look_alikes<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
+pub fn confusable_groups<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, name) in names.enumerate() {
         groups.entry(look(name)).or_default().push(at);
@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn only_names_that_collide_are_in_a_group() {
         let names = ["wipe", "read", "Wipe", "wi\u{0440}\u{0435}", "write"];
-        assert_eq!(look_alikes(names.into_iter()), [vec![0, 2, 3]]);
-        assert!(look_alikes(["a", "b"].into_iter()).is_empty());
+        assert_eq!(confusable_groups(names.into_iter()), [vec![0, 2, 3]]);
+        assert!(confusable_groups(["a", "b"].into_iter()).is_empty());
     }
 
     #[test]

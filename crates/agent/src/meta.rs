@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use pegboard_catalog::meta::{
-    CALL, CALL_READ_ONLY, CallWish, DESCRIBE, DescribeWish, LIST, ListWish, READ_RESULT, SEARCH,
-    SearchWish, is_call, is_meta_tool, misread, wish,
+    CALL, CALL_READ_ONLY, CallToolArgs, DESCRIBE, DescribeToolsArgs, LIST, ListToolsArgs, READ_RESULT, SEARCH,
+    SearchToolsArgs, is_call_tool, is_meta_tool, invalid_args, parse_args,
 };
-use pegboard_catalog::{Catalog, Find, search_text};
+use pegboard_catalog::{Catalog, ToolSearch, search_text};
 use pegboard_hub::{Hub, SessionId};
 use pegboard_model::{Reason, SpanContext, ToolError, ToolResult};
 use pegboard_shelf::{ReadWish, Shelf, read};
@@ -20,7 +20,7 @@ pub(crate) enum Led {
     /// A text for the model.
     Told(String),
     /// A call of another tool.
-    Call(CallWish),
+    Call(CallToolArgs),
 }
 
 /// Runs one of them.
@@ -35,8 +35,8 @@ pub(crate) async fn run(
     let given = Some(arguments);
     let told = match name {
         SEARCH => {
-            let mut wish: SearchWish = wish(SEARCH, given)?;
-            let (queries, detail, limit) = (wish.queries()?, wish.detail()?, wish.limit());
+            let mut args: SearchToolsArgs = parse_args(SEARCH, given)?;
+            let (queries, detail, limit) = (args.queries()?, args.detail()?, args.limit());
             searched(hub, session, span, move |catalog, finder| {
                 let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
                 search_text(catalog, finder, &queries, limit, detail)
@@ -44,28 +44,28 @@ pub(crate) async fn run(
             .await?
         }
         LIST => {
-            let wish: ListWish = wish(LIST, given)?;
+            let args: ListToolsArgs = parse_args(LIST, given)?;
             let catalog = known(hub, span).await;
-            wish.answer(&catalog)?
+            args.answer(&catalog)?
         }
         DESCRIBE => {
-            let mut wish: DescribeWish = wish(DESCRIBE, given)?;
-            let names = wish.names()?;
+            let mut args: DescribeToolsArgs = parse_args(DESCRIBE, given)?;
+            let names = args.names()?;
             let mut catalog = hub.catalog();
             if names.iter().any(|name| catalog.find(name).is_err()) {
                 catalog = known(hub, span).await;
             }
-            wish.answer(&names, &catalog)?
+            args.answer(&names, &catalog)?
         }
         CALL | CALL_READ_ONLY => {
-            let wish = CallWish::read(name, given)?;
-            let name = wish.tool_name.as_str();
+            let args = CallToolArgs::read(name, given)?;
+            let name = args.tool_name.as_str();
             // Reserved names are Pegboard's own before any server's.
             let is_reserved = is_meta_tool(name) && hub.catalog().static_tool(name).is_none();
-            if !is_reserved || is_call(name) {
-                return Ok(Led::Call(wish));
+            if !is_reserved || is_call_tool(name) {
+                return Ok(Led::Call(args));
             }
-            return Box::pin(run(hub, session, shelf, name, &wish.arguments, span)).await;
+            return Box::pin(run(hub, session, shelf, name, &args.arguments, span)).await;
         }
         _ => read_on(shelf, arguments).await?,
     };
@@ -74,10 +74,10 @@ pub(crate) async fn run(
 
 /// Reads on in a result that was kept aside; whatever is kept is large.
 async fn read_on(shelf: &Arc<Shelf>, arguments: &RawValue) -> ToolResult<String> {
-    let wish: ReadWish =
-        serde_json::from_str(arguments.get()).map_err(|error| misread(READ_RESULT, &error))?;
-    let kept = shelf.find(&wish.id)?;
-    aside(move || read(&kept, &wish)).await?
+    let args: ReadWish =
+        serde_json::from_str(arguments.get()).map_err(|error| invalid_args(READ_RESULT, &error))?;
+    let kept = shelf.find(&args.id)?;
+    aside(move || read(&kept, &args)).await?
 }
 
 /// Looks for tools in the catalog as it can be known within the answer's deadline.
@@ -85,7 +85,7 @@ pub(crate) async fn searched<T: Send + 'static>(
     hub: &Hub,
     session: &SessionId,
     span: Option<&SpanContext>,
-    look: impl FnOnce(&Catalog, &dyn Find) -> T + Send + 'static,
+    look: impl FnOnce(&Catalog, &dyn ToolSearch) -> T + Send + 'static,
 ) -> ToolResult<T> {
     let catalog = known(hub, span).await;
     hub.load_meaning().await;

@@ -27,7 +27,7 @@ pub fn seen_in(messages: &Value, catalog: &Catalog) -> Vec<SeenTool> {
     collect(messages, DEPTH, &mut calls);
     let seen = calls.into_iter().filter_map(|(name, arguments)| {
         let name = match name {
-            name if meta::is_call(name) => called_through(&arguments)?.to_owned(),
+            name if meta::is_call_tool(name) => called_through(&arguments)?.to_owned(),
             name if meta::is_meta_tool(name) => return None,
             name => name.to_owned(),
         };

@@ -76,7 +76,7 @@ struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     fn of(view: ToolView<'a>) -> Self {
-        let about_server = view.entry().map(|entry| entry.described());
+        let about_server = view.entry().map(|entry| entry.description());
         Self {
             view,
             description: view.description(),
@@ -86,7 +86,7 @@ impl<'a> Texts<'a> {
 
     fn source(&self) -> Source<'_> {
         let view = &self.view;
-        let examples = view.user_words().map(|words| words.examples.as_slice());
+        let examples = view.user_override().map(|words| words.examples.as_slice());
         let examples = examples.unwrap_or_default().iter();
         Source {
             name: view.exposed().as_str(),

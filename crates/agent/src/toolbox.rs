@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_catalog::meta::{self as tools, CallWish};
+use pegboard_catalog::meta::{self as tools, CallToolArgs};
 use pegboard_guard::{estimate_tokens, coerce_arguments};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
@@ -72,7 +72,7 @@ impl Toolbox {
         let arguments = call.arguments.as_ref().unwrap_or(&Value::Null);
         let restored = definitions.restore(&call.name, arguments);
         let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
-        if tools::is_call(&name)
+        if tools::is_call_tool(&name)
             && let Some(inner) = crate::seen::called_through(&arguments)
         {
             name = inner.to_owned();
@@ -143,12 +143,12 @@ impl Toolbox {
             && (definitions.loading() == Loading::Meta
                 || self.hub.catalog().static_tool(&name).is_none());
         if !is_own {
-            let wish = CallWish {
+            let args = CallToolArgs {
                 tool_name: name,
                 arguments,
                 read_only: false,
             };
-            return self.called(definitions, call, wish, span, started).await;
+            return self.called(definitions, call, args, span, started).await;
         }
         match self.look(&name, &arguments, span).await? {
             Led::Told(text) => Ok(Answered {
@@ -156,7 +156,7 @@ impl Toolbox {
                 answer: Answer::text(call, text),
                 used: None,
             }),
-            Led::Call(wish) => self.called(definitions, call, wish, span, started).await,
+            Led::Call(args) => self.called(definitions, call, args, span, started).await,
         }
     }
 
@@ -174,15 +174,15 @@ impl Toolbox {
         &self,
         definitions: &Definitions,
         call: &ToolUse,
-        wish: CallWish,
+        args: CallToolArgs,
         span: Option<&SpanContext>,
         started: Instant,
     ) -> ToolResult<Answered> {
-        let tool = wish.tool_name.as_str();
-        let arguments = coerce_arguments(&wish.arguments)?;
+        let tool = args.tool_name.as_str();
+        let arguments = coerce_arguments(&args.arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
         request.span = span.cloned();
-        request.read_only = wish.read_only;
+        request.read_only = args.read_only;
         let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
             let message = format!("`{tool}` asks for input that nobody here can give");

@@ -91,7 +91,7 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         .and_then(|parts| parts.title.as_deref())
         .map(str::to_owned);
     let chosen = view
-        .user_words()
+        .user_override()
         .map(|user| user.examples.clone())
         .unwrap_or_default();
     let examples = if chosen.is_empty() {

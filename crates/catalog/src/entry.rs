@@ -10,7 +10,7 @@ use pegboard_model::{
 };
 
 use crate::look_alike::remarks;
-use crate::search::Prepared;
+use crate::search::SearchData;
 use crate::topic::categories;
 use crate::view::ToolView;
 
@@ -31,7 +31,7 @@ pub struct ServerEntry {
     /// Remarks on names that look alike, by position in the record; made at the first look for one.
     remarks: Arc<OnceLock<HashMap<usize, Box<str>>>>,
     /// What a search reads of the tools.
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) search_data: Arc<SearchData>,
 }
 
 /// What follows for one tool from its name and the configuration. Sorted by exposed name.
@@ -56,18 +56,18 @@ impl ListedTool {
 #[derive(Debug)]
 pub(crate) enum Category {
     Own(Box<str>),
-    Derived { at: usize, among: Arc<Derived> },
+    DerivedCategories { at: usize, among: Arc<DerivedCategories> },
 }
 
 /// The categories of a server's tools, by position in the record.
 #[derive(Debug)]
-pub(crate) struct Derived {
+pub(crate) struct DerivedCategories {
     spec: Arc<ServerSpec>,
     record: Arc<ServerRecord>,
     made: OnceLock<Vec<Arc<str>>>,
 }
 
-impl Derived {
+impl DerivedCategories {
     fn made(&self) -> &[Arc<str>] {
         self.made.get_or_init(|| {
             let tools = &self.record.tools;
@@ -89,7 +89,7 @@ impl Deref for Category {
         match self {
             Self::Own(category) => category,
             // One is made for every tool; the server's name is the coarsest.
-            Self::Derived { at, among } => match among.made().get(*at) {
+            Self::DerivedCategories { at, among } => match among.made().get(*at) {
                 Some(category) => category,
                 None => among.spec.name.as_str(),
             },
@@ -109,7 +109,7 @@ impl ServerEntry {
             listed,
             by_name: Arc::default(),
             remarks: Arc::default(),
-            prepared: Arc::default(),
+            search_data: Arc::default(),
         }
     }
 
@@ -207,13 +207,13 @@ impl ServerEntry {
     }
 
     /// Takes over what a search prepared for an earlier entry, if it would read the same of this one.
-    pub(crate) fn take_over_prepared(&mut self, earlier: &Self) {
-        if self.reads_like(earlier) {
-            self.prepared = earlier.prepared.clone();
+    pub(crate) fn reuse_search_data(&mut self, earlier: &Self) {
+        if self.has_same_search_text(earlier) {
+            self.search_data = earlier.search_data.clone();
         }
     }
 
-    fn reads_like(&self, other: &Self) -> bool {
+    fn has_same_search_text(&self, other: &Self) -> bool {
         let is_same_tool = |(one, another): (&ListedTool, &ListedTool)| {
             let (one_tool, another_tool) = (
                 self.record.tools.get(one.at),
@@ -252,7 +252,7 @@ impl ServerEntry {
     }
 
     /// What the user says of one tool, by its own name.
-    pub(crate) fn user_words(&self, tool: &str) -> Option<&ToolOverride> {
+    pub(crate) fn user_override(&self, tool: &str) -> Option<&ToolOverride> {
         if self.spec.tools.is_empty() {
             return None;
         }
@@ -261,7 +261,7 @@ impl ServerEntry {
 }
 
 fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
-    let derived = Arc::new(Derived {
+    let derived = Arc::new(DerivedCategories {
         spec: spec.clone(),
         record: record.clone(),
         made: OnceLock::new(),
@@ -281,7 +281,7 @@ fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
                 effective: effective_policy(PolicySubject::of_server(spec, tool)),
                 category: match own {
                     Some(own) => Category::Own(own.into()),
-                    None => Category::Derived {
+                    None => Category::DerivedCategories {
                         at,
                         among: derived.clone(),
                     },

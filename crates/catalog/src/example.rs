@@ -15,7 +15,7 @@ const BRANCHES: usize = 4;
 
 /// How a value is made; each try is another way.
 #[derive(Clone, Copy)]
-struct Way {
+struct Strategy {
     /// Which alternative of `anyOf` and `oneOf`.
     branch: usize,
     /// Whether `default` and `examples` are taken.
@@ -35,35 +35,35 @@ pub fn generate_example(input_schema: &str) -> Option<Value> {
                 .errors(arguments)
                 .is_some_and(|faults| faults.is_empty())
     };
-    if let Some(given) = root
+    if let Some(preset) = root
         .get("examples")
         .and_then(|examples| examples.get(0))
-        .filter(|given| fits(given))
+        .filter(|preset| fits(preset))
     {
-        return Some(given.clone());
+        return Some(preset.clone());
     }
-    let ways = (0..BRANCHES).flat_map(|branch| {
-        let ways = [(true, false), (false, false), (true, true), (false, true)];
-        ways.map(|(hints, all)| Way { branch, hints, all })
+    let strategies = (0..BRANCHES).flat_map(|branch| {
+        let strategies = [(true, false), (false, false), (true, true), (false, true)];
+        strategies.map(|(hints, all)| Strategy { branch, hints, all })
     });
     // Arguments are an object even where the schema does not say so.
-    let mut tries = ways.map(|way| {
-        let flat = flatten(&root, &root, way.branch);
-        given(&flat, way).unwrap_or_else(|| make_object(&root, &flat, way, LEVELS))
+    let mut tries = strategies.map(|strategy| {
+        let flat = flatten(&root, &root, strategy.branch);
+        preset(&flat, strategy).unwrap_or_else(|| make_object(&root, &flat, strategy, LEVELS))
     });
     tries.find(fits)
 }
 
-fn make(root: &Value, flat: &Map<String, Value>, name: &str, way: Way, levels: usize) -> Value {
-    if let Some(given) = given(flat, way) {
-        return given;
+fn make(root: &Value, flat: &Map<String, Value>, name: &str, strategy: Strategy, levels: usize) -> Value {
+    if let Some(preset) = preset(flat, strategy) {
+        return preset;
     }
     let Some(levels) = levels.checked_sub(1) else {
         return Value::Null;
     };
     match kind(flat) {
-        "object" => make_object(root, flat, way, levels),
-        "array" => make_array(root, flat, name, way, levels),
+        "object" => make_object(root, flat, strategy, levels),
+        "array" => make_array(root, flat, name, strategy, levels),
         "integer" | "number" => make_number(flat),
         "boolean" => json!(true),
         "null" => Value::Null,
@@ -72,7 +72,7 @@ fn make(root: &Value, flat: &Map<String, Value>, name: &str, way: Way, levels: u
 }
 
 /// A value that the schema itself names.
-fn given(flat: &Map<String, Value>, way: Way) -> Option<Value> {
+fn preset(flat: &Map<String, Value>, strategy: Strategy) -> Option<Value> {
     if let Some(only) = flat.get("const") {
         return Some(only.clone());
     }
@@ -83,7 +83,7 @@ fn given(flat: &Map<String, Value>, way: Way) -> Option<Value> {
         let hints = [flat.get("default"), examples, flat.get("example")];
         hints.into_iter().flatten().find(|hint| !hint.is_null())
     };
-    let hinted = if way.hints { hinted() } else { None };
+    let hinted = if strategy.hints { hinted() } else { None };
     hinted.or(listed).cloned()
 }
 
@@ -102,7 +102,7 @@ fn kind(flat: &Map<String, Value>) -> &str {
     }
 }
 
-fn make_object(root: &Value, flat: &Map<String, Value>, way: Way, levels: usize) -> Value {
+fn make_object(root: &Value, flat: &Map<String, Value>, strategy: Strategy, levels: usize) -> Value {
     let empty = Map::new();
     let properties = flat
         .get("properties")
@@ -122,13 +122,13 @@ fn make_object(root: &Value, flat: &Map<String, Value>, way: Way, levels: usize)
             .get(name)
             .or_else(|| flat.get("additionalProperties"));
         let schema = schema.unwrap_or(&Value::Null);
-        make(root, &flatten(root, schema, way.branch), name, way, levels)
+        make(root, &flatten(root, schema, strategy.branch), name, strategy, levels)
     };
     for name in required.iter().take(ITEMS) {
         made.insert((*name).to_owned(), make_field(name));
     }
     for name in properties.keys().take(ITEMS) {
-        if (way.all || made.len() < least) && !made.contains_key(name) {
+        if (strategy.all || made.len() < least) && !made.contains_key(name) {
             made.insert(name.clone(), make_field(name));
         }
     }
@@ -145,7 +145,7 @@ fn make_array(
     root: &Value,
     flat: &Map<String, Value>,
     name: &str,
-    way: Way,
+    strategy: Strategy,
     levels: usize,
 ) -> Value {
     let most = count(flat, "maxItems").unwrap_or(ITEMS).min(ITEMS);
@@ -156,18 +156,18 @@ fn make_array(
     if let Some(schemas) = fixed.and_then(Value::as_array) {
         let items = schemas.iter().take(ITEMS);
         return items
-            .map(|schema| make(root, &flatten(root, schema, way.branch), name, way, levels))
+            .map(|schema| make(root, &flatten(root, schema, strategy.branch), name, strategy, levels))
             .collect();
     }
     let schema = flat
         .get("items")
         .or_else(|| flat.get("contains"))
         .unwrap_or(&Value::Null);
-    let inner = flatten(root, schema, way.branch);
+    let inner = flatten(root, schema, strategy.branch);
     let unique = flat.get("uniqueItems") == Some(&Value::Bool(true));
     let item = |number: usize| {
         let listed = inner.get("enum").and_then(|values| values.get(number));
-        match (listed, make(root, &inner, name, way, levels)) {
+        match (listed, make(root, &inner, name, strategy, levels)) {
             (Some(value), _) if number > 0 => value.clone(),
             (_, Value::String(text)) if unique && number > 0 => {
                 Value::from(format!("{text}{number}"))

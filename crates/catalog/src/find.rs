@@ -13,7 +13,7 @@ use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
 /// Characters of a written name in a message.
-const SHOWN: usize = 100;
+const EXCERPT_CHARS: usize = 100;
 /// Candidates that a message names.
 const CANDIDATES: usize = 5;
 
@@ -25,18 +25,18 @@ impl Catalog {
         if let Some(tool) = self.static_tool(written) {
             return self.offered(ToolView::of_host(tool));
         }
-        if let Some(view) = self.exactly(written) {
+        if let Some(view) = self.find_exact(written) {
             return Ok(view);
         }
         match ToolRef::parse(written) {
             None => Err(ToolError::new(
                 Reason::ToolNameInvalid,
-                format!("`{}` is not a tool's name", shown(written)),
+                format!("`{}` is not a tool's name", excerpt(written)),
             )),
             Some(ToolRef::Bare(name)) => self.find_bare(name),
             // A name with a server part never means another server's tool, whatever that one calls itself.
             Some(ToolRef::Qualified { server, tool }) => match self.server(&server) {
-                Some(entry) => self.find_at(entry, tool, written),
+                Some(entry) => self.find_on_server(entry, tool, written),
                 None => Err(self.unknown_server(server.as_str(), written)),
             },
         }
@@ -44,7 +44,7 @@ impl Catalog {
 
     /// The usual case, found without a copy of anything: an offered tool, written as it is listed or as
     /// `server/tool`. No server's name holds a separator, so the first one decides.
-    fn exactly(&self, written: &str) -> Option<ToolView<'_>> {
+    fn find_exact(&self, written: &str) -> Option<ToolView<'_>> {
         let view = match written.split_once('/') {
             Some((server, tool)) if !server.contains(SEPARATOR) => {
                 self.server_named(server)?.named(tool)?
@@ -58,7 +58,7 @@ impl Catalog {
         (view.enabled() && !hidden).then_some(view)
     }
 
-    fn find_at<'a>(
+    fn find_on_server<'a>(
         &'a self,
         entry: &'a Arc<ServerEntry>,
         tool: &str,
@@ -97,9 +97,9 @@ impl Catalog {
             ([], [one]) => self.offered(*one),
             ([], []) => Err(ToolError::new(
                 Reason::ToolUnknown,
-                format!("no tool is called `{}`", shown(name)),
+                format!("no tool is called `{}`", excerpt(name)),
             )
-            .with_nearest(self.near_tools(name))),
+            .with_nearest(self.suggest_tools(name))),
             ([], several) | (several, _) => {
                 let names: Vec<String> = several
                     .iter()
@@ -107,7 +107,7 @@ impl Catalog {
                     .map(|view| view.exposed().to_string())
                     .collect();
                 let (count, listed) = (several.len(), names.join("`, `"));
-                let message = format!("`{}` is the name of {count} tools: `{listed}`", shown(name));
+                let message = format!("`{}` is the name of {count} tools: `{listed}`", excerpt(name));
                 Err(ToolError::new(Reason::ToolAmbiguous, message).with_nearest(names))
             }
         }
@@ -152,9 +152,9 @@ impl Catalog {
             (false, true) => "; its tools are being discovered",
             (false, false) => "; its tools are not known yet",
         };
-        let message = format!("server `{server}` has no tool `{}`{known}", shown(tool));
+        let message = format!("server `{server}` has no tool `{}`{known}", excerpt(tool));
         let error = ToolError::new(Reason::ToolUnknown, message).at_server(server);
-        let error = error.with_nearest(self.near_tools(written));
+        let error = error.with_nearest(self.suggest_tools(written));
         if known.is_empty() {
             error
         } else {
@@ -165,8 +165,8 @@ impl Catalog {
     }
 
     fn unknown_server(&self, server: &str, written: &str) -> ToolError {
-        let message = format!("no server is called `{}`", shown(server));
-        let mut nearest = self.near_servers(server);
+        let message = format!("no server is called `{}`", excerpt(server));
+        let mut nearest = self.suggest_servers(server);
         if let Some(corrected) =
             ServerName::corrected(server).and_then(|name| ServerName::parse(&name).ok())
             && self.server(&corrected).is_some()
@@ -182,7 +182,7 @@ impl Catalog {
                 .map(|view| view.exposed().to_string()),
         );
         if nearest.is_empty() {
-            nearest = self.near_tools(written);
+            nearest = self.suggest_tools(written);
         }
         ToolError::new(Reason::ServerUnknown, message).with_nearest(nearest)
     }
@@ -225,6 +225,6 @@ fn reserved(name: &str, named: &[ToolView<'_>]) -> ToolError {
     }
 }
 
-fn shown(text: &str) -> String {
-    UntrustedText::new(text).shortened(SHOWN).to_string()
+fn excerpt(text: &str) -> String {
+    UntrustedText::new(text).shortened(EXCERPT_CHARS).to_string()
 }

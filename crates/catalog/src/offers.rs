@@ -10,14 +10,14 @@ use pegboard_model::{
 
 use crate::entry::ServerEntry;
 use crate::find::refusal;
-use crate::near::nearest_to;
+use crate::suggest::suggestions;
 use crate::snapshot::Catalog;
 use crate::uri_template;
 
 /// What stands before a server's name and its own uri where many servers' resources are listed together.
 const SCHEME: &str = "pegboard://";
 /// Characters of a written name or uri in a message.
-const SHOWN: usize = 200;
+const EXCERPT_CHARS: usize = 200;
 /// Candidates that a message names.
 const CANDIDATES: usize = 5;
 
@@ -98,7 +98,7 @@ impl Catalog {
             }
             let found = by_key(&entry.record.offers.prompts, tool);
             return found.map(|offer| view(entry, offer)).ok_or_else(|| {
-                let message = format!("server `{server}` has no prompt `{}`", shown(tool));
+                let message = format!("server `{server}` has no prompt `{}`", excerpt(tool));
                 self.unknown_prompt(message, written).at_server(&server)
             });
         }
@@ -107,14 +107,14 @@ impl Catalog {
             .split_once(SEPARATOR)
             .or_else(|| written.split_once('/'));
         if let Some((server, _)) = parts.filter(|(server, _)| !server.is_empty()) {
-            let message = format!("no server is called `{}`", shown(server));
+            let message = format!("no server is called `{}`", excerpt(server));
             return Err(self.unknown_prompt(message, written));
         }
         let mut named = self.offered_with(|offers| by_key(&offers.prompts, written));
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => {
-                let message = format!("no prompt is called `{}`", shown(written));
+                let message = format!("no prompt is called `{}`", excerpt(written));
                 Err(self.unknown_prompt(message, written))
             }
             (Some(one), Some(other)) => {
@@ -124,7 +124,7 @@ impl Catalog {
                     .collect();
                 let message = format!(
                     "`{}` is the name of {} prompts: {}",
-                    shown(written),
+                    excerpt(written),
                     names.len(),
                     listed(&names)
                 );
@@ -159,7 +159,7 @@ impl Catalog {
             [one] => Ok((one.entry, uri.to_owned())),
             [] => Err(unknown(format!(
                 "no server lists the resource `{}` or has a template that it fits",
-                shown(uri)
+                excerpt(uri)
             ))),
             several => {
                 let uris: Vec<String> = several
@@ -168,7 +168,7 @@ impl Catalog {
                     .collect();
                 let message = format!(
                     "`{}` is a resource of {} servers: {}",
-                    shown(uri),
+                    excerpt(uri),
                     several.len(),
                     listed(&uris)
                 );
@@ -181,13 +181,13 @@ impl Catalog {
     fn exposed_resource(&self, rest: &str, uri: &str) -> ToolResult<(&Arc<ServerEntry>, String)> {
         let split = rest.split_once('/').filter(|(_, own)| !own.is_empty());
         let Some((server, own)) = split else {
-            let message = format!("`{}` is not of the form `{SCHEME}SERVER/URI`", shown(uri));
+            let message = format!("`{}` is not of the form `{SCHEME}SERVER/URI`", excerpt(uri));
             return Err(ToolError::new(Reason::ResourceUnknown, message));
         };
         let Some(entry) = self.server_named(server) else {
-            let message = format!("no server is called `{}`", shown(server));
+            let message = format!("no server is called `{}`", excerpt(server));
             let error = ToolError::new(Reason::ServerUnknown, message);
-            return Err(error.with_nearest(self.near_servers(server)));
+            return Err(error.with_nearest(self.suggest_servers(server)));
         };
         // Whether the server lists it is looked at when it is read: its list may have to be renewed first.
         match refusal(entry) {
@@ -210,7 +210,7 @@ impl Catalog {
             let exposed = exposed_prompt(view.server, &view.offer.key);
             (exposed, view.offer.key.as_str())
         });
-        let nearest = nearest_to(written, names);
+        let nearest = suggestions(written, names);
         ToolError::new(Reason::PromptUnknown, message).with_nearest(nearest)
     }
 }
@@ -250,14 +250,14 @@ fn by_key<'a>(sorted: &'a [Offer], key: &str) -> Option<&'a Offer> {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names
+    let excerpt: Vec<String> = names
         .iter()
         .take(CANDIDATES)
-        .map(|name| format!("`{}`", shown(name)))
+        .map(|name| format!("`{}`", excerpt(name)))
         .collect();
-    shown.join(", ")
+    excerpt.join(", ")
 }
 
-fn shown(text: &str) -> String {
-    UntrustedText::new(text).shortened(SHOWN).to_string()
+fn excerpt(text: &str) -> String {
+    UntrustedText::new(text).shortened(EXCERPT_CHARS).to_string()
 }

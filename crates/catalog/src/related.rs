@@ -14,7 +14,7 @@ const RELATED: usize = 5;
 /// The exposed names of related tools, the closest first: the user's choice, else the tools of the same
 /// server whose names share the most words that say what they work on.
 pub(crate) fn related(view: &ToolView<'_>) -> Vec<String> {
-    if let Some(chosen) = view.user_words().and_then(|user| user.related.clone()) {
+    if let Some(chosen) = view.user_override().and_then(|user| user.related.clone()) {
         return chosen;
     }
     let Some(entry) = view.entry() else {

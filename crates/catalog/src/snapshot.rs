@@ -10,7 +10,7 @@ use pegboard_model::{ExposedName, GlobalRules, Reason, SEPARATOR, ServerName, To
 use crate::conflict::Conflict;
 use crate::delta::Delta;
 use crate::entry::ServerEntry;
-use crate::search::Searching;
+use crate::search::LazyIndex;
 use crate::static_tool::StaticTool;
 use crate::view::ToolView;
 
@@ -21,7 +21,7 @@ pub struct Catalog {
     /// Sorted by name.
     servers: Vec<Arc<ServerEntry>>,
     statics: Arc<BTreeMap<ExposedName, Arc<StaticTool>>>,
-    searching: Searching,
+    lazy_index: LazyIndex,
 }
 
 impl Catalog {
@@ -29,11 +29,11 @@ impl Catalog {
     pub fn with_server(&self, mut entry: ServerEntry) -> (Self, Delta) {
         let mut servers = self.servers.clone();
         let place = servers.binary_search_by(|held| held.name().cmp(entry.name()));
-        let mut searching = Searching::default();
+        let mut lazy_index = LazyIndex::default();
         if let Some(held) = place.ok().and_then(|at| servers.get(at)) {
-            entry.take_over_prepared(held);
-            if Arc::ptr_eq(&held.prepared, &entry.prepared) {
-                searching = self.searching.clone();
+            entry.reuse_search_data(held);
+            if Arc::ptr_eq(&held.search_data, &entry.search_data) {
+                lazy_index = self.lazy_index.clone();
             }
         }
         let entry = Arc::new(entry);
@@ -53,7 +53,7 @@ impl Catalog {
             Self {
                 servers,
                 statics: self.statics.clone(),
-                searching,
+                lazy_index,
             },
             delta,
         )
@@ -73,7 +73,7 @@ impl Catalog {
             Self {
                 servers,
                 statics: self.statics.clone(),
-                searching: Searching::default(),
+                lazy_index: LazyIndex::default(),
             },
             left,
         )
@@ -90,7 +90,7 @@ impl Catalog {
             Self {
                 servers: Vec::new(),
                 statics: self.statics.clone(),
-                searching: Searching::default(),
+                lazy_index: LazyIndex::default(),
             },
             left,
         )
@@ -103,7 +103,7 @@ impl Catalog {
         Self {
             servers: kept.cloned().collect(),
             statics: self.statics.clone(),
-            searching: Searching::default(),
+            lazy_index: LazyIndex::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Catalog {
         Ok(Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics),
-            searching: Searching::default(),
+            lazy_index: LazyIndex::default(),
         })
     }
 
@@ -141,7 +141,7 @@ impl Catalog {
         Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics.collect()),
-            searching: Searching::default(),
+            lazy_index: LazyIndex::default(),
         }
     }
 
@@ -153,7 +153,7 @@ impl Catalog {
         Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics),
-            searching: Searching::default(),
+            lazy_index: LazyIndex::default(),
         }
     }
 
@@ -182,8 +182,8 @@ impl Catalog {
         self.servers.get(at)
     }
 
-    pub(crate) fn searching(&self) -> &Searching {
-        &self.searching
+    pub(crate) fn lazy_index(&self) -> &LazyIndex {
+        &self.lazy_index
     }
 
     /// Every server, sorted by name.
@@ -275,7 +275,7 @@ impl FromIterator<ServerEntry> for Catalog {
         Self {
             servers: by_name.into_values().collect(),
             statics: Arc::default(),
-            searching: Searching::default(),
+            lazy_index: LazyIndex::default(),
         }
     }
 }

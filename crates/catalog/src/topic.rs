@@ -31,7 +31,7 @@ pub(crate) fn categories<'a>(
         .collect();
     let start = shared_prefix(&names);
     let topics = Topics::of(names.iter().map(|words| (words.as_slice(), start, 0)));
-    let is_large = |place: &Place| topics.size(place.group) > LARGE_TOPIC;
+    let is_large = |place: &TopicPosition| topics.size(place.group) > LARGE_TOPIC;
     let parts = Topics::of(
         names
             .iter()
@@ -42,7 +42,7 @@ pub(crate) fn categories<'a>(
             }),
     );
     let mut made: HashMap<(usize, Option<usize>), Arc<str>> = HashMap::new();
-    let mut category = |topic: Option<Place>, part: Option<Place>| {
+    let mut category = |topic: Option<TopicPosition>, part: Option<TopicPosition>| {
         let topic = topic
             .map(|place| place.group)
             .filter(|at| topics.size(*at) >= TOPIC_SIZE)?;
@@ -68,7 +68,7 @@ pub(crate) fn categories<'a>(
 
 /// Where a tool belongs: its group, and where in its name the word of the group stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct TopicPosition {
     group: usize,
     at: usize,
 }
@@ -76,7 +76,7 @@ struct Place {
 /// Tools grouped by one of the words in their names.
 struct Topics<'a> {
     /// One for each tool whose name has such a word.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<TopicPosition>>,
     groups: Vec<Group<'a>>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Topics<'a> {
                 }),
                 Some(known) => known.add(word, follower),
             }
-            Some(Place { group, at })
+            Some(TopicPosition { group, at })
         };
         let places = names
             .map(|(words, from, family)| place(words, from, family))

@@ -98,7 +98,7 @@ impl<'a> ToolView<'a> {
     pub fn deprecated(&self) -> Option<&'a str> {
         match self.0 {
             Source::Server { tool, .. } => self
-                .user_words()
+                .user_override()
                 .and_then(|words| words.deprecated.as_deref())
                 .or_else(|| tool.deprecated.then_some(DEPRECATED_BY_SERVER)),
             Source::Static(_) => None,
@@ -174,7 +174,7 @@ impl<'a> ToolView<'a> {
             Source::Static(tool) => return Cow::Borrowed(&tool.description),
         };
         if let Some(own) = self
-            .user_words()
+            .user_override()
             .and_then(|words| words.description.as_deref())
         {
             return Cow::Borrowed(own);
@@ -227,9 +227,9 @@ impl<'a> ToolView<'a> {
     }
 
     /// What the user says of it in the configuration.
-    pub fn user_words(&self) -> Option<&'a ToolOverride> {
+    pub fn user_override(&self) -> Option<&'a ToolOverride> {
         match self.0 {
-            Source::Server { entry, tool, .. } => entry.user_words(&tool.name),
+            Source::Server { entry, tool, .. } => entry.user_override(&tool.name),
             Source::Static(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What the meta tools do.
 
-use pegboard_catalog::meta::{CallWish, DescribeWish, ListWish, SearchWish, wish};
+use pegboard_catalog::meta::{CallToolArgs, DescribeToolsArgs, ListToolsArgs, SearchToolsArgs, parse_args};
 use pegboard_catalog::search_text;
 use pegboard_model::ToolResult;
 use pegboard_shelf::{ReadWish, read};
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::calling::{By, execute, text_result};
 use crate::dispatch::{Answered, Asked};
 use crate::heavy;
-use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call, is_meta_tool};
+use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call_tool, is_meta_tool};
 use crate::surface::Surface;
 
 /// A catalog of more tools, or one that is searched by meaning, is searched on another thread, so that other
@@ -18,7 +18,7 @@ const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
 pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
-    match is_call(name) {
+    match is_call_tool(name) {
         true => call_tool(asked, name).await,
         false => look(asked, name, asked.params.arguments).await,
     }
@@ -30,8 +30,8 @@ async fn look(asked: &Asked<'_>, name: &str, arguments: Option<&RawValue>) -> An
         SEARCH => search(asked, arguments).await,
         LIST => list(asked, arguments).await,
         DESCRIBE => describe(asked, arguments).await,
-        _ => match wish(READ_RESULT, arguments) {
-            Ok(wish) => read_result(asked, wish).await,
+        _ => match parse_args(READ_RESULT, arguments) {
+            Ok(args) => read_result(asked, args).await,
             Err(error) => Err(error),
         },
     };
@@ -42,8 +42,8 @@ async fn look(asked: &Asked<'_>, name: &str, arguments: Option<&RawValue>) -> An
 }
 
 async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
-    let mut wish: SearchWish = wish(SEARCH, arguments)?;
-    let (queries, detail, limit) = (wish.queries()?, wish.detail()?, wish.limit());
+    let mut args: SearchToolsArgs = parse_args(SEARCH, arguments)?;
+    let (queries, detail, limit) = (args.queries()?, args.detail()?, args.limit());
     let surface = known(asked).await;
     let tools: usize = (surface.catalog.servers())
         .map(|entry| entry.record.tools.len())
@@ -62,40 +62,40 @@ async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<S
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.
-async fn read_result(asked: &Asked<'_>, wish: ReadWish) -> ToolResult<String> {
-    let kept = asked.conversation.shared.shelf.find(&wish.id)?;
-    heavy::run(true, move || read(&kept, &wish)).await?
+async fn read_result(asked: &Asked<'_>, args: ReadWish) -> ToolResult<String> {
+    let kept = asked.conversation.shared.shelf.find(&args.id)?;
+    heavy::run(true, move || read(&kept, &args)).await?
 }
 
 async fn list(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
-    let wish: ListWish = wish(LIST, arguments)?;
-    wish.answer(&known(asked).await.catalog)
+    let args: ListToolsArgs = parse_args(LIST, arguments)?;
+    args.answer(&known(asked).await.catalog)
 }
 
 async fn describe(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
-    let mut wish: DescribeWish = wish(DESCRIBE, arguments)?;
-    let names = wish.names()?;
+    let mut args: DescribeToolsArgs = parse_args(DESCRIBE, arguments)?;
+    let names = args.names()?;
     let mut surface = asked.surface().clone();
     if names.iter().any(|name| surface.catalog.find(name).is_err()) {
         surface = known(asked).await;
     }
-    wish.answer(&names, &surface.catalog)
+    args.answer(&names, &surface.catalog)
 }
 
 /// Runs `call_tool` or its read-only twin.
 async fn call_tool(asked: &Asked<'_>, meta_tool: &str) -> Answered {
-    let wish = match CallWish::read(meta_tool, asked.params.arguments) {
-        Ok(wish) => wish,
+    let args = match CallToolArgs::read(meta_tool, asked.params.arguments) {
+        Ok(args) => args,
         Err(error) => return Ok(asked.refused(&error)),
     };
-    let by = match wish.read_only {
+    let by = match args.read_only {
         true => By::ReadOnlyMetaTool,
         false => By::MetaTool,
     };
-    let (name, arguments) = (wish.tool_name.as_str(), wish.arguments);
+    let (name, arguments) = (args.tool_name.as_str(), args.arguments);
     // Reserved names are Pegboard's own before any server's; a tool of the host program is its own, too.
     let is_reserved = is_meta_tool(name) && asked.surface().catalog.static_tool(name).is_none();
-    if is_reserved && !is_call(name) {
+    if is_reserved && !is_call_tool(name) {
         return look(asked, name, Some(&arguments)).await;
     }
     execute(asked, name, arguments, by).await

@@ -174,7 +174,7 @@ impl Surface {
             }
             None if !self.profile.has_meta_tools() => meta_tools::DIRECT_INSTRUCTIONS.to_owned(),
             None if self.profile.lists_servers() => {
-                format!("{}{}", meta_tools::INSTRUCTIONS, meta_tools::LISTED_TOO)
+                format!("{}{}", meta_tools::INSTRUCTIONS, meta_tools::LISTED_TOOLS_HINT)
             }
             None => meta_tools::INSTRUCTIONS.to_owned(),
         }
@@ -256,7 +256,7 @@ impl Items {
 /// there is one. Hidden characters are written out, since a model would read what nobody sees.
 fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     let own = tool
-        .user_words()
+        .user_override()
         .and_then(|user| user.description.as_deref());
     let definition = &*escape_hidden_values(tool.definition());
     if !prefix && own.is_none() {

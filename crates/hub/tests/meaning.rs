@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fake::{FakeConnector, Servers, spec};
-use pegboard_catalog::{ByMeaning, Find, Likeness};
+use pegboard_catalog::{ByMeaning, ToolSearch, ToolVectors};
 use pegboard_hub::{
     CallRequest, Encoder, Hub, HubSettings, NobodyToAsk, Parts, SessionId, ToolWords,
 };
@@ -57,7 +57,7 @@ fn cosine(query: &[f32], packed: &[u8]) -> f32 {
 #[derive(Debug)]
 struct FakeVectors(Vec<u8>);
 
-impl Likeness for FakeVectors {
+impl ToolVectors for FakeVectors {
     fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         for (at, packed) in self.0.chunks_exact(4).enumerate() {
             document[at] = cosine(query, packed);
@@ -92,7 +92,7 @@ impl Encoder for FakeEncoder {
         None
     }
 
-    fn likeness(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn Likeness> {
+    fn likeness(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
         Arc::new(FakeVectors(tools))
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fake::{FakeConnector, Servers, spec};
-use pegboard_catalog::Find;
+use pegboard_catalog::ToolSearch;
 use pegboard_hub::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, Which};
 use pegboard_model::{
     CallFacts, Clock, DiscoveryFacts, Limits, LookupFacts, Outcome, Policy, PolicyFacts, Recorder,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pegboard_agent::{Agent, Answered, Definitions, Loading, Provider, SeenTool, ToolUse, Toolbox};
 use pegboard_agent::{UseKind, seen_in};
-use pegboard_catalog::{Description, Find, StaticTool, describe};
+use pegboard_catalog::{Description, ToolSearch, StaticTool, describe};
 use pegboard_formats::Format;
 use pegboard_hub::ToolHandler;
 use pegboard_hub::{CallOutcome, CallRequest, Pending, RefreshOutcome, SessionId, Which};

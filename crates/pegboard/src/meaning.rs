@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_catalog::Likeness;
+use pegboard_catalog::ToolVectors;
 use pegboard_encoder::{
     PackedVector, Text, Vector, document_text, score_each, score_pairs, server_text, short_text,
 };
@@ -67,7 +67,7 @@ impl Encoder for Embedded {
         Some([vector, [0; PackedVector::BYTES]].concat())
     }
 
-    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn Likeness> {
+    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
         let mut vectors = Vectors::default();
         for tool in tools.chunks_exact(self.tool_bytes()) {
             let (document, short) = tool.split_at(PackedVector::BYTES);
@@ -130,7 +130,7 @@ fn mean(tools: &[[PackedVector; 2]]) -> Option<PackedVector> {
         .map(|sum| PackedVector::from(&sum))
 }
 
-impl Likeness for Vectors {
+impl ToolVectors for Vectors {
     fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         score_pairs(&self.tools, query, document, short);
     }

@@ -163,7 +163,7 @@ impl Told<'_> {
 
 fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
     let own = view
-        .user_words()
+        .user_override()
         .map(|user| user.examples.as_slice())
         .unwrap_or_default();
     let shown = |example: &ToolExample| {

@@ -20,4 +20,4 @@ pub use describe::describe_text;
 pub use describe_json::describe_json;
 pub use list::{ListRequest, list_text};
 pub use list_json::list_json;
-pub use search::{Detail, MOST_HITS, MOST_QUERIES, search_text};
+pub use search::{Detail, MAX_HITS, MAX_QUERIES, search_text};

@@ -11,14 +11,14 @@ use super::list::{ListRequest, shown};
 use super::prose::{beginning, block, count, line, quoted};
 use super::signature::{call_form, input_schema};
 use super::status::{being_discovered, failed_refresh, failed_servers, not_available, stale_line};
-use crate::search::Find;
+use crate::search::ToolSearch;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
 /// Queries of one search; further ones are not looked at.
-pub const MOST_QUERIES: usize = 5;
+pub const MAX_QUERIES: usize = 5;
 /// Tools that one query gives at the most: an answer is to be read.
-pub const MOST_HITS: usize = 100;
+pub const MAX_HITS: usize = 100;
 /// Characters of a description in a line of [`Detail::Full`].
 const DESCRIPTION: usize = 300;
 /// Categories that are named when nothing was found.
@@ -36,16 +36,16 @@ pub enum Detail {
     Full,
 }
 
-/// Answers up to [`MOST_QUERIES`] queries with at most `limit` tools each. A query that names a server gets
+/// Answers up to [`MAX_QUERIES`] queries with at most `limit` tools each. A query that names a server gets
 /// that server's tools, and a tool that an earlier query showed is only named.
 pub fn search_text(
     catalog: &Catalog,
-    finder: &dyn Find,
+    finder: &dyn ToolSearch,
     queries: &[&str],
     limit: usize,
     detail: Detail,
 ) -> String {
-    let limit = limit.clamp(1, MOST_HITS);
+    let limit = limit.clamp(1, MAX_HITS);
     let mut answer = Answer {
         catalog,
         finder,
@@ -62,7 +62,7 @@ pub fn search_text(
         .map(|query| query.trim())
         .filter(|query| !query.is_empty())
         .collect();
-    for query in asked.iter().take(MOST_QUERIES) {
+    for query in asked.iter().take(MAX_QUERIES) {
         answer.about(query);
     }
     if asked.is_empty() {
@@ -71,10 +71,10 @@ pub fn search_text(
             .push_str("Say what the tool should do: search_tools(query=\"create an issue\").\n");
         answer.few = true;
     }
-    if asked.len() > MOST_QUERIES {
+    if asked.len() > MAX_QUERIES {
         let _ = writeln!(
             answer.text,
-            "Only the first {MOST_QUERIES} queries were answered."
+            "Only the first {MAX_QUERIES} queries were answered."
         );
     }
     answer.ended()
@@ -82,7 +82,7 @@ pub fn search_text(
 
 struct Answer<'a> {
     catalog: &'a Catalog,
-    finder: &'a dyn Find,
+    finder: &'a dyn ToolSearch,
     limit: usize,
     detail: Detail,
     /// The exposed names that were shown.
@@ -132,7 +132,7 @@ impl<'a> Answer<'a> {
         };
         let _ = write!(self.text, "{shown} of {} {what}", count(total, "tool"));
         if total > shown {
-            let more = total.min(MOST_HITS).min(self.limit.saturating_mul(4));
+            let more = total.min(MAX_HITS).min(self.limit.saturating_mul(4));
             if more > shown {
                 let _ = write!(self.text, " (limit={more} shows more)");
             }
@@ -160,7 +160,7 @@ impl<'a> Answer<'a> {
             return;
         }
         let _ = write!(self.text, "No tool matches {}.", quoted(query));
-        let near = self.catalog.near_tools(query);
+        let near = self.catalog.suggest_tools(query);
         if near.is_empty() {
             let servers =
                 largest_first(Chosen::of(self.catalog, &ListRequest::default()).servers());

@@ -21,14 +21,14 @@ pub const CALL_READ_ONLY: &str = "call_readonly_tool";
 pub const READ_RESULT: &str = "read_result";
 
 /// Queries of one search, and tools of one description.
-pub const AT_ONCE: usize = 5;
+pub const MAX_BATCH: usize = 5;
 
 /// What the server says of itself to models where the meta tools are the only way to other tools.
 pub const INSTRUCTIONS: &str = "Find tools with search_tools, see their parameters with \
 get_tool_description, run them with call_readonly_tool if marked read-only, else with call_tool.";
 
 /// The sentence that is added where other tools are listed beside the meta tools.
-pub const LISTED_TOO: &str = " Tools that are listed can be called directly by name.";
+pub const LISTED_TOOLS_HINT: &str = " Tools that are listed can be called directly by name.";
 
 /// The instructions where every tool is listed and the meta tools are not.
 pub const DIRECT_INSTRUCTIONS: &str = "Each tool is named server__tool, after its server.";
@@ -88,10 +88,10 @@ pub fn definitions() -> [Value; 5] {
 
 /// Whether a name is one of ours.
 pub fn is_meta_tool(name: &str) -> bool {
-    matches!(name, SEARCH | LIST | DESCRIBE | READ_RESULT) || is_call(name)
+    matches!(name, SEARCH | LIST | DESCRIBE | READ_RESULT) || is_call_tool(name)
 }
 
 /// Whether a meta tool runs other tools.
-pub fn is_call(name: &str) -> bool {
+pub fn is_call_tool(name: &str) -> bool {
     matches!(name, CALL | CALL_READ_ONLY)
 }

@@ -4,10 +4,10 @@
 //! same mistakes.
 
 mod definitions;
-mod wish;
+mod args;
 
 pub use definitions::{
-    AT_ONCE, CALL, CALL_READ_ONLY, DESCRIBE, DIRECT_INSTRUCTIONS, INSTRUCTIONS, LIST, LISTED_TOO,
-    READ_RESULT, SEARCH, definitions, is_call, is_meta_tool,
+    MAX_BATCH, CALL, CALL_READ_ONLY, DESCRIBE, DIRECT_INSTRUCTIONS, INSTRUCTIONS, LIST, LISTED_TOOLS_HINT,
+    READ_RESULT, SEARCH, definitions, is_call_tool, is_meta_tool,
 };
-pub use wish::{CallWish, DescribeWish, ListWish, SearchWish, misread, wish};
+pub use args::{CallToolArgs, DescribeToolsArgs, ListToolsArgs, SearchToolsArgs, invalid_args, parse_args};

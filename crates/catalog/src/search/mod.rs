@@ -1,6 +1,6 @@
 //! Finding tools in a snapshot.
 
-mod prepared;
+mod search_data;
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +8,8 @@ use pegboard_model::{Fingerprint, ServerName};
 use pegboard_search::{At, Index, Kind, Meaning, Query, Remembered, Vectors, read_each};
 pub use pegboard_search::{ByMeaning, Why};
 
-pub use self::prepared::Likeness;
-pub(crate) use self::prepared::{Prepared, segment_of_host};
+pub use self::search_data::ToolVectors;
+pub(crate) use self::search_data::{SearchData, segment_of_host};
 use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
@@ -24,14 +24,14 @@ pub struct SearchRequest<'q> {
     /// The vector of the request, when tools are to be found by meaning too.
     pub vector: Option<&'q [f32]>,
     /// Past requests close to this one that ended in a successful call.
-    pub recalled: &'q [Recalled],
+    pub past_searches: &'q [PastSearch],
     /// Whether each hit says why it was found.
     pub explain: bool,
 }
 
 /// A past request that ended in a successful call of a tool.
 #[derive(Clone, Debug)]
-pub struct Recalled {
+pub struct PastSearch {
     /// The tool's server.
     pub server: ServerName,
     /// The server's own name for the tool.
@@ -44,7 +44,7 @@ pub struct Recalled {
 
 /// What a search found.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct SearchResults<'a> {
     /// The best tools, the best first; equal ones by name.
     pub hits: Vec<Hit<'a>>,
     /// How many tools match at all.
@@ -67,20 +67,20 @@ pub struct Hit<'a> {
 }
 
 /// Finds tools for whoever asks.
-pub trait Find {
+pub trait ToolSearch {
     /// The tools that match a request.
-    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a>;
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a>;
 
     /// Whether an answer would be better later, when more tools were read for their meaning.
-    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool;
+    fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool;
 }
 
 /// Finds tools by words alone.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ByWords;
+pub struct LexicalSearch;
 
-impl Find for ByWords {
-    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+impl ToolSearch for LexicalSearch {
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a> {
         catalog.find_tools(&SearchRequest {
             text,
             limit,
@@ -88,14 +88,14 @@ impl Find for ByWords {
         })
     }
 
-    fn misses_meaning(&self, _catalog: &Catalog, _found: &Found<'_>) -> bool {
+    fn misses_meaning(&self, _catalog: &Catalog, _found: &SearchResults<'_>) -> bool {
         false
     }
 }
 
 /// The index over all servers, and which segment is which server's.
 #[derive(Debug)]
-struct Searchable {
+struct SearchIndex {
     index: Index,
     /// The place in the catalog of each segment's server; the segment after the last is the host program's.
     servers: Vec<usize>,
@@ -103,22 +103,22 @@ struct Searchable {
 
 /// The index of a snapshot, made at the first search and handed on to snapshots with the same texts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Searching(Arc<OnceLock<Searchable>>);
+pub(crate) struct LazyIndex(Arc<OnceLock<SearchIndex>>);
 
 impl Catalog {
     /// The tools that match a request by words, the best first.
     pub fn search(&self, text: &str, limit: usize) -> Vec<Hit<'_>> {
-        ByWords.find(self, text, limit).hits
+        LexicalSearch.find(self, text, limit).hits
     }
 
     /// The tools that match a request.
-    pub fn find_tools(&self, request: &SearchRequest<'_>) -> Found<'_> {
-        let searchable = self.searchable();
+    pub fn find_tools(&self, request: &SearchRequest<'_>) -> SearchResults<'_> {
+        let search_index = self.search_index();
         let vectors = KnownVectors {
             catalog: self,
-            servers: &searchable.servers,
+            servers: &search_index.servers,
         };
-        let memory = self.remembered(searchable, request.recalled);
+        let memory = self.remembered(search_index, request.past_searches);
         let query = Query {
             text: request.text,
             meaning: request.vector.map(|query| Meaning {
@@ -130,11 +130,11 @@ impl Catalog {
         };
         // A tool of the host program hides a server's of the same name, which the index does not know.
         let hidden = self.conflicts().len();
-        let found = searchable
+        let found = search_index
             .index
             .search(&query, request.limit.saturating_add(hidden));
         let server = match found.kind {
-            Kind::NamedServer(segment) => self.server_of_segment(searchable, segment),
+            Kind::NamedServer(segment) => self.server_of_segment(search_index, segment),
             Kind::Ranked | Kind::ExactName => None,
         };
         let mut hits: Vec<Hit<'_>> = found
@@ -142,14 +142,14 @@ impl Catalog {
             .into_iter()
             .filter_map(|hit| {
                 Some(Hit {
-                    tool: self.tool_at(searchable, hit.at)?,
+                    tool: self.tool_at(search_index, hit.at)?,
                     score: hit.score,
                     why: hit.why,
                 })
             })
             .collect();
         hits.truncate(request.limit);
-        Found {
+        SearchResults {
             hits,
             total: found.total.saturating_sub(hidden),
             by_meaning: found.by_meaning,
@@ -157,8 +157,8 @@ impl Catalog {
         }
     }
 
-    fn searchable(&self) -> &Searchable {
-        self.searching().0.get_or_init(|| {
+    fn search_index(&self) -> &SearchIndex {
+        self.lazy_index().0.get_or_init(|| {
             let offered = self
                 .servers()
                 .enumerate()
@@ -166,7 +166,7 @@ impl Catalog {
             let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
             let segments = read_each(&entries, |entry, reader| entry.segment(reader));
             let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
-            Searchable {
+            SearchIndex {
                 index: Index::new(segments.into_iter().chain([of_host])),
                 servers,
             }
@@ -180,14 +180,14 @@ impl Catalog {
 
     fn server_of_segment(
         &self,
-        searchable: &Searchable,
+        search_index: &SearchIndex,
         segment: usize,
     ) -> Option<&Arc<ServerEntry>> {
-        self.server_at(*searchable.servers.get(segment)?)
+        self.server_at(*search_index.servers.get(segment)?)
     }
 
-    fn tool_at(&self, searchable: &Searchable, at: At) -> Option<ToolView<'_>> {
-        match self.server_of_segment(searchable, at.segment) {
+    fn tool_at(&self, search_index: &SearchIndex, at: At) -> Option<ToolView<'_>> {
+        match self.server_of_segment(search_index, at.segment) {
             Some(entry) => {
                 let view = entry.tool_of_segment(at.tool)?;
                 let is_hidden = self.static_tool(view.exposed().as_str()).is_some();
@@ -197,10 +197,10 @@ impl Catalog {
         }
     }
 
-    fn remembered(&self, searchable: &Searchable, recalled: &[Recalled]) -> Vec<Remembered> {
-        let place = |past: &Recalled| {
+    fn remembered(&self, search_index: &SearchIndex, past_searches: &[PastSearch]) -> Vec<Remembered> {
+        let place = |past: &PastSearch| {
             let position = self.position(&past.server)?;
-            let segment = searchable.servers.binary_search(&position).ok()?;
+            let segment = search_index.servers.binary_search(&position).ok()?;
             let entry = self.server_at(position)?;
             let tool = entry.place_in_segment(&past.tool)?;
             let present = entry.tool_of_segment(tool)?.tool()?.fingerprint;
@@ -210,7 +210,7 @@ impl Catalog {
                 likeness: past.likeness,
             })
         };
-        recalled.iter().filter_map(place).collect()
+        past_searches.iter().filter_map(place).collect()
     }
 }
 

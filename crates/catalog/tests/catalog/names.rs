@@ -118,7 +118,7 @@ fn r_reg_01_what_is_not_found_is_answered_with_the_nearest_names() {
         ["github__search", "gitlab__search"]
     );
     assert!(nearest("qqqqqqqqqqqqqqqqqqqq", Reason::ToolUnknown).is_empty());
-    assert!(catalog.near_tools("e").len() <= 5);
+    assert!(catalog.suggest_tools("e").len() <= 5);
     let hostile = catalog.find("\u{1b}[2J").unwrap_err();
     assert!(!hostile.message.contains('\u{1b}'), "{}", hostile.message);
 }

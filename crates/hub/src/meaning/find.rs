@@ -1,6 +1,6 @@
 //! One search, by whoever asks.
 
-use pegboard_catalog::{ByMeaning, Catalog, Find, Found, SearchRequest};
+use pegboard_catalog::{ByMeaning, Catalog, ToolSearch, SearchResults, SearchRequest};
 use pegboard_model::{SearchFacts, SpanContext};
 use tokio::time::Instant;
 
@@ -54,8 +54,8 @@ impl Finder {
     }
 }
 
-impl Find for Finder {
-    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+impl ToolSearch for Finder {
+    fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a> {
         let started = Instant::now();
         let recorder = &self.hub.inner.recorder;
         let span = match recorder.is_tracing() {
@@ -80,16 +80,16 @@ impl Find for Finder {
         found
     }
 
-    fn misses_meaning(&self, catalog: &Catalog, found: &Found<'_>) -> bool {
+    fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool {
         // The host program's own tools have no vectors and never will.
-        let is_unread = || catalog.servers().any(|entry| entry.awaits_vectors());
+        let is_unread = || catalog.servers().any(|entry| entry.needs_vectors());
         let wants_meaning = self.hub.knows_meaning() && !self.words_only;
         wants_meaning && found.by_meaning != ByMeaning::All && is_unread()
     }
 }
 
 impl Finder {
-    fn found<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> Found<'a> {
+    fn found<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a> {
         let inner = &self.hub.inner;
         let request = SearchRequest {
             text,
@@ -106,10 +106,10 @@ impl Finder {
             return catalog.find_tools(&request);
         };
         let vector = meaning.vector(text);
-        let recalled = inner.recall.close_to(meaning, &vector);
+        let past_searches = inner.recall.close_to(meaning, &vector);
         let found = catalog.find_tools(&SearchRequest {
             vector: Some(&vector),
-            recalled: &recalled,
+            past_searches: &past_searches,
             ..request
         });
         if let Some(session) = &self.session {

@@ -115,7 +115,7 @@ impl Inner {
     /// The servers whose tools have no vectors yet.
     fn without_vectors(&self) -> Vec<Arc<ServerEntry>> {
         let catalog = self.catalog.load();
-        let wanting = catalog.servers().filter(|entry| entry.awaits_vectors());
+        let wanting = catalog.servers().filter(|entry| entry.needs_vectors());
         wanting.cloned().collect()
     }
 
@@ -133,7 +133,7 @@ impl Inner {
         let missing = |entries: &[Arc<ServerEntry>]| -> usize {
             entries
                 .iter()
-                .map(|entry| entry.searched_tools().count())
+                .map(|entry| entry.searchable_tools().count())
                 .sum()
         };
         // Several programs that begin together begin at different servers, and find what the others made.
@@ -146,7 +146,7 @@ impl Inner {
             total,
         };
         for entry in wanting {
-            let size = entry.searched_tools().count();
+            let size = entry.searchable_tools().count();
             let read = std::sync::atomic::AtomicUsize::new(0);
             let told = || {
                 let read = read.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
@@ -181,7 +181,7 @@ impl Inner {
     fn searched(&self) -> usize {
         let catalog = self.catalog.load();
         let offered = catalog.servers().filter(|entry| entry.is_offered());
-        offered.map(|entry| entry.searched_tools().count()).sum()
+        offered.map(|entry| entry.searchable_tools().count()).sum()
     }
 
     /// Gives an entry its vectors: kept ones, and those that can be computed until the deadline. Without a
@@ -195,9 +195,9 @@ impl Inner {
     ) -> bool {
         let (server, config) = (entry.name(), &entry.spec.hash);
         let encoder = &meaning.encoder;
-        let tools: Vec<ToolWords> = entry.searched_tools().map(|view| words_of(&view)).collect();
+        let tools: Vec<ToolWords> = entry.searchable_tools().map(|view| words_of(&view)).collect();
         let keys: Vec<Key> = tools.iter().map(Key::of).collect();
-        let about = entry.described();
+        let about = entry.description();
         let server_key = Key::of(&ToolWords {
             server: server.to_string(),
             name: String::new(),

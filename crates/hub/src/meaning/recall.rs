@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pegboard_catalog::{Found, Recalled, ToolView};
+use pegboard_catalog::{SearchResults, PastSearch, ToolView};
 use pegboard_model::ToolResult;
 use pegboard_store::RememberedQuery;
 use tokio::sync::OnceCell;
@@ -74,14 +74,14 @@ impl Recall {
     }
 
     /// The past queries that are close to this one.
-    pub(super) fn close_to(&self, meaning: &Meaning, vector: &[f32]) -> Vec<Recalled> {
+    pub(super) fn close_to(&self, meaning: &Meaning, vector: &[f32]) -> Vec<PastSearch> {
         if !self.enabled {
             return Vec::new();
         }
         let remembered = lock(&self.remembered);
         let close = remembered.iter().filter_map(|past| {
             let likeness = meaning.encoder.cosine(vector, &past.vector)?;
-            (likeness > CLOSE).then(|| Recalled {
+            (likeness > CLOSE).then(|| PastSearch {
                 server: past.server.clone(),
                 tool: past.tool.clone(),
                 fingerprint: past.fingerprint,
@@ -92,7 +92,7 @@ impl Recall {
     }
 
     /// A session was shown tools.
-    pub(super) fn searched(&self, session: &SessionId, vector: &Arc<[f32]>, found: &Found<'_>) {
+    pub(super) fn searched(&self, session: &SessionId, vector: &Arc<[f32]>, found: &SearchResults<'_>) {
         if !self.enabled || found.hits.is_empty() {
             return;
         }

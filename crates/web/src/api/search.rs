@@ -1,7 +1,7 @@
 //! Finding tools, and why each was found.
 
 use axum::extract::State;
-use pegboard_catalog::{ByMeaning, Find, Why};
+use pegboard_catalog::{ByMeaning, ToolSearch, Why};
 use pegboard_search::{MatchedWord, NameKind, Via};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

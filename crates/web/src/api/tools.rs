@@ -240,9 +240,9 @@ pub(super) async fn format(
     let description = view.description();
     let about = view
         .entry()
-        .map(|entry| entry.described())
+        .map(|entry| entry.description())
         .unwrap_or_default();
-    let examples = view.user_words().map(|words| words.examples.as_slice());
+    let examples = view.user_override().map(|words| words.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
     let converted = convert(
         &Source {

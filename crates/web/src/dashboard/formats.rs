@@ -19,9 +19,9 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
     let description = view.description();
     let about_server = view
         .entry()
-        .map(|entry| entry.described())
+        .map(|entry| entry.description())
         .unwrap_or_default();
-    let examples = view.user_words().map(|words| words.examples.as_slice());
+    let examples = view.user_override().map(|words| words.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
     let source = Source {
         name: view.exposed().as_str(),

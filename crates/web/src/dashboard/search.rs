@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_catalog::{ByMeaning, Find, Found, Hit, Why};
+use pegboard_catalog::{ByMeaning, ToolSearch, SearchResults, Hit, Why};
 use pegboard_search::{NameKind, Via};
 
 use super::Pages;
@@ -77,7 +77,7 @@ fn hints() -> Markup {
     }
 }
 
-fn results(found: &Found<'_>, misses_meaning: bool) -> Markup {
+fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
     if found.hits.is_empty() {
         return html! {
             div.card { (empty("Nothing fits", "No tool has to do with these words. Say it in another way, or look through all tools.", &html! {

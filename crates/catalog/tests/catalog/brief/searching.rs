@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
-use pegboard_catalog::brief::{MOST_HITS, MOST_QUERIES};
-use pegboard_catalog::{ByWords, Catalog, Detail, ServerEntry, search_text};
+use pegboard_catalog::brief::{MAX_HITS, MAX_QUERIES};
+use pegboard_catalog::{LexicalSearch, Catalog, Detail, ServerEntry, search_text};
 use pegboard_model::{DiscoveryStatus, ServerRecord};
 use serde_json::json;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::fixture::{configured, name, spec};
 
 #[test]
 fn r_find_03_hits_are_lines_with_the_arguments_of_a_call() {
-    assert_snapshot!(search_text(&small(), &ByWords, &["create issue"], 2, Detail::Signature), @r#"
+    assert_snapshot!(search_text(&small(), &LexicalSearch, &["create issue"], 2, Detail::Signature), @r#"
     2 of 3 tools for "create issue" (limit=3 shows more):
     github__create_issue(owner, title, labels?, state?) — Open a new issue in a repository.
     github__close_issue(number) — Close an issue.
     "#);
-    assert_snapshot!(search_text(&small(), &ByWords, &["create issue"], 5, Detail::Brief), @r#"
+    assert_snapshot!(search_text(&small(), &LexicalSearch, &["create issue"], 5, Detail::Brief), @r#"
     3 of 3 tools for "create issue":
     github__create_issue — Open a new issue in a repository.
     github__close_issue — Close an issue.
     mail__send — Send an e-mail to somebody about an issue.
     "#);
-    assert_snapshot!(search_text(&small(), &ByWords, &["create issue"], 1, Detail::Full), @r#"
+    assert_snapshot!(search_text(&small(), &LexicalSearch, &["create issue"], 1, Detail::Full), @r#"
     1 of 3 tools for "create issue" (limit=3 shows more):
     github__create_issue(owner: string, labels?: string[], title: string, state?: string) — Open a new issue in a repository. Returns its number.
     "#);
@@ -35,20 +35,20 @@ fn r_find_03_a_query_that_names_a_server_gets_its_tools() {
         "GitHub",
         "list the tools of the github server",
     ] {
-        let text = search_text(&small(), &ByWords, &[query], 2, Detail::Brief);
+        let text = search_text(&small(), &LexicalSearch, &[query], 2, Detail::Brief);
         assert_eq!(
             text.lines().next(),
             Some("2 of 3 tools of server github (limit=3 shows more):"),
             "{query}"
         );
     }
-    let other = search_text(&small(), &ByWords, &["github issue"], 2, Detail::Brief);
+    let other = search_text(&small(), &LexicalSearch, &["github issue"], 2, Detail::Brief);
     assert!(other.starts_with("2 of 4 tools for"), "{other}");
 }
 
 #[test]
 fn r_find_03_several_queries_are_answered_in_groups_without_repeating_a_tool() {
-    assert_snapshot!(search_text(&small(), &ByWords, &["create issue", "issue", "zebra", ""], 2, Detail::Brief), @r#"
+    assert_snapshot!(search_text(&small(), &LexicalSearch, &["create issue", "issue", "zebra", ""], 2, Detail::Brief), @r#"
     2 of 3 tools for "create issue" (limit=3 shows more):
     github__create_issue — Open a new issue in a repository.
     github__close_issue — Close an issue.
@@ -56,13 +56,13 @@ fn r_find_03_several_queries_are_answered_in_groups_without_repeating_a_tool() {
     and from above: github__close_issue, github__create_issue
     No tool matches "zebra". There are tools of github (3), mail (1); list_available_tools shows them.
     "#);
-    let many = ["code"; MOST_QUERIES + 1];
+    let many = ["code"; MAX_QUERIES + 1];
     assert!(
-        search_text(&small(), &ByWords, &many, 2, Detail::Brief)
+        search_text(&small(), &LexicalSearch, &many, 2, Detail::Brief)
             .ends_with("Only the first 5 queries were answered.")
     );
     assert!(
-        search_text(&small(), &ByWords, &[" "], 2, Detail::Brief)
+        search_text(&small(), &LexicalSearch, &[" "], 2, Detail::Brief)
             .starts_with("Say what the tool should do")
     );
 }
@@ -77,7 +77,7 @@ fn r_find_03_an_exact_name_in_full_gives_the_whole_definition() {
     let catalog = Catalog::default()
         .with_server(configured(spec("voice"), &tools))
         .0;
-    let text = search_text(&catalog, &ByWords, &["voice__say"], 5, Detail::Full);
+    let text = search_text(&catalog, &LexicalSearch, &["voice__say"], 5, Detail::Full);
     assert!(
         text.starts_with("voice__say\nLong. Long."),
         "{}",
@@ -87,7 +87,7 @@ fn r_find_03_an_exact_name_in_full_gives_the_whole_definition() {
     assert!(text.contains(&format!(
         "Input schema: {schema}\nOutput schema: {{\"type\":\"object\"}}"
     )));
-    let short = search_text(&catalog, &ByWords, &["voice__say"], 5, Detail::Signature);
+    let short = search_text(&catalog, &LexicalSearch, &["voice__say"], 5, Detail::Signature);
     assert_eq!(
         short,
         "1 of 1 tool for \"voice__say\":\nvoice__say(text?) — Long."
@@ -107,24 +107,24 @@ fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
     let catalog = catalog
         .with_server(waiting("jira", DiscoveryStatus::Failed))
         .0;
-    assert_snapshot!(search_text(&catalog, &ByWords, &["serchcode"], 5, Detail::Signature), @r#"
+    assert_snapshot!(search_text(&catalog, &LexicalSearch, &["serchcode"], 5, Detail::Signature), @r#"
     1 of 1 tool for "serchcode":
     github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
     not available: jira
     "#);
-    assert_snapshot!(search_text(&catalog, &ByWords, &["jira"], 5, Detail::Signature), @r"
+    assert_snapshot!(search_text(&catalog, &LexicalSearch, &["jira"], 5, Detail::Signature), @r"
     No tool of server jira is known.
     still being discovered: slack (ask again)
     not available: jira
     ");
-    assert_snapshot!(search_text(&catalog, &ByWords, &["code"], 5, Detail::Signature), @r#"
+    assert_snapshot!(search_text(&catalog, &LexicalSearch, &["code"], 5, Detail::Signature), @r#"
     1 of 1 tool for "code":
     github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
     not available: jira
     "#);
-    assert_snapshot!(search_text(&catalog, &ByWords, &["code"], 1, Detail::Signature), @r#"
+    assert_snapshot!(search_text(&catalog, &LexicalSearch, &["code"], 1, Detail::Signature), @r#"
     1 of 1 tool for "code":
     github__search_code() — Search for code. (read-only)
     still being discovered: slack (ask again)
@@ -136,21 +136,21 @@ fn r_find_03_answers_are_short_and_have_an_end() {
     let catalog = catalog_of(20, 54, ordinary);
     let text = search_text(
         &catalog,
-        &ByWords,
+        &LexicalSearch,
         &["create an issue"],
         5,
         Detail::Signature,
     );
     assert!(tokens(&text) < 200, "{}", tokens(&text));
-    let all = search_text(&catalog, &ByWords, &["issue"], usize::MAX, Detail::Brief);
-    assert_eq!(all.lines().count(), MOST_HITS + 1);
+    let all = search_text(&catalog, &LexicalSearch, &["issue"], usize::MAX, Detail::Brief);
+    assert_eq!(all.lines().count(), MAX_HITS + 1);
     assert!(
         all.starts_with("100 of 120 tools for \"issue\":"),
         "{}",
         &all[..60]
     );
     assert!(
-        search_text(&catalog, &ByWords, &["issue"], 0, Detail::Brief).starts_with("1 of 120 tools")
+        search_text(&catalog, &LexicalSearch, &["issue"], 0, Detail::Brief).starts_with("1 of 120 tools")
     );
 }
 
@@ -168,7 +168,7 @@ fn r_find_03_signatures_put_what_is_needed_first_and_count_the_rest() {
     let catalog = Catalog::default()
         .with_server(configured(spec("s"), &tools))
         .0;
-    assert_snapshot!(search_text(&catalog, &ByWords, &["s"], 5, Detail::Signature), @r"
+    assert_snapshot!(search_text(&catalog, &LexicalSearch, &["s"], 5, Detail::Signature), @r"
     2 of 2 tools of server s:
     s__composed(x) — Composed.
     s__wide(a19, a0?, a1?, a2?, a3?, a4?, a5?, a6?, a7?, a8?, a9?, a10?, +8) — Wide.

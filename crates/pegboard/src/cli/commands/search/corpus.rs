@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use pegboard_catalog::Likeness;
+use pegboard_catalog::ToolVectors;
 use pegboard_hub::{Encoder, ToolWords};
 use pegboard_model::UntrustedText;
 use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors, read_each};
@@ -139,7 +139,7 @@ impl Corpus {
 /// The vectors of a catalog in a file, and the encoder of queries.
 pub(super) struct CorpusVectors {
     encoder: Arc<dyn Encoder>,
-    segments: Vec<Arc<dyn Likeness>>,
+    segments: Vec<Arc<dyn ToolVectors>>,
     /// Which segments are a server's.
     of_servers: Vec<bool>,
 }

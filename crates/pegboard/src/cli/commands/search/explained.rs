@@ -1,6 +1,6 @@
 //! Why each tool was found, for people and for programs.
 
-use pegboard_catalog::{Found, Why};
+use pegboard_catalog::{SearchResults, Why};
 use pegboard_search::{MatchedWord, NameKind, Via};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ fn via(via: Via) -> &'static str {
 }
 
 /// One paragraph for each tool: its score, the parts of it, and the words that matched.
-pub(super) fn show(found: &Found<'_>, output: &Output) -> Done {
+pub(super) fn show(found: &SearchResults<'_>, output: &Output) -> Done {
     for (at, hit) in found.hits.iter().enumerate() {
         let name = output.paint(Paint::Strong, hit.tool.exposed().as_str());
         output.line(&format!("{:>2}. {name}  {:.3}", at + 1, hit.score))?;

@@ -7,7 +7,7 @@ mod explained;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_catalog::{ByMeaning, Catalog, Find, Found};
+use pegboard_catalog::{ByMeaning, Catalog, ToolSearch, SearchResults};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
@@ -146,7 +146,7 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
     Ok(())
 }
 
-fn document<'a>(query: &'a str, found: &'a Found<'a>) -> Document<'a> {
+fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
     let rows = found.hits.iter().map(|hit| Row {
         name: hit.tool.exposed().as_str(),
         server: hit.tool.server().map(|server| server.as_str()),

@@ -1,7 +1,7 @@
 //! What Pegboard's answers cost, measured on the catalog itself.
 
 use pegboard_catalog::{
-    ByWords, Catalog, Detail, ListRequest, ToolView, context_summary, describe_text, list_json,
+    LexicalSearch, Catalog, Detail, ListRequest, ToolView, context_summary, describe_text, list_json,
     list_text, search_text,
 };
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl Answers {
             .map(|tool| tool.name().replace(['_', '-'], " "))
             .collect();
         let searches = tokens_of_each(&sought, |query| {
-            search_text(catalog, &ByWords, &[query], HITS, Detail::Signature)
+            search_text(catalog, &LexicalSearch, &[query], HITS, Detail::Signature)
         });
         let mut described = tokens_of_each(&tools, |tool| describe_text(tool, true));
         described.sort_unstable();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::definitions::{AT_ONCE, CALL, CALL_READ_ONLY, DESCRIBE, LIST, SEARCH};
+use super::definitions::{MAX_BATCH, CALL, CALL_READ_ONLY, DESCRIBE, LIST, SEARCH};
 use crate::brief::{Detail, ListRequest, describe_json, describe_text, list_json, list_text};
 use crate::snapshot::Catalog;
 
@@ -15,10 +15,10 @@ use crate::snapshot::Catalog;
 const HITS: usize = 5;
 
 /// Reads the arguments of the meta tool `tool`; the error says how it is called.
-pub fn wish<T: DeserializeOwned>(tool: &str, arguments: Option<&RawValue>) -> ToolResult<T> {
+pub fn parse_args<T: DeserializeOwned>(tool: &str, arguments: Option<&RawValue>) -> ToolResult<T> {
     let given = arguments.map(coerce_arguments).transpose()?;
     let given = given.as_deref().map_or("{}", RawValue::get);
-    serde_json::from_str(given).map_err(|error| misread(tool, &error))
+    serde_json::from_str(given).map_err(|error| invalid_args(tool, &error))
 }
 
 /// One text or several: models write both.
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Texts {
 
 /// A search for tools.
 #[derive(Debug, Deserialize)]
-pub struct SearchWish {
+pub struct SearchToolsArgs {
     #[serde(default)]
     query: Texts,
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct SearchWish {
     detail: Option<String>,
 }
 
-impl SearchWish {
+impl SearchToolsArgs {
     /// What is looked for.
     pub fn queries(&mut self) -> ToolResult<Vec<String>> {
         together(&mut self.query, &mut self.queries, SEARCH, "query")
@@ -82,7 +82,7 @@ impl SearchWish {
 
 /// An overview of tools.
 #[derive(Debug, Deserialize)]
-pub struct ListWish {
+pub struct ListToolsArgs {
     #[serde(default)]
     category: Option<String>,
     #[serde(default)]
@@ -91,7 +91,7 @@ pub struct ListWish {
     format: Option<String>,
 }
 
-impl ListWish {
+impl ListToolsArgs {
     /// The overview.
     pub fn answer(&self, catalog: &Catalog) -> ToolResult<String> {
         let category = self.category.as_deref();
@@ -108,7 +108,7 @@ impl ListWish {
 
 /// A close look at tools.
 #[derive(Debug, Deserialize)]
-pub struct DescribeWish {
+pub struct DescribeToolsArgs {
     #[serde(default)]
     tool_name: Texts,
     #[serde(default)]
@@ -119,7 +119,7 @@ pub struct DescribeWish {
     format: Option<String>,
 }
 
-impl DescribeWish {
+impl DescribeToolsArgs {
     /// Which tools.
     pub fn names(&mut self) -> ToolResult<Vec<String>> {
         together(
@@ -165,7 +165,7 @@ impl DescribeWish {
 
 /// A call of a tool.
 #[derive(Debug)]
-pub struct CallWish {
+pub struct CallToolArgs {
     /// The tool, as the model wrote it.
     pub tool_name: String,
     /// Its arguments.
@@ -174,7 +174,7 @@ pub struct CallWish {
     pub read_only: bool,
 }
 
-impl CallWish {
+impl CallToolArgs {
     /// Reads the arguments of `call_tool` or its read-only twin, whichever `meta_tool` is.
     pub fn read(meta_tool: &str, arguments: Option<&RawValue>) -> ToolResult<Self> {
         #[derive(Deserialize)]
@@ -187,7 +187,7 @@ impl CallWish {
         let given = arguments.map(coerce_arguments).transpose()?;
         let given = given.as_deref().map_or("{}", RawValue::get);
         let written: Written<'_> =
-            serde_json::from_str(given).map_err(|error| misread(meta_tool, &error))?;
+            serde_json::from_str(given).map_err(|error| invalid_args(meta_tool, &error))?;
         let arguments = written.arguments.map(coerce_arguments).transpose();
         let arguments = arguments.map_err(|error| error.at_tool(written.tool_name.clone()))?;
         let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
@@ -219,15 +219,15 @@ fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolR
         let message = format!("`{field}` is missing");
         return Err(wrong(tool, message).at_field(field));
     }
-    if all.len() > AT_ONCE {
-        let message = format!("{} at once are too many; the most is {AT_ONCE}", all.len());
+    if all.len() > MAX_BATCH {
+        let message = format!("{} at once are too many; the most is {MAX_BATCH}", all.len());
         return Err(wrong(tool, message).at_field(field));
     }
     Ok(all)
 }
 
 /// The arguments of a meta tool cannot be read.
-pub fn misread(tool: &str, error: &serde_json::Error) -> ToolError {
+pub fn invalid_args(tool: &str, error: &serde_json::Error) -> ToolError {
     wrong(tool, format!("the arguments cannot be read: {error}"))
 }
 

@@ -13,7 +13,7 @@ use crate::view::ToolView;
 const INSTRUCTIONS: usize = 600;
 
 /// The vectors of one server's tools, wherever they are kept.
-pub trait Likeness: Debug + Send + Sync {
+pub trait ToolVectors: Debug + Send + Sync {
     /// Writes the cosine between a query and each tool, in the order of
     /// [`ServerEntry::searched_tools`]: with what the tool's description says, and with its name.
     fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]);
@@ -24,9 +24,9 @@ pub trait Likeness: Debug + Send + Sync {
 
 /// The texts of a server's offered tools, ready to be searched, and their vectors once there are some.
 #[derive(Debug, Default)]
-pub(crate) struct Prepared {
+pub(crate) struct SearchData {
     words: OnceLock<Words>,
-    vectors: OnceLock<Arc<dyn Likeness>>,
+    vectors: OnceLock<Arc<dyn ToolVectors>>,
 }
 
 #[derive(Debug)]
@@ -38,12 +38,12 @@ struct Words {
 
 impl ServerEntry {
     /// The tools that a search looks at, in the order of their vectors.
-    pub fn searched_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
+    pub fn searchable_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
         self.visible_tools()
     }
 
     /// What the server is for: in the user's words, else in its own.
-    pub fn described(&self) -> Cow<'_, str> {
+    pub fn description(&self) -> Cow<'_, str> {
         match (&self.spec.description, &self.record.instructions) {
             (Some(description), _) => Cow::Borrowed(description),
             (None, Some(instructions)) => instructions.chars().take(INSTRUCTIONS).collect(),
@@ -52,19 +52,19 @@ impl ServerEntry {
     }
 
     /// Gives the entry the vectors of its tools; the first ones given stay.
-    pub fn set_vectors(&self, vectors: Arc<dyn Likeness>) {
+    pub fn set_vectors(&self, vectors: Arc<dyn ToolVectors>) {
         // Whoever came first computed the same.
-        let _ = self.prepared.vectors.set(vectors);
+        let _ = self.search_data.vectors.set(vectors);
     }
 
     /// The vectors of its tools, once they are known.
-    pub fn vectors(&self) -> Option<&Arc<dyn Likeness>> {
-        self.prepared.vectors.get()
+    pub fn vectors(&self) -> Option<&Arc<dyn ToolVectors>> {
+        self.search_data.vectors.get()
     }
 
     /// Whether it has tools that are searched, and no vectors of them yet.
-    pub fn awaits_vectors(self: &Arc<Self>) -> bool {
-        self.vectors().is_none() && self.searched_tools().next().is_some()
+    pub fn needs_vectors(self: &Arc<Self>) -> bool {
+        self.vectors().is_none() && self.searchable_tools().next().is_some()
     }
 
     /// What is searched of it, read by a reader that other servers share.
@@ -80,17 +80,17 @@ impl ServerEntry {
 
     /// The place in the segment of a tool, by the server's own name for it.
     pub(super) fn place_in_segment(self: &Arc<Self>, name: &str) -> Option<usize> {
-        self.searched_tools().position(|view| view.name() == name)
+        self.searchable_tools().position(|view| view.name() == name)
     }
 
     fn words(self: &Arc<Self>) -> &Words {
-        let known = self.prepared.words.get();
+        let known = self.search_data.words.get();
         known.unwrap_or_else(|| self.words_read_by(&mut Reader::default()))
     }
 
     fn words_read_by(self: &Arc<Self>, reader: &mut Reader) -> &Words {
-        self.prepared.words.get_or_init(|| {
-            let described = self.described();
+        self.search_data.words.get_or_init(|| {
+            let described = self.description();
             let server = ServerText {
                 name: self.name().as_str(),
                 description: &described,
@@ -119,7 +119,7 @@ pub(crate) fn segment_of_host<'a>(tools: impl Iterator<Item = ToolView<'a>>) -> 
 }
 
 fn text_of<'a>(view: &ToolView<'a>, aliases: &'a [String]) -> ToolText<'a> {
-    let description = match view.user_words().and_then(|words| words.summary.as_deref()) {
+    let description = match view.user_override().and_then(|words| words.summary.as_deref()) {
         Some(summary) => Cow::Owned(format!("{summary}\n{}", view.description())),
         None => view.description(),
     };

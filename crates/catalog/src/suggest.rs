@@ -11,16 +11,16 @@ const ALIKE: f64 = 0.6;
 
 impl Catalog {
     /// The exposed names of tools nearest to a name that is not one, the nearest first.
-    pub fn near_tools(&self, wrong: &str) -> Vec<String> {
+    pub fn suggest_tools(&self, wrong: &str) -> Vec<String> {
         let names = self.tools();
-        nearest_to(
+        suggestions(
             wrong,
             names.map(|view| (view.exposed().as_str(), view.name())),
         )
     }
 
     /// The names of servers nearest to a name that is not one, the nearest first.
-    pub fn near_servers(&self, wrong: &str) -> Vec<String> {
+    pub fn suggest_servers(&self, wrong: &str) -> Vec<String> {
         let wrong = folded(wrong);
         nearest(self.servers().map(|entry| {
             let name = entry.name().as_str();
@@ -31,7 +31,7 @@ impl Catalog {
 
 /// The exposed names nearest to a name that is not one, the nearest first; each comes with its server's own
 /// name for it.
-pub(crate) fn nearest_to<'a, N: Into<String> + AsRef<str>>(
+pub(crate) fn suggestions<'a, N: Into<String> + AsRef<str>>(
     wrong: &str,
     names: impl Iterator<Item = (N, &'a str)>,
 ) -> Vec<String> {

@@ -51,7 +51,7 @@ pub use example::generate_example;
 pub use listing::{ListingFilter, write_listing};
 pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
-pub use search::{ByMeaning, LexicalSearch, ToolSearch, SearchResults, Hit, ToolVectors, PastSearch, SearchRequest, Why};
+pub use search::{SemanticCoverage, LexicalSearch, ToolSearch, SearchResults, Hit, ToolVectors, PastSearch, SearchRequest, ScoreExplanation};
 pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
 pub use statistics::{CacheStatistics, CachedServer, OfferedCounts, ServerCounts, Statistics};

@@ -24,7 +24,7 @@ impl Catalog {
         let wrong = folded(wrong);
         nearest(self.servers().map(|entry| {
             let name = entry.name().as_str();
-            (likeness(&wrong, name), name)
+            (similarity(&wrong, name), name)
         }))
     }
 }
@@ -38,13 +38,13 @@ pub(crate) fn suggestions<'a, N: Into<String> + AsRef<str>>(
     let wrong = folded(wrong);
     let bare = bare(&wrong).to_owned();
     nearest(names.map(|(exposed, own)| {
-        let whole = likeness(&wrong, &folded(exposed.as_ref()));
-        (whole.max(likeness(&bare, &folded(own))), exposed)
+        let whole = similarity(&wrong, &folded(exposed.as_ref()));
+        (whole.max(similarity(&bare, &folded(own))), exposed)
     }))
 }
 
 fn nearest<N: Into<String> + AsRef<str>>(names: impl Iterator<Item = (f64, N)>) -> Vec<String> {
-    let mut alike: Vec<(f64, N)> = names.filter(|(likeness, _)| *likeness >= ALIKE).collect();
+    let mut alike: Vec<(f64, N)> = names.filter(|(similarity, _)| *similarity >= ALIKE).collect();
     alike.sort_by(|one, other| {
         let by_name = || one.1.as_ref().cmp(other.1.as_ref());
         other.0.total_cmp(&one.0).then_with(by_name)
@@ -56,7 +56,7 @@ fn nearest<N: Into<String> + AsRef<str>>(names: impl Iterator<Item = (f64, N)>) 
         .collect()
 }
 
-fn likeness(wrong: &str, name: &str) -> f64 {
+fn similarity(wrong: &str, name: &str) -> f64 {
     // Somebody who writes half of a name means it, though the edits are many.
     let part = wrong.len() >= 3 && name.contains(wrong);
     if !part && at_most(wrong, name) < ALIKE {

@@ -112,11 +112,11 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
 /// The name that is most like another, ready to be shown.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let name = folded(name);
-    let likeness = |other: &str| strsim::normalized_damerau_levenshtein(&name, &folded(other));
+    let similarity = |other: &str| strsim::normalized_damerau_levenshtein(&name, &folded(other));
     let alike = names
         .take(COMPARED)
-        .map(|other| (likeness(other), other))
-        .filter(|(likeness, _)| *likeness >= ALIKE);
+        .map(|other| (similarity(other), other))
+        .filter(|(similarity, _)| *similarity >= ALIKE);
     let (_, nearest) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(UntrustedText::new(nearest).shortened(SHOWN_NAME).to_string())
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fake::{FakeConnector, Servers, spec};
-use pegboard_catalog::{ByMeaning, ToolSearch, ToolVectors};
+use pegboard_catalog::{SemanticCoverage, ToolSearch, ToolVectors};
 use pegboard_hub::{
     CallRequest, Encoder, Hub, HubSettings, NobodyToAsk, Parts, SessionId, ToolWords,
 };
@@ -58,14 +58,14 @@ fn cosine(query: &[f32], packed: &[u8]) -> f32 {
 struct FakeVectors(Vec<u8>);
 
 impl ToolVectors for FakeVectors {
-    fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         for (at, packed) in self.0.chunks_exact(4).enumerate() {
             document[at] = cosine(query, packed);
             short[at] = document[at];
         }
     }
 
-    fn server_likeness(&self, _query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, _query: &[f32]) -> Option<f32> {
         None
     }
 }
@@ -92,7 +92,7 @@ impl Encoder for FakeEncoder {
         None
     }
 
-    fn likeness(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
+    fn similarity(&self, tools: Vec<u8>, _server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
         Arc::new(FakeVectors(tools))
     }
 
@@ -162,7 +162,7 @@ impl Meaningful {
         assert_eq!(progress.ready, progress.total);
     }
 
-    fn find(&self, session: Option<&str>, text: &str) -> (Vec<String>, ByMeaning) {
+    fn find(&self, session: Option<&str>, text: &str) -> (Vec<String>, SemanticCoverage) {
         let session = session.map(|session| SessionId(session.to_owned()));
         let catalog = self.hub.catalog();
         let found = self.hub.finder(session).find(&catalog, text, 5);
@@ -186,15 +186,15 @@ impl Meaningful {
 async fn r_find_02_words_alone_until_the_vectors_are_there() {
     let bench = known(false).await;
     let (_, by_meaning) = bench.find(None, "zorp");
-    assert_eq!(by_meaning, ByMeaning::None);
+    assert_eq!(by_meaning, SemanticCoverage::None);
     bench.ready().await;
     let (names, by_meaning) = bench.find(None, "zorp");
-    assert_eq!(by_meaning, ByMeaning::All);
+    assert_eq!(by_meaning, SemanticCoverage::All);
     assert_eq!(names[0], "one__do_alpha");
     assert_eq!(bench.find(None, "drum").0[0], "two__do_gamma");
     let catalog = bench.hub.catalog();
     let finder = bench.hub.finder(None).by_words();
-    assert_eq!(finder.find(&catalog, "zorp", 5).by_meaning, ByMeaning::None);
+    assert_eq!(finder.find(&catalog, "zorp", 5).by_meaning, SemanticCoverage::None);
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
     bench.hub.keep_meaning_ready();
     bench.hub.ensure_known().await;
     wait_until("the vectors are there", LONG, || {
-        bench.find(None, "zorp").1 == ByMeaning::All
+        bench.find(None, "zorp").1 == SemanticCoverage::All
     })
     .await;
     bench.hub.shutdown().await;
@@ -256,7 +256,7 @@ async fn an_encoder_rests_after_tools_were_read_and_a_while_after_requests() {
     };
     rests(1).await;
     assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
-    assert_eq!(bench.find(None, "zorp").1, ByMeaning::All);
+    assert_eq!(bench.find(None, "zorp").1, SemanticCoverage::All);
     rests(2).await;
     bench.hub.shutdown().await;
 }
@@ -270,7 +270,7 @@ async fn a_refresh_that_changes_nothing_keeps_index_and_vectors() {
         .refresh(pegboard_hub::Which::All, true)
         .await
         .unwrap();
-    assert_eq!(bench.find(None, "zorp").1, ByMeaning::All);
+    assert_eq!(bench.find(None, "zorp").1, SemanticCoverage::All);
 }
 
 #[tokio::test]

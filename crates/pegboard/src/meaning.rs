@@ -67,7 +67,7 @@ impl Encoder for Embedded {
         Some([vector, [0; PackedVector::BYTES]].concat())
     }
 
-    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
+    fn similarity(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors> {
         let mut vectors = Vectors::default();
         for tool in tools.chunks_exact(self.tool_bytes()) {
             let (document, short) = tool.split_at(PackedVector::BYTES);
@@ -131,11 +131,11 @@ fn mean(tools: &[[PackedVector; 2]]) -> Option<PackedVector> {
 }
 
 impl ToolVectors for Vectors {
-    fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         score_pairs(&self.tools, query, document, short);
     }
 
-    fn server_likeness(&self, query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, query: &[f32]) -> Option<f32> {
         let server = self.server.as_ref()?;
         let mut cosine = f32::NAN;
         score_each(

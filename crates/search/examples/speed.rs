@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use pegboard_encoder::{DIMENSIONS, Encoder, PackedVector, Text, Vector, score_each, score_pairs};
 use pegboard_search::{
-    Index, Meaning, Query, Reader, Segment, ServerText, ToolText, Vectors, read_each,
+    Index, SemanticQuery, Query, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments,
 };
 
 /// Tools of a server.
@@ -142,7 +142,7 @@ fn make(tools: usize) -> Vec<Made> {
     (0..servers).map(make_server).collect()
 }
 
-fn segment(reader: &mut Reader, made: &Made) -> Arc<Segment> {
+fn segment(reader: &mut SegmentBuilder, made: &Made) -> Arc<Segment> {
     let server = ServerText {
         name: &made.server,
         description: &made.about,
@@ -167,11 +167,11 @@ struct Kept {
 }
 
 impl Vectors for Kept {
-    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         score_pairs(&self.tools[segment], query, document, short);
     }
 
-    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, segment: usize, query: &[f32]) -> Option<f32> {
         let mut cosine = 0.0;
         let server = std::slice::from_ref(&self.servers[segment]);
         score_each(server, query, std::slice::from_mut(&mut cosine));
@@ -203,7 +203,7 @@ fn main() {
     );
     for size in sizes {
         let made = make(size);
-        let read_all = || read_each(&made, |made, reader| segment(reader, made));
+        let read_all = || build_segments(&made, |made, reader| segment(reader, made));
         let (segments, read) = median_time(read_all);
         let (index, merge) = median_time(|| Index::new(segments.iter().cloned()));
         measure(size, &made, &index, &encoder, [read, merge]);
@@ -255,7 +255,7 @@ fn measure(
     let query = query.as_slice();
     let search = |text: &str, query: &[f32]| {
         let query = Query {
-            meaning: Some(Meaning {
+            meaning: Some(SemanticQuery {
                 query,
                 vectors: &kept,
             }),

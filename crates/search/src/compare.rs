@@ -4,14 +4,14 @@ use std::sync::{LazyLock, Mutex};
 use std::thread::{self, available_parallelism};
 
 use crate::index::Index;
-use crate::query::Meaning;
+use crate::query::SemanticQuery;
 use crate::scratch::{Scratch, fill};
 
 /// Tools whose vectors are worth a second thread, which takes a while to begin.
-const SHARED_TOOLS: usize = 4_000;
+const MIN_SPLIT_TOOLS: usize = 4_000;
 
 /// Whether this process may run two threads at once.
-static BY_TWO: LazyLock<bool> =
+static HAS_TWO_CPUS: LazyLock<bool> =
     LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1));
 
 /// Where the cosines of some segments are written.
@@ -25,7 +25,7 @@ struct Part<'a> {
 
 impl Index {
     /// Writes the cosines of all tools and servers; what has no vector stays `NaN`.
-    pub(crate) fn compare(&self, meaning: Meaning<'_>, scratch: &mut Scratch) {
+    pub(crate) fn compare(&self, meaning: SemanticQuery<'_>, scratch: &mut Scratch) {
         fill(&mut scratch.document, self.len(), f32::NAN);
         fill(&mut scratch.short, self.len(), f32::NAN);
         fill(&mut scratch.servers, self.segments.len(), f32::NAN);
@@ -35,7 +35,7 @@ impl Index {
             short: &mut scratch.short,
             servers: &mut scratch.servers,
         };
-        if self.len() < SHARED_TOOLS || !*BY_TWO {
+        if self.len() < MIN_SPLIT_TOOLS || !*HAS_TWO_CPUS {
             return self.compare_part(meaning, all);
         }
         let (one, other) = self.halves(all);
@@ -54,7 +54,7 @@ impl Index {
         });
     }
 
-    fn compare_part(&self, meaning: Meaning<'_>, part: Part<'_>) {
+    fn compare_part(&self, meaning: SemanticQuery<'_>, part: Part<'_>) {
         let (mut document, mut short) = (part.document, part.short);
         for (segment, place) in (part.segment..).zip(part.servers) {
             let tools = self.range(segment).len();
@@ -62,8 +62,8 @@ impl Index {
             (own_document, document) = document.split_at_mut(tools.min(document.len()));
             (own_short, short) = short.split_at_mut(tools.min(short.len()));
             let vectors = meaning.vectors;
-            vectors.likeness(segment, meaning.query, own_document, own_short);
-            if let Some(server) = vectors.server_likeness(segment, meaning.query) {
+            vectors.similarity(segment, meaning.query, own_document, own_short);
+            if let Some(server) = vectors.server_similarity(segment, meaning.query) {
                 *place = server;
             }
         }

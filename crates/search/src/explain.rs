@@ -1,10 +1,10 @@
-//! Why a tool was found, in parts that add up to its score.
+//! ScoreExplanation a tool was found, in parts that add up to its score.
 
 use crate::text::Field;
 
-/// Why a tool was found. `score = name + words + coverage + server + meaning + memory`.
+/// ScoreExplanation a tool was found. `score = name + words + coverage + server + meaning + memory`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Why {
+pub struct ScoreExplanation {
     /// How the request as a whole matches a name, and what that adds.
     pub name: Option<NameMatch>,
     /// The words that matched; their weights add up to `words`.
@@ -27,14 +27,14 @@ pub struct Why {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NameMatch {
     /// How near.
-    pub kind: NameKind,
+    pub kind: NameMatchKind,
     /// What it adds.
-    pub part: f32,
+    pub score: f32,
 }
 
 /// How near a request is to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameKind {
+pub enum NameMatchKind {
     /// It is the name, with or without the server.
     Exact,
     /// The name starts with it.
@@ -49,9 +49,9 @@ pub struct MatchedWord {
     /// The word as the request has it.
     pub word: String,
     /// The word of the index that it met, in its indexed form.
-    pub met: String,
+    pub term_text: String,
     /// How they are related.
-    pub via: Via,
+    pub via: MatchKind,
     /// Where the tool has it.
     pub fields: Vec<Field>,
     /// What it adds to the score.
@@ -60,7 +60,7 @@ pub struct MatchedWord {
 
 /// How a word of a request is related to the word that it met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Via {
+pub enum MatchKind {
     /// The same word, or another form of it.
     Same,
     /// Two words written as one.

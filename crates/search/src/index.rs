@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use hashbrown::HashTable;
 
 use crate::interner::Key;
-use crate::merge::{Merged, Worth};
-use crate::near::NearTable;
+use crate::merge::{MergedPostings, Worth};
+use crate::fuzzy_dict::FuzzyDict;
 use crate::scratch::Scratch;
 use crate::segment::{NAME_FORMS, Segment};
-use crate::text::At;
+use crate::text::ToolPosition;
 use crate::vocabulary::{Place, Vocabulary, name_words, word_of};
 
 /// The tools of all segments. Building it reads no text again: words are matched by their kept hashes, and
@@ -24,11 +24,11 @@ pub struct Index {
     table: HashTable<(Key, u32)>,
     /// Where each term's word is kept: a segment that has it, and its number there.
     terms: Vec<Place>,
-    merged: Merged,
-    names: NearTable,
+    merged: MergedPostings,
+    names: FuzzyDict,
     /// The words of names: where each is kept, its term, and a table to find mistyped ones.
     name_words: Vec<(Place, u32)>,
-    near_words: NearTable,
+    near_words: FuzzyDict,
     servers: HashTable<u32>,
     /// Buffers of searches that are done. They are as long as the catalog, so making them anew costs more
     /// than many a search.
@@ -36,7 +36,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Puts segments together; [`At`] counts them in this order.
+    /// Puts segments together; [`ToolPosition`] counts them in this order.
     pub fn new(segments: impl IntoIterator<Item = Arc<Segment>>) -> Self {
         let segments: Vec<Arc<Segment>> = segments.into_iter().collect();
         let mut bases = Vec::with_capacity(segments.len() + 1);
@@ -52,14 +52,14 @@ impl Index {
             .zip(&segments)
             .map(|(number, segment)| vocabulary.add(number, segment, &segments))
             .collect();
-        let merged = Merged::of(&segments, &bases, &global, vocabulary.terms.len());
+        let merged = MergedPostings::of(&segments, &bases, &global, vocabulary.terms.len());
         let name_words = name_words(&segments, &global);
         let word_at = |place: Place| {
             segments
                 .get(place.segment as usize)
                 .map(|s| s.name_words.get(place.local))
         };
-        let near_words = NearTable::new(
+        let near_words = FuzzyDict::new(
             (0..)
                 .zip(&name_words)
                 .filter_map(|(id, (place, _))| Some((id, word_at(*place)?))),
@@ -92,17 +92,17 @@ impl Index {
     }
 
     /// Where the tool of a number stands.
-    pub(crate) fn at(&self, tool: u32) -> At {
+    pub(crate) fn at(&self, tool: u32) -> ToolPosition {
         let segment = self.segment_of.get(tool as usize).copied().unwrap_or(0) as usize;
         let base = self.bases.get(segment).copied().unwrap_or(0);
-        At {
+        ToolPosition {
             segment,
             tool: tool.saturating_sub(base) as usize,
         }
     }
 
     /// The number of a tool.
-    pub(crate) fn number(&self, at: At) -> Option<u32> {
+    pub(crate) fn number(&self, at: ToolPosition) -> Option<u32> {
         let known = self.segments.get(at.segment)?.len();
         let base = self.bases.get(at.segment)?;
         (at.tool < known).then(|| base + at.tool as u32)
@@ -169,7 +169,7 @@ impl Index {
         found.map(|at| *at as usize)
     }
 
-    pub(crate) fn name_table<'s>(&'s self) -> (&'s NearTable, impl Fn(u32) -> &'s str) {
+    pub(crate) fn name_table<'s>(&'s self) -> (&'s FuzzyDict, impl Fn(u32) -> &'s str) {
         (&self.names, |id| {
             let at = self.at(id / NAME_FORMS);
             let segment = self.segments.get(at.segment);
@@ -214,7 +214,7 @@ impl fmt::Debug for Index {
     }
 }
 
-fn names(segments: &[Arc<Segment>]) -> NearTable {
+fn names(segments: &[Arc<Segment>]) -> FuzzyDict {
     let of_segment = |segment: &Arc<Segment>| segment.len() as u32;
     let mut base = 0;
     let mut all = Vec::new();
@@ -230,7 +230,7 @@ fn names(segments: &[Arc<Segment>]) -> NearTable {
         }
         base += of_segment(segment);
     }
-    NearTable::new(all.into_iter())
+    FuzzyDict::new(all.into_iter())
 }
 
 fn servers(segments: &[Arc<Segment>]) -> HashTable<u32> {

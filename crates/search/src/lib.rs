@@ -7,24 +7,24 @@
 //! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
 //! Invariant: the name of a tool, written in whatever case and with whatever separators, finds it first.
 
-mod arguments;
+mod literal_values;
 mod baseline;
 mod compare;
-mod count;
+mod scoring;
 mod distance;
 mod explain;
-mod fuse;
+mod fusion;
 mod index;
 mod interner;
-mod many;
+mod parallel_build;
 mod merge;
 mod named_server;
 mod names;
-mod near;
-mod parsed;
+mod fuzzy_dict;
+mod parsed_query;
 mod query;
-mod rarity;
-mod reader;
+mod idf;
+mod segment_builder;
 mod schema;
 mod scratch;
 mod search;
@@ -33,15 +33,15 @@ mod stems;
 mod synonyms;
 mod text;
 mod tokens;
-mod top;
+mod top_k;
 mod vocabulary;
 mod weights;
 
 pub use baseline::{Baseline, Method};
-pub use explain::{MatchedWord, NameKind, NameMatch, Via, Why};
+pub use explain::{MatchedWord, NameMatchKind, NameMatch, MatchKind, ScoreExplanation};
 pub use index::Index;
-pub use many::read_each;
-pub use query::{ByMeaning, Found, Hit, Kind, Meaning, Query, Remembered, Vectors};
-pub use reader::Reader;
+pub use parallel_build::build_segments;
+pub use query::{SemanticCoverage, Ranking, Hit, QueryKind, SemanticQuery, Query, PastCall, Vectors};
+pub use segment_builder::SegmentBuilder;
 pub use segment::Segment;
-pub use text::{At, Field, ServerText, ToolText};
+pub use text::{ToolPosition, Field, ServerText, ToolText};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::rarity::rarity;
+use crate::idf::idf;
 use crate::segment::{FIELDS, Posting, Segment};
 use crate::text::Field;
 use crate::weights::{SATURATION, of_field};
@@ -29,7 +29,7 @@ impl Worth {
 
 /// The worths of all terms, and how much the names say.
 #[derive(Debug, Default)]
-pub(crate) struct Merged {
+pub(crate) struct MergedPostings {
     ends: Vec<u32>,
     worths: Vec<Worth>,
     /// How much the words of each tool's name say together.
@@ -39,7 +39,7 @@ pub(crate) struct Merged {
 /// What one occurrence in each field of a tool is worth.
 type Worths = [f32; FIELDS];
 
-impl Merged {
+impl MergedPostings {
     /// `bases` are the numbers of the segments' first tools; `global` are the numbers of their terms.
     pub(crate) fn of(
         segments: &[Arc<Segment>],
@@ -112,7 +112,7 @@ impl Merged {
         let mut masses = vec![0.0; tools];
         for term in 0..self.ends.len() as u32 {
             let having = self.of_term(term);
-            let rare = rarity(having.len(), tools);
+            let rare = idf(having.len(), tools);
             for worth in having.iter().filter(|worth| worth.in_name()) {
                 if let Some(mass) = masses.get_mut(worth.tool() as usize) {
                     *mass += rare;

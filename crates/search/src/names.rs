@@ -1,7 +1,7 @@
 //! Requests that are the name of a tool, the start of one, or one with typos.
 
 use crate::index::Index;
-use crate::parsed::Parsed;
+use crate::parsed_query::ParsedQuery;
 use crate::scratch::{Scratch, fill};
 use crate::segment::NAME_FORMS;
 use crate::weights::{
@@ -14,7 +14,7 @@ const ENOUGH: usize = 3;
 
 impl Index {
     /// Writes what the names are worth, and says whether the request is one.
-    pub(crate) fn count_names(&self, parsed: &Parsed, scratch: &mut Scratch) -> bool {
+    pub(crate) fn score_names(&self, parsed: &ParsedQuery, scratch: &mut Scratch) -> bool {
         let name = parsed.folded.as_str();
         scratch.names.clear();
         if name.is_empty() {

@@ -1,7 +1,7 @@
 //! A question and its answer.
 
-use crate::explain::Why;
-use crate::text::At;
+use crate::explain::ScoreExplanation;
+use crate::text::ToolPosition;
 
 /// What is looked for.
 #[derive(Clone, Copy, Default)]
@@ -9,9 +9,9 @@ pub struct Query<'a> {
     /// The request in somebody's own words, or a name.
     pub text: &'a str,
     /// The request as a vector, when there is an encoder.
-    pub meaning: Option<Meaning<'a>>,
+    pub meaning: Option<SemanticQuery<'a>>,
     /// Past requests close to this one that ended in a successful call.
-    pub memory: &'a [Remembered],
+    pub memory: &'a [PastCall],
     /// Whether each hit says why it was found, which costs time.
     pub explain: bool,
 }
@@ -28,7 +28,7 @@ impl<'a> Query<'a> {
 
 /// A request as vectors, and the vectors of the tools to compare it with.
 #[derive(Clone, Copy)]
-pub struct Meaning<'a> {
+pub struct SemanticQuery<'a> {
     /// The whole request, of length one.
     pub query: &'a [f32],
     /// The vectors of the tools.
@@ -40,11 +40,11 @@ pub trait Vectors: Sync {
     /// Writes the cosine between a request and each tool of one segment: with the tool's document vector and
     /// with its short vector. Both slices are as long as the segment and hold `NaN`, which stays where a vector
     /// is not known yet.
-    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]);
+    fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]);
 
     /// The cosine between a request and the vector of a segment's server, where that is known: its name and
     /// description as a document, or the mean of its tools' document vectors when it says nothing.
-    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, segment: usize, query: &[f32]) -> Option<f32> {
         let _ = (segment, query);
         None
     }
@@ -52,29 +52,29 @@ pub trait Vectors: Sync {
 
 /// A past request that ended in a successful call of a tool.
 #[derive(Clone, Copy, Debug)]
-pub struct Remembered {
+pub struct PastCall {
     /// The tool that was called.
-    pub at: At,
+    pub at: ToolPosition,
     /// The cosine between that request and this one.
-    pub likeness: f32,
+    pub similarity: f32,
 }
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Ranking {
     /// The best tools, the best first; equal ones by exposed name.
     pub hits: Vec<Hit>,
     /// How many tools share a name or a word with the request, or all hits where meaning found more.
     pub total: usize,
     /// How far meaning took part.
-    pub by_meaning: ByMeaning,
+    pub by_meaning: SemanticCoverage,
     /// What kind of request it was taken for.
-    pub kind: Kind,
+    pub kind: QueryKind,
 }
 
 /// How far meaning took part in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByMeaning {
+pub enum SemanticCoverage {
     /// Words alone: there was no encoder, or no tool has a vector yet.
     None,
     /// Some tools have no vector yet; words alone speak for them.
@@ -85,7 +85,7 @@ pub enum ByMeaning {
 
 /// What a request was taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum QueryKind {
     /// A request that tools are ranked for.
     Ranked,
     /// The server of this segment is asked for; its tools are the first hits.
@@ -98,10 +98,10 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Hit {
     /// Where it stands.
-    pub at: At,
+    pub at: ToolPosition,
     /// How well it matches; comparable within one answer only. Where a server is asked for, its tools come first
     /// whatever the scores.
     pub score: f32,
-    /// Why it was found, when that was asked for.
-    pub why: Option<Box<Why>>,
+    /// ScoreExplanation it was found, when that was asked for.
+    pub why: Option<Box<ScoreExplanation>>,
 }

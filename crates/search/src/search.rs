@@ -1,48 +1,48 @@
 //! One search, from the request to the hits.
 
-use crate::explain::{MatchedWord, NameKind, NameMatch, Why};
-use crate::fuse::{Fusion, Parts};
+use crate::explain::{MatchedWord, NameMatchKind, NameMatch, ScoreExplanation};
+use crate::fusion::{Fusion, Parts};
 use crate::index::Index;
 use crate::named_server::{NamedServer, named_server};
-use crate::parsed::{Parsed, Wanted};
-use crate::query::{ByMeaning, Found, Hit, Kind, Query};
+use crate::parsed_query::{ParsedQuery, QueryTerm};
+use crate::query::{SemanticCoverage, Ranking, Hit, QueryKind, Query};
 use crate::scratch::Scratch;
 use crate::text::Field;
-use crate::top::Top;
+use crate::top_k::TopK;
 use crate::weights::{EXACT_NAME, PREFIX_NAME, RELATED, TYPO_NAME};
 
 impl Index {
     /// The tools that fit a request best, at most so many of them.
-    pub fn search(&self, query: &Query<'_>, limit: usize) -> Found {
+    pub fn search(&self, query: &Query<'_>, limit: usize) -> Ranking {
         let mut scratch = self.take_scratch();
         let found = self.search_with(query, limit, &mut scratch);
         self.keep_scratch(scratch);
         found
     }
 
-    fn search_with(&self, query: &Query<'_>, limit: usize, scratch: &mut Scratch) -> Found {
-        let parsed = Parsed::of(query.text, self);
-        self.count_words(&parsed.wanted, scratch);
-        let exact = self.count_names(&parsed, scratch);
-        let by_meaning = self.count_meaning(query.meaning, scratch);
-        self.count_memory(query, scratch);
+    fn search_with(&self, query: &Query<'_>, limit: usize, scratch: &mut Scratch) -> Ranking {
+        let parsed = ParsedQuery::of(query.text, self);
+        self.score_words(&parsed.wanted, scratch);
+        let exact = self.score_names(&parsed, scratch);
+        let by_meaning = self.score_meaning(query.meaning, scratch);
+        self.score_memory(query, scratch);
 
         let server = named_server(self, query.text.trim(), &parsed.folded);
-        let fusion = Fusion::of(self, &parsed, scratch, by_meaning != ByMeaning::None);
+        let fusion = Fusion::of(self, &parsed, scratch, by_meaning != SemanticCoverage::None);
         let asked = !parsed.folded.is_empty() || !parsed.words.is_empty();
-        let mut top = Top::new(self, if asked { limit.min(self.len()) } else { 0 });
+        let mut top = TopK::new(self, if asked { limit.min(self.len()) } else { 0 });
         let total = self.rank(&fusion, scratch, by_meaning, server, &mut top);
         let best = top.into_best();
         let kind = match server {
-            Some(NamedServer { segment, .. }) => Kind::NamedServer(segment),
-            None if exact => Kind::ExactName,
-            None => Kind::Ranked,
+            Some(NamedServer { segment, .. }) => QueryKind::NamedServer(segment),
+            None if exact => QueryKind::ExactName,
+            None => QueryKind::Ranked,
         };
         let hits: Vec<Hit> = best
             .into_iter()
             .map(|(tool, _)| self.hit(tool, query, &parsed, &fusion, scratch))
             .collect();
-        Found {
+        Ranking {
             total: total.max(hits.len()),
             hits,
             by_meaning,
@@ -55,11 +55,11 @@ impl Index {
         &self,
         fusion: &Fusion<'_>,
         scratch: &Scratch,
-        by_meaning: ByMeaning,
+        by_meaning: SemanticCoverage,
         server: Option<NamedServer>,
-        top: &mut Top<'_>,
+        top: &mut TopK<'_>,
     ) -> usize {
-        let by_words = by_meaning == ByMeaning::None;
+        let by_words = by_meaning == SemanticCoverage::None;
         if by_words && server.is_none() && scratch.names.is_empty() && scratch.memory.is_empty() {
             return self.rank_words(fusion, scratch, top);
         }
@@ -93,7 +93,7 @@ impl Index {
     }
 
     /// What `rank` does, for requests that only words speak for.
-    fn rank_words(&self, fusion: &Fusion<'_>, scratch: &Scratch, top: &mut Top<'_>) -> usize {
+    fn rank_words(&self, fusion: &Fusion<'_>, scratch: &Scratch, top: &mut TopK<'_>) -> usize {
         let mut total = 0;
         for (tool, evidence) in (0..).zip(&scratch.words) {
             let matches = evidence.worth > 0.0;
@@ -111,7 +111,7 @@ impl Index {
         &self,
         tool: u32,
         query: &Query<'_>,
-        parsed: &Parsed,
+        parsed: &ParsedQuery,
         fusion: &Fusion<'_>,
         scratch: &Scratch,
     ) -> Hit {
@@ -131,24 +131,24 @@ impl Index {
         &self,
         tool: u32,
         parts: Parts,
-        parsed: &Parsed,
+        parsed: &ParsedQuery,
         fusion: &Fusion<'_>,
         scratch: &Scratch,
-    ) -> Why {
+    ) -> ScoreExplanation {
         let kind = match parts.name {
-            part if part >= EXACT_NAME => Some(NameKind::Exact),
-            part if part >= PREFIX_NAME => Some(NameKind::Prefix),
-            part if part >= TYPO_NAME[0] => Some(NameKind::Typo(1)),
-            part if part > 0.0 => Some(NameKind::Typo(2)),
+            part if part >= EXACT_NAME => Some(NameMatchKind::Exact),
+            part if part >= PREFIX_NAME => Some(NameMatchKind::Prefix),
+            part if part >= TYPO_NAME[0] => Some(NameMatchKind::Typo(1)),
+            part if part > 0.0 => Some(NameMatchKind::Typo(2)),
             _ => None,
         };
         let cosine = |values: &[f32]| values.get(tool as usize).copied().filter(|c| !c.is_nan());
-        let matched = if kind == Some(NameKind::Exact) {
+        let matched = if kind == Some(NameMatchKind::Exact) {
             Vec::new()
         } else {
-            let met = |wanted: &Wanted| self.matched(tool, wanted, parsed, fusion);
-            let best = |alternatives: &[Wanted]| {
-                let all = alternatives.iter().filter_map(met);
+            let term_text = |wanted: &QueryTerm| self.matched(tool, wanted, parsed, fusion);
+            let best = |alternatives: &[QueryTerm]| {
+                let all = alternatives.iter().filter_map(term_text);
                 all.reduce(|one, other| {
                     if other.weight > one.weight {
                         other
@@ -157,13 +157,13 @@ impl Index {
                     }
                 })
             };
-            let words = parsed.wanted.chunk_by(Wanted::is_alternative_to);
+            let words = parsed.wanted.chunk_by(QueryTerm::is_alternative_to);
             words.filter_map(best).collect()
         };
-        Why {
+        ScoreExplanation {
             name: kind.map(|kind| NameMatch {
                 kind,
-                part: parts.name,
+                score: parts.name,
             }),
             matched,
             words: parts.words,
@@ -179,8 +179,8 @@ impl Index {
     fn matched(
         &self,
         tool: u32,
-        wanted: &Wanted,
-        parsed: &Parsed,
+        wanted: &QueryTerm,
+        parsed: &ParsedQuery,
         fusion: &Fusion<'_>,
     ) -> Option<MatchedWord> {
         let tools = self.tools_of(wanted.term);
@@ -190,7 +190,7 @@ impl Index {
         let worth = tools.get(found)?.worth;
         Some(MatchedWord {
             word: parsed.words.get(wanted.word).cloned().unwrap_or_default(),
-            met: self.word_of(wanted.term).to_owned(),
+            term_text: self.word_of(wanted.term).to_owned(),
             via: wanted.via,
             fields: Field::of_bits(self.fields_of(tool, wanted.term)),
             weight: fusion.words_factor() * wanted.factor * worth,

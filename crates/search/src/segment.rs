@@ -1,7 +1,7 @@
 //! One server's tools prepared for search.
 
 use crate::interner::Words;
-use crate::reader::Reader;
+use crate::segment_builder::SegmentBuilder;
 use crate::text::{Field, ServerText, ToolText};
 
 /// One server's tools prepared for search: words, names, and how often each field has each word. It never
@@ -37,12 +37,12 @@ pub(crate) const FIELDS: usize = Field::ALL.len();
 pub(crate) const NAME_FORMS: u32 = 3;
 
 impl Segment {
-    /// Reads the tools of one server, or tools of no server. Many servers are read faster by one [`Reader`].
+    /// Reads the tools of one server, or tools of no server. Many servers are read faster by one [`SegmentBuilder`].
     pub fn new<'a>(
         server: Option<ServerText<'a>>,
         tools: impl IntoIterator<Item = ToolText<'a>>,
     ) -> Self {
-        Reader::default().segment(server, tools)
+        SegmentBuilder::default().segment(server, tools)
     }
 
     /// How many tools it holds.

@@ -28,7 +28,7 @@ pub struct ServerText<'a> {
 
 /// Where a tool stands: which segment of the index, and which tool of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct At {
+pub struct ToolPosition {
     /// The number of the segment, in the order the index was given them.
     pub segment: usize,
     /// The number of the tool, in the order its segment was given them.

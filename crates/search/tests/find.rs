@@ -9,7 +9,7 @@
 mod office;
 
 use office::{OFFICE, catalog};
-use pegboard_search::{At, ByMeaning, Kind, Query};
+use pegboard_search::{ToolPosition, SemanticCoverage, QueryKind, Query};
 
 #[test]
 fn r_find_01_exact_names_come_first() {
@@ -26,7 +26,7 @@ fn r_find_01_exact_names_come_first() {
     ] {
         office.check(request, &["github/create_issue"]);
         let found = office.index.search(&Query::words(request), 3);
-        assert_eq!(found.kind, Kind::ExactName, "{request}");
+        assert_eq!(found.kind, QueryKind::ExactName, "{request}");
     }
     office.check("read_multiple_files", &["files/readMultipleFiles"]);
 }
@@ -78,7 +78,7 @@ fn r_find_01_a_server_asked_for_lists_its_tools() {
         "tools of github",
     ] {
         let found = office.index.search(&Query::words(request), 10);
-        assert_eq!(found.kind, Kind::NamedServer(0), "{request}");
+        assert_eq!(found.kind, QueryKind::NamedServer(0), "{request}");
         assert_eq!((found.hits.len(), found.total), (5, 5), "{request}");
         assert!(
             found.hits.iter().all(|hit| hit.at.segment == 0),
@@ -86,7 +86,7 @@ fn r_find_01_a_server_asked_for_lists_its_tools() {
         );
     }
     let found = office.index.search(&Query::words("weather"), 10);
-    assert_eq!(found.kind, Kind::NamedServer(3));
+    assert_eq!(found.kind, QueryKind::NamedServer(3));
     assert_eq!(office.names(&found)[0], "weather/forecast");
 }
 
@@ -104,7 +104,7 @@ fn r_find_03_a_limit_holds_and_the_total_tells_the_rest() {
         .index
         .search(&Query::words("finds issue file"), usize::MAX);
     assert_eq!(all.hits.len(), all.total);
-    let first: Vec<At> = all.hits.iter().take(3).map(|hit| hit.at).collect();
+    let first: Vec<ToolPosition> = all.hits.iter().take(3).map(|hit| hit.at).collect();
     let three = office.index.search(&Query::words("finds issue file"), 3);
     assert_eq!(
         three.hits.iter().map(|hit| hit.at).collect::<Vec<_>>(),
@@ -123,7 +123,7 @@ fn r_ctx_04_words_of_names_and_descriptions_are_found_in_any_case() {
     office.check("fur", &["kochbuch/suche"]);
     let nothing = office.index.search(&Query::words("xylophone quartz"), 5);
     assert_eq!((nothing.hits.len(), nothing.total), (0, 0));
-    assert_eq!(nothing.by_meaning, ByMeaning::None);
+    assert_eq!(nothing.by_meaning, SemanticCoverage::None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Meaning, memory and explanations.
+//! SemanticQuery, memory and explanations.
 
 #![allow(
     clippy::indexing_slicing,
@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use office::{OFFICE, catalog};
 use pegboard_search::{
-    At, ByMeaning, Field, Index, Meaning, NameKind, Query, Remembered, ToolText, Vectors, Via,
-    read_each,
+    ToolPosition, SemanticCoverage, Field, Index, SemanticQuery, NameMatchKind, Query, PastCall, ToolText, Vectors, MatchKind,
+    build_segments,
 };
 
 /// Vectors of two numbers for every tool; some may be missing.
 struct Plane(Vec<Vec<Option<[f32; 2]>>>);
 
 impl Vectors for Plane {
-    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         for ((vector, document), short) in self.0[segment].iter().zip(document).zip(short) {
             if let Some([x, y]) = vector {
                 *document = x * query[0] + y * query[1];
@@ -30,7 +30,7 @@ impl Vectors for Plane {
     }
 }
 
-fn plane(lines: &[&str], special: At) -> Plane {
+fn plane(lines: &[&str], special: ToolPosition) -> Plane {
     let office = catalog(lines);
     let mut all: Vec<Vec<Option<[f32; 2]>>> = office
         .names
@@ -41,7 +41,7 @@ fn plane(lines: &[&str], special: At) -> Plane {
     Plane(all)
 }
 
-const FORECAST: At = At {
+const FORECAST: ToolPosition = ToolPosition {
     segment: 3,
     tool: 0,
 };
@@ -51,7 +51,7 @@ fn meaning_finds_what_words_do_not() {
     let office = catalog(OFFICE);
     let mut vectors = plane(OFFICE, FORECAST);
     let by = |vectors: &Plane, text: &str| {
-        let meaning = Meaning {
+        let meaning = SemanticQuery {
             query: &[1.0, 0.0],
             vectors,
         };
@@ -66,7 +66,7 @@ fn meaning_finds_what_words_do_not() {
     };
     let found = by(&vectors, "shall I take an umbrella");
     assert_eq!(office.names(&found)[0], "weather/forecast");
-    assert_eq!(found.by_meaning, ByMeaning::All);
+    assert_eq!(found.by_meaning, SemanticCoverage::All);
     assert_eq!(
         office.names(&by(&vectors, "close_issue"))[0],
         "github/close_issue",
@@ -74,13 +74,13 @@ fn meaning_finds_what_words_do_not() {
     );
 
     vectors.0[0][0] = None;
-    assert_eq!(by(&vectors, "umbrella").by_meaning, ByMeaning::Some);
+    assert_eq!(by(&vectors, "umbrella").by_meaning, SemanticCoverage::Some);
     vectors
         .0
         .iter_mut()
         .flatten()
         .for_each(|vector| *vector = None);
-    assert_eq!(by(&vectors, "umbrella").by_meaning, ByMeaning::None);
+    assert_eq!(by(&vectors, "umbrella").by_meaning, SemanticCoverage::None);
     vectors
         .0
         .iter_mut()
@@ -96,10 +96,10 @@ fn meaning_finds_what_words_do_not() {
 #[test]
 fn memory_speaks_only_when_it_is_near() {
     let office = catalog(OFFICE);
-    let first = |likeness: f32| {
-        let memory = [Remembered {
+    let first = |similarity: f32| {
+        let memory = [PastCall {
             at: FORECAST,
-            likeness,
+            similarity,
         }];
         let query = Query {
             memory: &memory,
@@ -111,12 +111,12 @@ fn memory_speaks_only_when_it_is_near() {
     assert!(first(0.9));
     assert!(!first(0.5));
     assert!(!first(f32::NAN));
-    let nowhere = [Remembered {
-        at: At {
+    let nowhere = [PastCall {
+        at: ToolPosition {
             segment: 99,
             tool: 0,
         },
-        likeness: 1.0,
+        similarity: 1.0,
     }];
     let query = Query {
         memory: &nowhere,
@@ -129,9 +129,9 @@ fn memory_speaks_only_when_it_is_near() {
 fn an_explanation_adds_up_to_the_score() {
     let office = catalog(OFFICE);
     let vectors = plane(OFFICE, FORECAST);
-    let memory = [Remembered {
+    let memory = [PastCall {
         at: FORECAST,
-        likeness: 0.8,
+        similarity: 0.8,
     }];
     for text in [
         "remove the fiel of an issue",
@@ -141,7 +141,7 @@ fn an_explanation_adds_up_to_the_score() {
         "log temperature",
     ] {
         for meaning in [false, true] {
-            let meaning = meaning.then_some(Meaning {
+            let meaning = meaning.then_some(SemanticQuery {
                 query: &[0.8, 0.6],
                 vectors: &vectors,
             });
@@ -153,7 +153,7 @@ fn an_explanation_adds_up_to_the_score() {
             };
             for hit in office.index.search(&query, 20).hits {
                 let why = hit.why.unwrap();
-                let name = why.name.map_or(0.0, |name| name.part);
+                let name = why.name.map_or(0.0, |name| name.score);
                 let parts = why.words + why.coverage + why.server + why.meaning + why.memory;
                 assert!((name + parts - hit.score).abs() < 1e-4, "{text}: {why:?}");
                 let words: f32 = why.matched.iter().map(|word| word.weight).sum();
@@ -176,28 +176,28 @@ fn an_explanation_names_words_and_fields() {
         .iter()
         .find(|hit| office.names[hit.at.segment][hit.at.tool] == "files/delete_file");
     let why = delete.and_then(|hit| hit.why.as_ref()).unwrap();
-    let met = |via: Via, field: Field| {
+    let term_text = |via: MatchKind, field: Field| {
         why.matched
             .iter()
             .any(|word| word.via == via && word.fields.contains(&field))
     };
-    assert!(met(Via::Same, Field::Description), "{why:?}");
-    assert!(met(Via::Synonym, Field::Name), "{why:?}");
-    assert!(met(Via::Typo, Field::Name), "{why:?}");
+    assert!(term_text(MatchKind::Same, Field::Description), "{why:?}");
+    assert!(term_text(MatchKind::Synonym, Field::Name), "{why:?}");
+    assert!(term_text(MatchKind::Typo, Field::Name), "{why:?}");
 
     let query = Query {
         explain: true,
         ..Query::words("close_isue")
     };
     let why = office.index.search(&query, 1).hits.remove(0).why.unwrap();
-    assert_eq!(why.name.map(|name| name.kind), Some(NameKind::Typo(1)));
+    assert_eq!(why.name.map(|name| name.kind), Some(NameMatchKind::Typo(1)));
 }
 
 /// Only one tool is near every request.
-struct Needle(At);
+struct Needle(ToolPosition);
 
 impl Vectors for Needle {
-    fn likeness(&self, segment: usize, _: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, segment: usize, _: &[f32], document: &mut [f32], short: &mut [f32]) {
         document.fill(0.1);
         short.fill(0.1);
         if segment == self.0.segment {
@@ -206,7 +206,7 @@ impl Vectors for Needle {
         }
     }
 
-    fn server_likeness(&self, segment: usize, _: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, segment: usize, _: &[f32]) -> Option<f32> {
         Some(if segment == self.0.segment { 0.9 } else { 0.1 })
     }
 }
@@ -216,7 +216,7 @@ fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
     // Uneven servers, one of them empty, with more tools than one thread compares.
     let sizes = [1_500, 0, 1, 1_200, 700, 900, 3];
     let servers: Vec<(usize, usize)> = sizes.into_iter().enumerate().collect();
-    let segments = read_each(&servers, |(server, tools), reader| {
+    let segments = build_segments(&servers, |(server, tools), reader| {
         let names: Vec<String> = (0..*tools)
             .map(|tool| format!("t{server}x{tool}"))
             .collect();
@@ -232,8 +232,8 @@ fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
     let index = Index::new(segments);
     for (segment, tools) in servers.into_iter().filter(|(_, tools)| *tools > 0) {
         for tool in [0, tools / 2, tools - 1] {
-            let wanted = At { segment, tool };
-            let meaning = Meaning {
+            let wanted = ToolPosition { segment, tool };
+            let meaning = SemanticQuery {
                 query: &[1.0],
                 vectors: &Needle(wanted),
             };
@@ -242,7 +242,7 @@ fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
                 ..Query::words("something else entirely")
             };
             let found = index.search(&query, 1);
-            assert_eq!(found.by_meaning, ByMeaning::All);
+            assert_eq!(found.by_meaning, SemanticCoverage::All);
             assert_eq!(found.hits[0].at, wanted);
         }
     }

@@ -93,7 +93,7 @@ fn near_categories(whole: &Chosen<'_>, wanted: &str) -> String {
             .collect::<String>()
     };
     let wanted = folded(wanted);
-    let likeness = |name: &str| {
+    let similarity = |name: &str| {
         let name = folded(name);
         let alike = strsim::normalized_damerau_levenshtein(&wanted, &name);
         if name.contains(&wanted) {
@@ -104,8 +104,8 @@ fn near_categories(whole: &Chosen<'_>, wanted: &str) -> String {
     };
     let mut near: Vec<(f64, &str)> = groups
         .iter()
-        .map(|(name, _)| (likeness(name), *name))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .map(|(name, _)| (similarity(name), *name))
+        .filter(|(similarity, _)| *similarity >= ALIKE)
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
     near.dedup_by_key(|(_, name)| *name);

@@ -5,8 +5,8 @@ mod search_data;
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Fingerprint, ServerName};
-use pegboard_search::{At, Index, Kind, Meaning, Query, Remembered, Vectors, read_each};
-pub use pegboard_search::{ByMeaning, Why};
+use pegboard_search::{ToolPosition, Index, QueryKind, SemanticQuery, Query, PastCall, Vectors, build_segments};
+pub use pegboard_search::{SemanticCoverage, ScoreExplanation};
 
 pub use self::search_data::ToolVectors;
 pub(crate) use self::search_data::{SearchData, segment_of_host};
@@ -39,7 +39,7 @@ pub struct PastSearch {
     /// The tool as it was then; a changed one starts anew.
     pub fingerprint: Fingerprint,
     /// The cosine between that request and this one.
-    pub likeness: f32,
+    pub similarity: f32,
 }
 
 /// What a search found.
@@ -50,7 +50,7 @@ pub struct SearchResults<'a> {
     /// How many tools match at all.
     pub total: usize,
     /// How far meaning took part.
-    pub by_meaning: ByMeaning,
+    pub by_meaning: SemanticCoverage,
     /// The server that the request names, when it asks for nothing else.
     pub server: Option<&'a Arc<ServerEntry>>,
 }
@@ -63,7 +63,7 @@ pub struct Hit<'a> {
     /// How well it matches; comparable within one answer only.
     pub score: f32,
     /// Why it was found, when that was asked for.
-    pub why: Option<Box<Why>>,
+    pub why: Option<Box<ScoreExplanation>>,
 }
 
 /// Finds tools for whoever asks.
@@ -121,7 +121,7 @@ impl Catalog {
         let memory = self.remembered(search_index, request.past_searches);
         let query = Query {
             text: request.text,
-            meaning: request.vector.map(|query| Meaning {
+            meaning: request.vector.map(|query| SemanticQuery {
                 query,
                 vectors: &vectors,
             }),
@@ -134,8 +134,8 @@ impl Catalog {
             .index
             .search(&query, request.limit.saturating_add(hidden));
         let server = match found.kind {
-            Kind::NamedServer(segment) => self.server_of_segment(search_index, segment),
-            Kind::Ranked | Kind::ExactName => None,
+            QueryKind::NamedServer(segment) => self.server_of_segment(search_index, segment),
+            QueryKind::Ranked | QueryKind::ExactName => None,
         };
         let mut hits: Vec<Hit<'_>> = found
             .hits
@@ -164,7 +164,7 @@ impl Catalog {
                 .enumerate()
                 .filter(|(_, entry)| entry.is_offered());
             let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
-            let segments = read_each(&entries, |entry, reader| entry.segment(reader));
+            let segments = build_segments(&entries, |entry, reader| entry.segment(reader));
             let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
             SearchIndex {
                 index: Index::new(segments.into_iter().chain([of_host])),
@@ -186,7 +186,7 @@ impl Catalog {
         self.server_at(*search_index.servers.get(segment)?)
     }
 
-    fn tool_at(&self, search_index: &SearchIndex, at: At) -> Option<ToolView<'_>> {
+    fn tool_at(&self, search_index: &SearchIndex, at: ToolPosition) -> Option<ToolView<'_>> {
         match self.server_of_segment(search_index, at.segment) {
             Some(entry) => {
                 let view = entry.tool_of_segment(at.tool)?;
@@ -197,17 +197,17 @@ impl Catalog {
         }
     }
 
-    fn remembered(&self, search_index: &SearchIndex, past_searches: &[PastSearch]) -> Vec<Remembered> {
+    fn remembered(&self, search_index: &SearchIndex, past_searches: &[PastSearch]) -> Vec<PastCall> {
         let place = |past: &PastSearch| {
             let position = self.position(&past.server)?;
             let segment = search_index.servers.binary_search(&position).ok()?;
             let entry = self.server_at(position)?;
             let tool = entry.place_in_segment(&past.tool)?;
             let present = entry.tool_of_segment(tool)?.tool()?.fingerprint;
-            let at = At { segment, tool };
-            (present == past.fingerprint).then_some(Remembered {
+            let at = ToolPosition { segment, tool };
+            (present == past.fingerprint).then_some(PastCall {
                 at,
-                likeness: past.likeness,
+                similarity: past.similarity,
             })
         };
         past_searches.iter().filter_map(place).collect()
@@ -220,18 +220,18 @@ struct KnownVectors<'a> {
 }
 
 impl Vectors for KnownVectors<'_> {
-    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         let entry = self
             .servers
             .get(segment)
             .and_then(|at| self.catalog.server_at(*at));
         if let Some(vectors) = entry.and_then(|entry| entry.vectors()) {
-            vectors.likeness(query, document, short);
+            vectors.similarity(query, document, short);
         }
     }
 
-    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, segment: usize, query: &[f32]) -> Option<f32> {
         let entry = self.catalog.server_at(*self.servers.get(segment)?)?;
-        entry.vectors()?.server_likeness(query)
+        entry.vectors()?.server_similarity(query)
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_search::{Reader, Segment, ServerText, ToolText};
+use pegboard_search::{SegmentBuilder, Segment, ServerText, ToolText};
 
 use crate::entry::ServerEntry;
 use crate::view::ToolView;
@@ -16,10 +16,10 @@ const INSTRUCTIONS: usize = 600;
 pub trait ToolVectors: Debug + Send + Sync {
     /// Writes the cosine between a query and each tool, in the order of
     /// [`ServerEntry::searched_tools`]: with what the tool's description says, and with its name.
-    fn likeness(&self, query: &[f32], document: &mut [f32], short: &mut [f32]);
+    fn similarity(&self, query: &[f32], document: &mut [f32], short: &mut [f32]);
 
     /// The cosine between a query and what the server as a whole is for.
-    fn server_likeness(&self, query: &[f32]) -> Option<f32>;
+    fn server_similarity(&self, query: &[f32]) -> Option<f32>;
 }
 
 /// The texts of a server's offered tools, ready to be searched, and their vectors once there are some.
@@ -68,7 +68,7 @@ impl ServerEntry {
     }
 
     /// What is searched of it, read by a reader that other servers share.
-    pub(super) fn segment(self: &Arc<Self>, reader: &mut Reader) -> Arc<Segment> {
+    pub(super) fn segment(self: &Arc<Self>, reader: &mut SegmentBuilder) -> Arc<Segment> {
         self.words_read_by(reader).segment.clone()
     }
 
@@ -85,10 +85,10 @@ impl ServerEntry {
 
     fn words(self: &Arc<Self>) -> &Words {
         let known = self.search_data.words.get();
-        known.unwrap_or_else(|| self.words_read_by(&mut Reader::default()))
+        known.unwrap_or_else(|| self.words_read_by(&mut SegmentBuilder::default()))
     }
 
-    fn words_read_by(self: &Arc<Self>, reader: &mut Reader) -> &Words {
+    fn words_read_by(self: &Arc<Self>, reader: &mut SegmentBuilder) -> &Words {
         self.search_data.words.get_or_init(|| {
             let described = self.description();
             let server = ServerText {

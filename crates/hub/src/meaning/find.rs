@@ -1,6 +1,6 @@
 //! One search, by whoever asks.
 
-use pegboard_catalog::{ByMeaning, Catalog, ToolSearch, SearchResults, SearchRequest};
+use pegboard_catalog::{SemanticCoverage, Catalog, ToolSearch, SearchResults, SearchRequest};
 use pegboard_model::{SearchFacts, SpanContext};
 use tokio::time::Instant;
 
@@ -84,7 +84,7 @@ impl ToolSearch for Finder {
         // The host program's own tools have no vectors and never will.
         let is_unread = || catalog.servers().any(|entry| entry.needs_vectors());
         let wants_meaning = self.hub.knows_meaning() && !self.words_only;
-        wants_meaning && found.by_meaning != ByMeaning::All && is_unread()
+        wants_meaning && found.by_meaning != SemanticCoverage::All && is_unread()
     }
 }
 

@@ -39,7 +39,7 @@ pub trait Encoder: Send + Sync {
     fn server(&self, name: &str, description: &str) -> Option<Vec<u8>>;
 
     /// Compares requests with tools, whose bytes follow each other, and with their server.
-    fn likeness(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors>;
+    fn similarity(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors>;
 
     /// Nothing is encoded for a while: what the encoder can get again is given back. It may be asked again at any time.
     fn rest(&self) {}

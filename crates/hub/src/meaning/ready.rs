@@ -253,7 +253,7 @@ impl Inner {
         }
         match kept.all_of(&keys) {
             Some(all) => {
-                entry.set_vectors(encoder.likeness(all, kept.get(&server_key)));
+                entry.set_vectors(encoder.similarity(all, kept.get(&server_key)));
                 true
             }
             None => false,

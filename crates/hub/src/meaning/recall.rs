@@ -80,12 +80,12 @@ impl Recall {
         }
         let remembered = lock(&self.remembered);
         let close = remembered.iter().filter_map(|past| {
-            let likeness = meaning.encoder.cosine(vector, &past.vector)?;
-            (likeness > CLOSE).then(|| PastSearch {
+            let similarity = meaning.encoder.cosine(vector, &past.vector)?;
+            (similarity > CLOSE).then(|| PastSearch {
                 server: past.server.clone(),
                 tool: past.tool.clone(),
                 fingerprint: past.fingerprint,
-                likeness,
+                similarity,
             })
         });
         close.collect()

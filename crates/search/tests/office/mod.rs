@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use pegboard_search::{Found, Index, Query, Segment, ServerText, ToolText};
+use pegboard_search::{Ranking, Index, Query, Segment, ServerText, ToolText};
 
 /// A catalog as lines `server: tool description`.
 pub fn segments(lines: &[&str]) -> Vec<Arc<Segment>> {
@@ -77,7 +77,7 @@ pub fn catalog(lines: &[&str]) -> Catalog {
 }
 
 impl Catalog {
-    pub fn names(&self, found: &Found) -> Vec<&str> {
+    pub fn names(&self, found: &Ranking) -> Vec<&str> {
         found
             .hits
             .iter()

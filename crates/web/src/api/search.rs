@@ -1,8 +1,8 @@
 //! Finding tools, and why each was found.
 
 use axum::extract::State;
-use pegboard_catalog::{ByMeaning, ToolSearch, Why};
-use pegboard_search::{MatchedWord, NameKind, Via};
+use pegboard_catalog::{SemanticCoverage, ToolSearch, ScoreExplanation};
+use pegboard_search::{MatchedWord, NameMatchKind, MatchKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -141,9 +141,9 @@ pub(super) async fn search(
             hits: hits.collect(),
             total: found.total,
             by_meaning: match found.by_meaning {
-                ByMeaning::All => "all",
-                ByMeaning::Some => "some",
-                ByMeaning::None => "none",
+                SemanticCoverage::All => "all",
+                SemanticCoverage::Some => "some",
+                SemanticCoverage::None => "none",
             },
         }
     });
@@ -154,14 +154,14 @@ pub(super) async fn search(
 }
 
 impl Reasons {
-    fn of(why: &Why) -> Self {
+    fn of(why: &ScoreExplanation) -> Self {
         Self {
             name: why.name.map(|name| match name.kind {
-                NameKind::Exact => "exact",
-                NameKind::Prefix => "beginning",
-                NameKind::Typo(_) => "typo",
+                NameMatchKind::Exact => "exact",
+                NameMatchKind::Prefix => "beginning",
+                NameMatchKind::Typo(_) => "typo",
             }),
-            name_part: why.name.map_or(0.0, |name| name.part),
+            name_part: why.name.map_or(0.0, |name| name.score),
             words: why.words,
             coverage: why.coverage,
             server: why.server,
@@ -175,12 +175,12 @@ impl Reasons {
 fn word(matched: &MatchedWord) -> Word {
     Word {
         word: matched.word.clone(),
-        met: matched.met.clone(),
+        met: matched.term_text.clone(),
         via: match matched.via {
-            Via::Same => "same",
-            Via::Joined => "joined",
-            Via::Synonym => "synonym",
-            Via::Typo => "typo",
+            MatchKind::Same => "same",
+            MatchKind::Joined => "joined",
+            MatchKind::Synonym => "synonym",
+            MatchKind::Typo => "typo",
         },
         fields: matched.fields.iter().map(|field| field.as_str()).collect(),
         weight: matched.weight,

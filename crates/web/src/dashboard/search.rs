@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_catalog::{ByMeaning, ToolSearch, SearchResults, Hit, Why};
-use pegboard_search::{NameKind, Via};
+use pegboard_catalog::{SemanticCoverage, ToolSearch, SearchResults, Hit, ScoreExplanation};
+use pegboard_search::{NameMatchKind, MatchKind};
 
 use super::Pages;
 use super::icons::{Icon, icon};
@@ -91,9 +91,9 @@ fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
         .map_or(1.0, |hit| hit.score)
         .max(f32::MIN_POSITIVE);
     let way = match found.by_meaning {
-        ByMeaning::All => "by words and by meaning",
-        ByMeaning::Some => "by words, and by meaning as far as tools were read for it",
-        ByMeaning::None => "by words",
+        SemanticCoverage::All => "by words and by meaning",
+        SemanticCoverage::Some => "by words, and by meaning as far as tools were read for it",
+        SemanticCoverage::None => "by words",
     };
     html! {
         div.stack {
@@ -140,8 +140,8 @@ fn row(rank: usize, hit: &Hit<'_>, best: f32) -> Markup {
     }
 }
 
-fn explanation(why: &Why, score: f32, best: f32) -> Markup {
-    let name = why.name.as_ref().map_or(0.0, |name| name.part);
+fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
+    let name = why.name.as_ref().map_or(0.0, |name| name.score);
     let part = |value: f32| f64::from(value.max(0.0));
     let parts = [
         ("p1", part(name)),
@@ -160,22 +160,22 @@ fn explanation(why: &Why, score: f32, best: f32) -> Markup {
             dl.facts {
                 @if let Some(name) = &why.name {
                     dt { "name" } dd { (match name.kind {
-                        NameKind::Exact => "the request is its name".to_owned(),
-                        NameKind::Prefix => "its name starts with the request".to_owned(),
-                        NameKind::Typo(typos) => format!("its name, but for {}", count(usize::from(typos), "typo")),
-                    }) " " (figure(name.part)) }
+                        NameMatchKind::Exact => "the request is its name".to_owned(),
+                        NameMatchKind::Prefix => "its name starts with the request".to_owned(),
+                        NameMatchKind::Typo(typos) => format!("its name, but for {}", count(usize::from(typos), "typo")),
+                    }) " " (figure(name.score)) }
                 }
                 @if !why.matched.is_empty() {
                     dt { "words" } dd { ul.stack-tight { @for word in why.matched.iter().take(20) {
                         li {
                             code { (line(&word.word)) }
                             @match word.via {
-                                Via::Same => " as ",
-                                Via::Joined => " joined, as ",
-                                Via::Synonym => " means about ",
-                                Via::Typo => " perhaps meant as ",
+                                MatchKind::Same => " as ",
+                                MatchKind::Joined => " joined, as ",
+                                MatchKind::Synonym => " means about ",
+                                MatchKind::Typo => " perhaps meant as ",
                             }
-                            code { (line(&word.met)) }
+                            code { (line(&word.term_text)) }
                             " in its " (word.fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", "))
                             " " (figure(word.weight))
                         }
@@ -194,14 +194,14 @@ fn explanation(why: &Why, score: f32, best: f32) -> Markup {
 }
 
 /// The parts in a few words, the heaviest first.
-fn reasons(why: &Why) -> String {
+fn reasons(why: &ScoreExplanation) -> String {
     let words: Vec<String> = why
         .matched
         .iter()
         .take(3)
         .map(|word| format!("“{}”", line(&word.word)))
         .collect();
-    let name = why.name.as_ref().map_or(0.0, |name| name.part);
+    let name = why.name.as_ref().map_or(0.0, |name| name.score);
     let mut parts = vec![
         (name, "its name".to_owned()),
         (

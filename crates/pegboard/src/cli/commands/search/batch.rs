@@ -8,7 +8,7 @@
 use std::io::BufRead;
 
 use pegboard_model::{UntrustedText, Reason, ToolError};
-use pegboard_search::{Baseline, Index, Meaning, Method, Query};
+use pegboard_search::{Baseline, Index, SemanticQuery, Method, Query};
 use serde::{Deserialize, Serialize};
 
 use super::corpus::{Corpus, CorpusVectors};
@@ -117,7 +117,7 @@ impl<'a> Ranking<'a> {
         let meaning = vectors.as_ref().zip(vector.as_ref());
         let query = Query {
             text,
-            meaning: meaning.map(|(vectors, query)| Meaning { query, vectors }),
+            meaning: meaning.map(|(vectors, query)| SemanticQuery { query, vectors }),
             ..Query::default()
         };
         let found = index.search(&query, most);

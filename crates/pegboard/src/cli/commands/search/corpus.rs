@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pegboard_catalog::ToolVectors;
 use pegboard_hub::{Encoder, ToolWords};
 use pegboard_model::UntrustedText;
-use pegboard_search::{At, Index, Reader, Segment, ServerText, ToolText, Vectors, read_each};
+use pegboard_search::{ToolPosition, Index, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -84,7 +84,7 @@ impl Corpus {
         Some(&self.tools.get(position)?.id)
     }
 
-    pub(super) fn position(&self, at: At) -> Option<usize> {
+    pub(super) fn position(&self, at: ToolPosition) -> Option<usize> {
         self.segments.get(at.segment)?.get(at.tool).copied()
     }
 
@@ -99,7 +99,7 @@ impl Corpus {
     }
 
     pub(super) fn index(&self) -> Index {
-        Index::new(read_each(&self.segments, |segment, reader| {
+        Index::new(build_segments(&self.segments, |segment, reader| {
             Arc::new(self.segment(segment, reader))
         }))
     }
@@ -111,7 +111,7 @@ impl Corpus {
         Some((name, tool.server_description.as_deref().unwrap_or_default()))
     }
 
-    fn segment(&self, positions: &[usize], reader: &mut Reader) -> Segment {
+    fn segment(&self, positions: &[usize], reader: &mut SegmentBuilder) -> Segment {
         let tools: Vec<&Line> = positions
             .iter()
             .filter_map(|at| self.tools.get(*at))
@@ -178,7 +178,7 @@ impl CorpusVectors {
             let vectors = segment.iter().filter_map(|at| read.get(*at));
             let server = corpus.described(segment);
             let server = server.and_then(|(name, description)| encoder.server(name, description));
-            encoder.likeness(vectors.flatten().copied().collect(), server.as_deref())
+            encoder.similarity(vectors.flatten().copied().collect(), server.as_deref())
         });
         Some(Self {
             segments: segments.collect(),
@@ -197,16 +197,16 @@ impl CorpusVectors {
 }
 
 impl Vectors for CorpusVectors {
-    fn likeness(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
+    fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         if let Some(vectors) = self.segments.get(segment) {
-            vectors.likeness(query, document, short);
+            vectors.similarity(query, document, short);
         }
     }
 
-    fn server_likeness(&self, segment: usize, query: &[f32]) -> Option<f32> {
+    fn server_similarity(&self, segment: usize, query: &[f32]) -> Option<f32> {
         let is_servers = *self.of_servers.get(segment)?;
         is_servers
-            .then(|| self.segments.get(segment)?.server_likeness(query))
+            .then(|| self.segments.get(segment)?.server_similarity(query))
             .flatten()
     }
 }

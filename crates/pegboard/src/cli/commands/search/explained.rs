@@ -1,7 +1,7 @@
 //! Why each tool was found, for people and for programs.
 
-use pegboard_catalog::{SearchResults, Why};
-use pegboard_search::{MatchedWord, NameKind, Via};
+use pegboard_catalog::{SearchResults, ScoreExplanation};
+use pegboard_search::{MatchedWord, NameMatchKind, MatchKind};
 use serde::Serialize;
 
 use crate::cli::commands::{Done, Output};
@@ -44,11 +44,11 @@ struct Word {
 }
 
 impl Reasons {
-    pub(super) fn of(why: &Why) -> Self {
+    pub(super) fn of(why: &ScoreExplanation) -> Self {
         Self {
             name: why.name.map(|name| Name {
                 kind: name_kind(name.kind),
-                part: name.part,
+                part: name.score,
             }),
             words: why.words,
             coverage: why.coverage,
@@ -66,27 +66,27 @@ impl Reasons {
 fn word(matched: &MatchedWord) -> Word {
     Word {
         word: matched.word.clone(),
-        met: matched.met.clone(),
+        met: matched.term_text.clone(),
         via: via(matched.via),
         fields: matched.fields.iter().map(|field| field.as_str()).collect(),
         weight: matched.weight,
     }
 }
 
-fn name_kind(kind: NameKind) -> String {
+fn name_kind(kind: NameMatchKind) -> String {
     match kind {
-        NameKind::Exact => "exact".to_owned(),
-        NameKind::Prefix => "beginning".to_owned(),
-        NameKind::Typo(edits) => format!("{edits} typo"),
+        NameMatchKind::Exact => "exact".to_owned(),
+        NameMatchKind::Prefix => "beginning".to_owned(),
+        NameMatchKind::Typo(edits) => format!("{edits} typo"),
     }
 }
 
-fn via(via: Via) -> &'static str {
+fn via(via: MatchKind) -> &'static str {
     match via {
-        Via::Same => "same",
-        Via::Joined => "joined",
-        Via::Synonym => "synonym",
-        Via::Typo => "typo",
+        MatchKind::Same => "same",
+        MatchKind::Joined => "joined",
+        MatchKind::Synonym => "synonym",
+        MatchKind::Typo => "typo",
     }
 }
 
@@ -109,10 +109,10 @@ pub(super) fn show(found: &SearchResults<'_>, output: &Output) -> Done {
     Ok(())
 }
 
-fn parts(why: &Why) -> String {
+fn parts(why: &ScoreExplanation) -> String {
     let mut parts = Vec::new();
     if let Some(name) = why.name {
-        parts.push(format!("name {:.3} ({})", name.part, name_kind(name.kind)));
+        parts.push(format!("name {:.3} ({})", name.score, name_kind(name.kind)));
     }
     parts.push(format!("words {:.3}", why.words));
     if why.coverage != 0.0 {
@@ -137,10 +137,10 @@ fn parts(why: &Why) -> String {
 fn in_words(matched: &MatchedWord) -> String {
     let fields: Vec<&str> = matched.fields.iter().map(|field| field.as_str()).collect();
     let met = match matched.via {
-        Via::Same => String::new(),
-        Via::Joined => format!(" in `{}`", matched.met),
-        Via::Synonym => format!(" like `{}`", matched.met),
-        Via::Typo => format!(" for `{}`", matched.met),
+        MatchKind::Same => String::new(),
+        MatchKind::Joined => format!(" in `{}`", matched.term_text),
+        MatchKind::Synonym => format!(" like `{}`", matched.term_text),
+        MatchKind::Typo => format!(" for `{}`", matched.term_text),
     };
     format!(
         "{}{met} +{:.3} in {}",

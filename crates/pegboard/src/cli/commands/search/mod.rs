@@ -7,7 +7,7 @@ mod explained;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_catalog::{ByMeaning, Catalog, ToolSearch, SearchResults};
+use pegboard_catalog::{SemanticCoverage, Catalog, ToolSearch, SearchResults};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
@@ -139,7 +139,7 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
     }
     if finder.misses_meaning(catalog, &found) {
         output.note(match found.by_meaning {
-            ByMeaning::Some => "Some tools were ranked by words alone; search again to have them all read for meaning.",
+            SemanticCoverage::Some => "Some tools were ranked by words alone; search again to have them all read for meaning.",
             _ => "Ranked by words alone; search again when more tools are read for meaning.",
         });
     }
@@ -159,9 +159,9 @@ fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
         query,
         total: found.total,
         by_meaning: match found.by_meaning {
-            ByMeaning::All => "all",
-            ByMeaning::Some => "some",
-            ByMeaning::None => "none",
+            SemanticCoverage::All => "all",
+            SemanticCoverage::Some => "some",
+            SemanticCoverage::None => "none",
         },
         hits: rows.collect(),
     }

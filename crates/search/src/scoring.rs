@@ -1,19 +1,19 @@
 //! What words, meaning and memory say about each tool, written into buffers.
 
 use crate::index::Index;
-use crate::parsed::Wanted;
-use crate::query::{ByMeaning, Meaning, Query};
+use crate::parsed_query::QueryTerm;
+use crate::query::{SemanticCoverage, SemanticQuery, Query};
 use crate::scratch::{Evidence, Scratch, fill};
 use crate::weights::{MEMORY_GATE, MEMORY_MOST};
 
 impl Index {
     /// What the words of a request are worth for each tool.
-    pub(crate) fn count_words(&self, wanted: &[Wanted], scratch: &mut Scratch) {
+    pub(crate) fn score_words(&self, wanted: &[QueryTerm], scratch: &mut Scratch) {
         fill(&mut scratch.words, self.len(), Evidence::default());
         scratch.best.resize(self.len(), 0.0);
-        for alternatives in wanted.chunk_by(Wanted::is_alternative_to) {
+        for alternatives in wanted.chunk_by(QueryTerm::is_alternative_to) {
             let [wanted] = alternatives else {
-                self.count_best(alternatives, scratch);
+                self.score_best(alternatives, scratch);
                 continue;
             };
             for found in self.tools_of(wanted.term) {
@@ -27,7 +27,7 @@ impl Index {
 
     /// Several ways to meet one word: each tool counts its best. The tools are gone through twice, which is quicker
     /// than to keep in mind which were met.
-    fn count_best(&self, alternatives: &[Wanted], scratch: &mut Scratch) {
+    fn score_best(&self, alternatives: &[QueryTerm], scratch: &mut Scratch) {
         for wanted in alternatives {
             for found in self.tools_of(wanted.term) {
                 if let Some(best) = scratch.best.get_mut(found.tool() as usize) {
@@ -48,13 +48,13 @@ impl Index {
     }
 
     /// How far each tool fits, as cosines.
-    pub(crate) fn count_meaning(
+    pub(crate) fn score_meaning(
         &self,
-        meaning: Option<Meaning<'_>>,
+        meaning: Option<SemanticQuery<'_>>,
         scratch: &mut Scratch,
-    ) -> ByMeaning {
+    ) -> SemanticCoverage {
         let Some(meaning) = meaning else {
-            return ByMeaning::None;
+            return SemanticCoverage::None;
         };
         self.compare(meaning, scratch);
         let compared = |(one, other): (&f32, &f32)| !one.is_nan() && !other.is_nan();
@@ -65,14 +65,14 @@ impl Index {
             .filter(|pair| compared(*pair))
             .count();
         match count {
-            0 => ByMeaning::None,
-            all if all == self.len() => ByMeaning::All,
-            _ => ByMeaning::Some,
+            0 => SemanticCoverage::None,
+            all if all == self.len() => SemanticCoverage::All,
+            _ => SemanticCoverage::Some,
         }
     }
 
     /// What past requests add for each tool.
-    pub(crate) fn count_memory(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    pub(crate) fn score_memory(&self, query: &Query<'_>, scratch: &mut Scratch) {
         scratch.memory.clear();
         if query.memory.is_empty() {
             return;
@@ -83,8 +83,8 @@ impl Index {
                 .number(past.at)
                 .and_then(|tool| scratch.memory.get_mut(tool as usize));
             // A likeness that is no number is not above the gate.
-            if let Some(slot) = slot.filter(|_| past.likeness > MEMORY_GATE) {
-                *slot = slot.max(MEMORY_MOST * past.likeness.min(1.0));
+            if let Some(slot) = slot.filter(|_| past.similarity > MEMORY_GATE) {
+                *slot = slot.max(MEMORY_MOST * past.similarity.min(1.0));
             }
         }
     }

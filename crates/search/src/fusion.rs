@@ -1,7 +1,7 @@
 //! The parts of a score, put together.
 
 use crate::index::Index;
-use crate::parsed::Parsed;
+use crate::parsed_query::ParsedQuery;
 use crate::scratch::Scratch;
 use crate::weights::{
     DOCUMENT_SHARE, EXACT_NAME, FULL_MATCH, MEANING_PART, NAME_COVERED, NAME_COVERED_ALONE,
@@ -48,7 +48,7 @@ impl<'i> Fusion<'i> {
     /// Looks at a search whose words, servers and cosines are counted.
     pub(crate) fn of(
         index: &'i Index,
-        parsed: &Parsed,
+        parsed: &ParsedQuery,
         scratch: &Scratch,
         by_meaning: bool,
     ) -> Self {

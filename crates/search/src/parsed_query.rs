@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::arguments::without_values;
-use crate::explain::Via;
+use crate::literal_values::without_values;
+use crate::explain::MatchKind;
 use crate::index::Index;
-use crate::rarity::rarity;
+use crate::idf::idf;
 use crate::stems::{is_stop_word, stem};
 use crate::synonyms;
 use crate::tokens::{Part, cut, each_word, folded};
@@ -18,7 +18,7 @@ use crate::weights::{
 const JOINED_LETTERS: std::ops::RangeInclusive<usize> = 4..=14;
 
 /// A request that was read.
-pub(crate) struct Parsed {
+pub(crate) struct ParsedQuery {
     /// The whole of it as a name would be compared.
     pub(crate) folded: String,
     /// Whether it is written in one piece, as names are.
@@ -30,30 +30,30 @@ pub(crate) struct Parsed {
     /// How much its rarest words say together.
     pub(crate) mass: f32,
     /// The terms it asks for; none twice.
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<QueryTerm>,
 }
 
 /// A term that is asked for.
-pub(crate) struct Wanted {
+pub(crate) struct QueryTerm {
     pub(crate) term: u32,
     /// What its worth for a tool is multiplied with.
     pub(crate) factor: f32,
     /// How much of a name it covers.
     pub(crate) covers: f32,
-    pub(crate) via: Via,
+    pub(crate) via: MatchKind,
     /// Which of the words asks for it. Of all that one word asks for, only the best counts for a tool; joined
     /// words count beside.
     pub(crate) word: usize,
 }
 
-impl Wanted {
+impl QueryTerm {
     /// Whether this and another are ways to meet the same word.
     pub(crate) fn is_alternative_to(&self, other: &Self) -> bool {
-        self.word == other.word && self.via != Via::Joined && other.via != Via::Joined
+        self.word == other.word && self.via != MatchKind::Joined && other.via != MatchKind::Joined
     }
 }
 
-impl Parsed {
+impl ParsedQuery {
     pub(crate) fn of(text: &str, index: &Index) -> Self {
         let text = cut(text.trim(), QUERY_BYTES);
         let mut parsed = Self {
@@ -92,16 +92,16 @@ impl Parsed {
         }
         let rare = |term: Option<u32>| {
             let having = term.map_or(0, |term| index.tools_of(term).len());
-            rarity(having, index.len())
+            idf(having, index.len())
         };
-        let mut rarities: Vec<f32> = stems.iter().map(|(.., term)| rare(*term)).collect();
-        rarities.sort_by(|one, other| other.total_cmp(one));
-        self.mass = rarities.iter().take(JUDGED_WORDS).sum();
+        let mut idfs: Vec<f32> = stems.iter().map(|(.., term)| rare(*term)).collect();
+        idfs.sort_by(|one, other| other.total_cmp(one));
+        self.mass = idfs.iter().take(JUDGED_WORDS).sum();
 
         for (at, _, term) in &stems {
             if let Some(term) = term {
                 let rare = rare(Some(*term));
-                self.want(*term, rare, rare, Via::Same, *at);
+                self.want(*term, rare, rare, MatchKind::Same, *at);
             }
         }
         self.ask_joined(index, &words, parts);
@@ -122,7 +122,7 @@ impl Parsed {
         }
         // Alternatives are counted together.
         self.wanted
-            .sort_by_key(|wanted| (wanted.word, wanted.via == Via::Joined));
+            .sort_by_key(|wanted| (wanted.word, wanted.via == MatchKind::Joined));
         self.words = words;
     }
 
@@ -130,11 +130,11 @@ impl Parsed {
         let Some(term) = index.term(stem) else {
             return;
         };
-        let rare = |term: u32| rarity(index.tools_of(term).len(), index.len());
+        let rare = |term: u32| idf(index.tools_of(term).len(), index.len());
         // A rare synonym of a common word says no more than the common word would.
         let counted = own.map_or(rare(term), |own| rare(own).min(rare(term)));
         let covers = SYNONYM_COVERS * rare(term);
-        self.want(term, SYNONYM * counted, covers, Via::Synonym, at);
+        self.want(term, SYNONYM * counted, covers, MatchKind::Synonym, at);
     }
 
     /// `log in` asks for `login` too.
@@ -153,8 +153,8 @@ impl Parsed {
             joined.push_str(one);
             joined.push_str(other);
             if let Some(term) = index.term(&stem(&joined)) {
-                let rare = rarity(index.tools_of(term).len(), index.len());
-                self.want(term, JOINED * rare, rare, Via::Joined, at);
+                let rare = idf(index.tools_of(term).len(), index.len());
+                self.want(term, JOINED * rare, rare, MatchKind::Joined, at);
             }
         }
     }
@@ -179,22 +179,22 @@ impl Parsed {
             common(other).cmp(&common(one)).then_with(by_word)
         });
         for (typos, term) in near.into_iter().take(TYPO_WORDS) {
-            let rare = rarity(index.tools_of(term).len(), index.len());
+            let rare = idf(index.tools_of(term).len(), index.len());
             let factor = WORD_TYPO / f32::from(typos.max(1)) * rare;
-            self.want(term, factor, factor, Via::Typo, at);
+            self.want(term, factor, factor, MatchKind::Typo, at);
         }
     }
 
     /// A term that a word asks for by itself is nothing else as well; one that several words mean covers a name
     /// once.
-    fn want(&mut self, term: u32, factor: f32, covers: f32, via: Via, word: usize) {
+    fn want(&mut self, term: u32, factor: f32, covers: f32, via: MatchKind, word: usize) {
         let (mut known, mut covered) = (false, false);
         for wanted in self.wanted.iter().filter(|wanted| wanted.term == term) {
-            known |= matches!(wanted.via, Via::Same | Via::Joined) || wanted.word == word;
+            known |= matches!(wanted.via, MatchKind::Same | MatchKind::Joined) || wanted.word == word;
             covered = true;
         }
         if !known {
-            self.wanted.push(Wanted {
+            self.wanted.push(QueryTerm {
                 term,
                 factor,
                 covers: if covered { 0.0 } else { covers },

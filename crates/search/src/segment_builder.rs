@@ -16,11 +16,11 @@ const JOINED_LETTERS: std::ops::RangeInclusive<usize> = 4..=14;
 /// Reads servers one after the other. Servers share most of their words, and finding the stem of a word costs
 /// more than all else that is done with it.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct SegmentBuilder {
     /// The words as written, each with the number of its stem.
     raw: Interner,
     stems: Interner,
-    part: Unfinished,
+    part: PartialSegment,
 }
 
 /// A word that was read: its term, and where.
@@ -28,7 +28,7 @@ type Read = (u32, Field);
 
 /// The segment that is being read.
 #[derive(Debug, Default)]
-struct Unfinished {
+struct PartialSegment {
     /// Which segment this is, so that what is kept by stem need not be cleared.
     number: u32,
     /// The term of each stem, where its first number is that of this segment.
@@ -49,7 +49,7 @@ struct Unfinished {
     joined: String,
 }
 
-impl Reader {
+impl SegmentBuilder {
     /// Reads the tools of one server, or tools of no server.
     pub fn segment<'a>(
         &mut self,
@@ -162,7 +162,7 @@ impl Reader {
     }
 }
 
-impl Unfinished {
+impl PartialSegment {
     fn term(&mut self, stem: u32, stems: &Interner) -> u32 {
         let at = stem as usize;
         if self.term_of.len() <= at {

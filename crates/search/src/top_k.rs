@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::index::Index;
 
 /// The best tools so far, at most so many.
-pub(crate) struct Top<'i> {
+pub(crate) struct TopK<'i> {
     index: &'i Index,
     limit: usize,
     worst_first: BinaryHeap<Ranked<'i>>,
@@ -20,7 +20,7 @@ struct Ranked<'i> {
     index: &'i Index,
 }
 
-impl<'i> Top<'i> {
+impl<'i> TopK<'i> {
     pub(crate) fn new(index: &'i Index, limit: usize) -> Self {
         let floor = f32::NEG_INFINITY;
         Self {

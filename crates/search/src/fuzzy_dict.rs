@@ -5,7 +5,7 @@ use crate::weights::{NAMES_COMPARED, NAMES_PASSED};
 
 /// Words sorted twice: by their first letters and by their last ones. A word with a typo keeps one of both.
 #[derive(Debug, Default)]
-pub(crate) struct NearTable {
+pub(crate) struct FuzzyDict {
     by_start: Vec<Entry>,
     by_end: Vec<Entry>,
 }
@@ -21,7 +21,7 @@ struct Entry {
 /// Letters that fit into a key.
 const KEY: usize = 8;
 
-impl NearTable {
+impl FuzzyDict {
     pub(crate) fn new<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> Self {
         let (mut by_start, mut by_end) = (Vec::new(), Vec::new());
         for (id, word) in words {
@@ -151,8 +151,8 @@ mod tests {
         WORDS[id as usize]
     }
 
-    fn table() -> NearTable {
-        NearTable::new((0..).zip(WORDS))
+    fn table() -> FuzzyDict {
+        FuzzyDict::new((0..).zip(WORDS))
     }
 
     #[test]

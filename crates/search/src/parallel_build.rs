@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
 
-use crate::reader::Reader;
+use crate::segment_builder::SegmentBuilder;
 use crate::segment::Segment;
 
 /// Servers that are worth a thread.
@@ -12,12 +12,12 @@ const OF_THREAD: usize = 16;
 const THREADS: usize = 4;
 
 /// The segment of each server, in their order. Many are read by several threads, which end before this returns.
-pub fn read_each<Server: Sync>(
+pub fn build_segments<Server: Sync>(
     servers: &[Server],
-    read: impl Fn(&Server, &mut Reader) -> Arc<Segment> + Sync,
+    read: impl Fn(&Server, &mut SegmentBuilder) -> Arc<Segment> + Sync,
 ) -> Vec<Arc<Segment>> {
     let read_all = |servers: &[Server]| -> Vec<Arc<Segment>> {
-        let mut reader = Reader::default();
+        let mut reader = SegmentBuilder::default();
         let segments = servers.iter().map(|server| read(server, &mut reader));
         segments.collect()
     };
@@ -53,7 +53,7 @@ mod tests {
     fn r_find_01_servers_keep_their_order_however_many_are_read() {
         for count in [0, 1, 15, 16, 17, 32, 33, 101] {
             let servers: Vec<String> = (0..count).map(|number| format!("host{number}")).collect();
-            let segments = read_each(&servers, |server, reader| {
+            let segments = build_segments(&servers, |server, reader| {
                 let name = format!("greet_{server}");
                 let server = ServerText {
                     name: server,

@@ -11,7 +11,7 @@ mod office;
 use std::sync::Arc;
 
 use office::{OFFICE, catalog, segments};
-use pegboard_search::{At, Index, Query, Reader, Segment, ServerText, ToolText};
+use pegboard_search::{ToolPosition, Index, Query, SegmentBuilder, Segment, ServerText, ToolText};
 use proptest::prelude::*;
 
 #[test]
@@ -39,7 +39,7 @@ fn an_index_of_kept_segments_equals_one_built_anew() {
     ] {
         let hits = |index: &Index| {
             let found = index.search(&Query::words(text), 20);
-            let hits: Vec<(At, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
+            let hits: Vec<(ToolPosition, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
             (hits, found.total, found.kind)
         };
         assert_eq!(hits(&mixed), hits(&anew), "{text}");
@@ -48,7 +48,7 @@ fn an_index_of_kept_segments_equals_one_built_anew() {
 
 #[test]
 fn one_reader_for_all_servers_makes_the_same_segments() {
-    let mut reader = Reader::default();
+    let mut reader = SegmentBuilder::default();
     let tool = |name: &'static str| ToolText {
         name,
         exposed: name,
@@ -99,7 +99,7 @@ proptest! {
                 let query = Query { explain: true, ..Query::words(text) };
                 let found = index.search(&query, limit);
                 prop_assert!(found.hits.len() <= limit && found.total <= 2);
-                let hits: Vec<(At, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
+                let hits: Vec<(ToolPosition, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
                 Ok(hits)
             };
             prop_assert_eq!(hits(&index())?, hits(&index())?);
@@ -114,6 +114,6 @@ proptest! {
         });
         let index = Index::new([Arc::new(Segment::new(None, texts))]);
         let found = index.search(&Query::words(&format!("{word} thing")), 1);
-        prop_assert_eq!(found.hits[0].at, At { segment: 0, tool: 0 });
+        prop_assert_eq!(found.hits[0].at, ToolPosition { segment: 0, tool: 0 });
     }
 }

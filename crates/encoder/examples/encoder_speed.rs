@@ -11,7 +11,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use pegboard_encoder::{Encoder, PackedVector, Text, document_text, scores, short_text};
+use pegboard_encoder::{Encoder, PackedVector, TextKind, document_text, scores, short_text};
 
 const RUNS: usize = 200;
 
@@ -33,15 +33,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let short = short_text(Some("github"), "create_issue");
     measure("making an encoder", || Encoder::embedded().is_ok());
     measure("reading a query's words", || {
-        encoder.token_ids(QUERY, Text::Query)
+        encoder.token_ids(QUERY, TextKind::Query)
     });
     for (name, text, kind) in [
-        ("query", QUERY, Text::Query),
-        ("query on one thread", QUERY, Text::Document),
-        ("query", LONG_QUERY, Text::Query),
-        ("query on one thread", LONG_QUERY, Text::Document),
-        ("document", document.as_str(), Text::Document),
-        ("short text", short.as_str(), Text::Short),
+        ("query", QUERY, TextKind::Query),
+        ("query on one thread", QUERY, TextKind::Document),
+        ("query", LONG_QUERY, TextKind::Query),
+        ("query on one thread", LONG_QUERY, TextKind::Document),
+        ("document", document.as_str(), TextKind::Document),
+        ("short text", short.as_str(), TextKind::Short),
     ] {
         let tokens = encoder.token_ids(text, kind).len();
         measure(&format!("{name} of {tokens} tokens"), || {
@@ -53,11 +53,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     measure("tool (document and short text)", || {
         (
-            encoder.encode(&document, Text::Document),
-            encoder.encode(&short, Text::Short),
+            encoder.encode(&document, TextKind::Document),
+            encoder.encode(&short, TextKind::Short),
         )
     });
-    let query = encoder.encode(QUERY, Text::Query);
+    let query = encoder.encode(QUERY, TextKind::Query);
     let vectors = vec![PackedVector::from(&query); VECTORS];
     measure(&format!("scores of {VECTORS} vectors"), || {
         scores(&vectors, &query)

@@ -4,16 +4,16 @@ use std::sync::{LazyLock, Mutex};
 use std::thread::available_parallelism;
 
 use crate::error::EncoderError;
-use crate::forward::{Room, forward, forward_by_two};
+use crate::forward::{Scratch, forward, forward_on_two_threads};
 use crate::kernel::Processor;
-use crate::pages::give_back;
+use crate::pages::release_pages;
 use crate::tokens::Vocabulary;
 use crate::vector::Vector;
 use crate::weights::Weights;
 
 /// What kind of text is encoded. It decides how much of the text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text {
+pub enum TextKind {
     /// A request.
     Query,
     /// What a tool does, see [`crate::document_text`].
@@ -22,7 +22,7 @@ pub enum Text {
     Short,
 }
 
-impl Text {
+impl TextKind {
     /// The number of tokens that count. The model was tuned with these limits.
     fn most_tokens(self) -> usize {
         match self {
@@ -41,18 +41,18 @@ pub struct Encoder {
     processor: Processor,
     /// The program's own data, where it is the weights.
     embedded: Option<&'static [u8]>,
-    /// Room that texts were encoded in, for the next ones.
-    rooms: Mutex<Vec<Room>>,
+    /// Scratch that texts were encoded in, for the next ones.
+    scratches: Mutex<Vec<Scratch>>,
 }
 
-/// Room that is kept, up to 1.8 MB for each; more texts at once make their own.
-const ROOMS: usize = 2;
+/// Scratch that is kept, up to 1.8 MB for each; more texts at once make their own.
+const POOLED_SCRATCHES: usize = 2;
 
 /// Tokens of a request that are worth a second thread, which takes a while to begin.
-const SHARED_TOKENS: usize = 8;
+const MIN_SPLIT_TOKENS: usize = 8;
 
 /// Whether this process may run two threads at once.
-static BY_TWO: LazyLock<bool> =
+static HAS_TWO_CPUS: LazyLock<bool> =
     LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1));
 
 impl Encoder {
@@ -82,7 +82,7 @@ impl Encoder {
             vocabulary,
             processor: Processor::detected(),
             embedded: None,
-            rooms: Mutex::default(),
+            scratches: Mutex::default(),
         })
     }
 
@@ -96,49 +96,49 @@ impl Encoder {
 
     /// The vector of a text. A blank text has one, too. Somebody waits for that of a request, so a long one is shared
     /// with a second thread.
-    pub fn encode(&self, text: &str, kind: Text) -> Vector {
+    pub fn encode(&self, text: &str, kind: TextKind) -> Vector {
         let ids = self.token_ids(text, kind);
         let (weights, processor) = (&self.weights, self.processor);
-        let mut room = self.take_room();
-        let is_shared = kind == Text::Query && ids.len() >= SHARED_TOKENS && *BY_TWO;
+        let mut scratch = self.take_scratch();
+        let is_shared = kind == TextKind::Query && ids.len() >= MIN_SPLIT_TOKENS && *HAS_TWO_CPUS;
         let shared = is_shared.then(|| {
-            let mut other = self.take_room();
-            let vector = forward_by_two(weights, processor, &ids, [&mut room, &mut other]);
-            self.keep_room(other);
+            let mut other = self.take_scratch();
+            let vector = forward_on_two_threads(weights, processor, &ids, [&mut scratch, &mut other]);
+            self.return_scratch(other);
             vector
         });
         let vector = shared.flatten();
-        let vector = vector.unwrap_or_else(|| forward(weights, processor, &ids, &mut room));
-        self.keep_room(room);
+        let vector = vector.unwrap_or_else(|| forward(weights, processor, &ids, &mut scratch));
+        self.return_scratch(scratch);
         vector
     }
 
-    fn take_room(&self) -> Room {
-        let kept = self.rooms.lock().ok().and_then(|mut rooms| rooms.pop());
+    fn take_scratch(&self) -> Scratch {
+        let kept = self.scratches.lock().ok().and_then(|mut scratches| scratches.pop());
         kept.unwrap_or_default()
     }
 
-    fn keep_room(&self, room: Room) {
-        if let Ok(mut rooms) = self.rooms.lock()
-            && rooms.len() < ROOMS
+    fn return_scratch(&self, scratch: Scratch) {
+        if let Ok(mut scratches) = self.scratches.lock()
+            && scratches.len() < POOLED_SCRATCHES
         {
-            rooms.push(room);
+            scratches.push(scratch);
         }
     }
 
     /// Gives back the memory that encoding filled: room for texts and, where the system allows it, the pages of the
     /// weights. The next text costs a little more, because they are read again.
-    pub fn rest(&self) {
-        if let Ok(mut rooms) = self.rooms.lock() {
-            *rooms = Vec::new();
+    pub fn release_memory(&self) {
+        if let Ok(mut scratches) = self.scratches.lock() {
+            *scratches = Vec::new();
         }
         if let Some(weights) = self.embedded {
-            give_back(weights);
+            release_pages(weights);
         }
     }
 
     /// The vocabulary entries that a text is read as, the first and last mark included.
-    pub fn token_ids(&self, text: &str, kind: Text) -> Vec<u16> {
+    pub fn token_ids(&self, text: &str, kind: TextKind) -> Vec<u16> {
         self.vocabulary.token_ids(text, kind.most_tokens())
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::thread;
 
 use crate::kernel::{Inputs, Processor};
-use crate::meeting::{Meeting, Seat};
+use crate::split_attention::{SplitAttention, Exchange};
 use crate::shape::{DIMENSIONS, PAIRS, WIDE, WIDE_PAIRS};
 use crate::vector::Vector;
 use crate::weights::{Layer, Table, Weights};
@@ -17,39 +17,39 @@ pub(crate) fn forward(
     weights: &Weights,
     processor: Processor,
     ids: &[u16],
-    room: &mut Room,
+    scratch: &mut Scratch,
 ) -> Vector {
-    room.run(weights, processor, ids, 0..ids.len(), None);
-    Vector::from_direction(sum([&*room]))
+    scratch.run(weights, processor, ids, 0..ids.len(), None);
+    Vector::from_direction(sum([&*scratch]))
 }
 
 /// The same vector, computed by this thread and another, each with half of the tokens. Nothing if the system gives
 /// no other thread.
-pub(crate) fn forward_by_two(
+pub(crate) fn forward_on_two_threads(
     weights: &Weights,
     processor: Processor,
     ids: &[u16],
-    [room, other]: [&mut Room; 2],
+    [scratch, other]: [&mut Scratch; 2],
 ) -> Option<Vector> {
-    let meeting = Meeting::default();
-    let [seat, other_seat] = meeting.seats();
+    let split_attention = SplitAttention::default();
+    let [exchange, other_exchange] = split_attention.exchanges();
     let (half, all) = (ids.len() / 2, ids.len());
     thread::scope(|scope| {
         thread::Builder::new()
             .spawn_scoped(scope, || {
-                other.run(weights, processor, ids, half..all, Some(other_seat));
+                other.run(weights, processor, ids, half..all, Some(other_exchange));
             })
             .ok()?;
-        room.run(weights, processor, ids, 0..half, Some(seat));
+        scratch.run(weights, processor, ids, 0..half, Some(exchange));
         Some(())
     })?;
-    Some(Vector::from_direction(sum([&*room, &*other])))
+    Some(Vector::from_direction(sum([&*scratch, &*other])))
 }
 
 /// Where results between the steps lie. It is used again by the next layer and the next text, because pages that the
 /// system has to give anew cost more than many a step.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct Scratch {
     hidden: Tokens<DIMENSIONS>,
     inputs: Vec<Inputs<PAIRS>>,
     query: Tokens<DIMENSIONS>,
@@ -61,7 +61,7 @@ pub(crate) struct Room {
     change: Tokens<DIMENSIONS>,
 }
 
-impl Room {
+impl Scratch {
     /// Computes some of a text's tokens. Whoever sits at the `seat` across computes the others.
     fn run(
         &mut self,
@@ -69,15 +69,15 @@ impl Room {
         processor: Processor,
         ids: &[u16],
         own: Range<usize>,
-        seat: Option<Seat<'_>>,
+        exchange: Option<Exchange<'_>>,
     ) {
         self.fit(own.len(), ids.len());
         embed(weights, ids, &own, &mut self.hidden);
         processor.normalise(&weights.norm, &mut self.hidden);
         for (number, layer) in weights.layers.iter().enumerate() {
             self.ask(processor, layer, &own);
-            if let Some(seat) = seat {
-                seat.share(number, &own, &mut self.key, &mut self.value);
+            if let Some(exchange) = exchange {
+                exchange.share(number, &own, &mut self.key, &mut self.value);
             }
             self.attend(processor, layer);
             self.feed_forward(processor, layer);
@@ -142,9 +142,9 @@ impl Room {
 }
 
 /// The sum of all tokens, which has the direction of their mean.
-fn sum<'a>(rooms: impl IntoIterator<Item = &'a Room>) -> Box<[f32; DIMENSIONS]> {
+fn sum<'a>(scratches: impl IntoIterator<Item = &'a Scratch>) -> Box<[f32; DIMENSIONS]> {
     let mut sum = Box::new([0.0; DIMENSIONS]);
-    for token in rooms.into_iter().flat_map(|room| &room.hidden) {
+    for token in scratches.into_iter().flat_map(|scratch| &scratch.hidden) {
         for (sum, value) in sum.iter_mut().zip(token) {
             *sum += value;
         }

@@ -11,7 +11,7 @@ mod encoder;
 mod error;
 mod forward;
 mod kernel;
-mod meeting;
+mod split_attention;
 mod packed;
 mod pages;
 mod shape;
@@ -20,7 +20,7 @@ mod tokens;
 mod vector;
 mod weights;
 
-pub use encoder::{Encoder, Text};
+pub use encoder::{Encoder, TextKind};
 pub use error::EncoderError;
 pub use packed::{PackedVector, score_each, score_pairs, scores};
 pub use shape::DIMENSIONS;

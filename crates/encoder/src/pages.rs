@@ -9,7 +9,7 @@
 /// Gives back the whole pages of some data of the program file, which the system reads again when they are next used.
 /// Whether it did; elsewhere than on Linux nothing is given back.
 #[cfg(target_os = "linux")]
-pub(crate) fn give_back(data: &'static [u8]) -> bool {
+pub(crate) fn release_pages(data: &'static [u8]) -> bool {
     use rustix::mm::{Advice, madvise};
 
     let page = rustix::param::page_size();
@@ -19,7 +19,7 @@ pub(crate) fn give_back(data: &'static [u8]) -> bool {
     let Some(inside) = end.checked_sub(start).filter(|length| *length > 0) else {
         return false;
     };
-    if !is_of_a_file(start, end) {
+    if !is_file_backed(start, end) {
         return false;
     }
     let first = data.as_ptr().wrapping_add(offset).cast_mut().cast();
@@ -30,25 +30,25 @@ pub(crate) fn give_back(data: &'static [u8]) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn give_back(_: &'static [u8]) -> bool {
+pub(crate) fn release_pages(_: &'static [u8]) -> bool {
     false
 }
 
 /// Whether a part of this process's memory is one private, read-only mapping of a file. It is not where a program was
 /// unpacked into memory when it started; its pages would come back as zeros.
 #[cfg(target_os = "linux")]
-fn is_of_a_file(start: usize, end: usize) -> bool {
+fn is_file_backed(start: usize, end: usize) -> bool {
     let Ok(mappings) = std::fs::read_to_string("/proc/self/maps") else {
         return false;
     };
     mappings
         .lines()
-        .any(|line| is_mapping_of_a_file(line, start, end))
+        .any(|line| is_file_mapping(line, start, end))
 }
 
 /// Reads a line such as `55d0a000-55d0c000 r--p 00002000 fd:01 1234 /usr/bin/pegboard`.
 #[cfg(target_os = "linux")]
-fn is_mapping_of_a_file(line: &str, start: usize, end: usize) -> bool {
+fn is_file_mapping(line: &str, start: usize, end: usize) -> bool {
     let mut parts = line.split_ascii_whitespace();
     let (Some(range), Some(rights)) = (parts.next(), parts.next()) else {
         return false;
@@ -58,8 +58,8 @@ fn is_mapping_of_a_file(line: &str, start: usize, end: usize) -> bool {
     let bounds = bounds.and_then(|(from, to)| Some((number(from)?, number(to)?)));
     let holds = bounds.is_some_and(|(from, to)| from <= start && end <= to);
     let is_read_only = matches!(rights, "r--p" | "r-xp");
-    let is_of_a_file = parts.nth(2).is_some_and(|inode| inode != "0");
-    holds && is_read_only && is_of_a_file
+    let is_file_backed = parts.nth(2).is_some_and(|inode| inode != "0");
+    holds && is_read_only && is_file_backed
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -70,7 +70,7 @@ mod tests {
     fn only_read_only_mappings_of_files_are_given_back() {
         let check = |line, expected| {
             assert_eq!(
-                is_mapping_of_a_file(line, 0x2000, 0x4000),
+                is_file_mapping(line, 0x2000, 0x4000),
                 expected,
                 "{line}"
             );
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn memory_of_no_file_keeps_its_bytes() {
         let data: &'static [u8] = vec![7; 1 << 16].leak();
-        assert!(!give_back(data));
+        assert!(!release_pages(data));
         assert!(data.iter().all(|byte| *byte == 7));
     }
 }

@@ -7,7 +7,7 @@
 
 use std::thread;
 
-use pegboard_encoder::{DIMENSIONS, Encoder, EncoderError, Text, Vector};
+use pegboard_encoder::{DIMENSIONS, Encoder, EncoderError, TextKind, Vector};
 use proptest::prelude::*;
 
 fn bits(vector: &Vector) -> Vec<u32> {
@@ -39,7 +39,7 @@ fn odd_texts() -> Vec<String> {
 fn r_find_02_every_text_has_a_vector_of_length_1() {
     let encoder = Encoder::embedded().unwrap();
     for text in odd_texts() {
-        for kind in [Text::Query, Text::Document, Text::Short] {
+        for kind in [TextKind::Query, TextKind::Document, TextKind::Short] {
             let vector = encoder.encode(&text, kind);
             assert_eq!(vector.as_slice().len(), DIMENSIONS);
             assert!((vector.dot(&vector) - 1.0).abs() < 1e-5, "{text:.40}");
@@ -54,8 +54,8 @@ fn r_find_02_every_processor_gives_the_same_bytes() {
     // Each number of tokens up to three groups of lanes, and then the odd ones.
     let counted = (0..26).map(|words| "tool ".repeat(words));
     for text in counted.chain(odd_texts()) {
-        let vector = encoder.encode(&text, Text::Query);
-        let expected = portable.encode(&text, Text::Query);
+        let vector = encoder.encode(&text, TextKind::Query);
+        let expected = portable.encode(&text, TextKind::Query);
         assert_eq!(bits(&vector), bits(&expected), "{text:.40}");
     }
 }
@@ -65,8 +65,8 @@ fn r_find_02_a_request_read_by_two_threads_has_the_bytes_of_one() {
     let encoder = Encoder::embedded().unwrap();
     let counted = (0..40).map(|words| "open a window ".repeat(words));
     for text in counted.chain(odd_texts()) {
-        let shared = encoder.encode(&text, Text::Query);
-        let alone = encoder.encode(&text, Text::Document);
+        let shared = encoder.encode(&text, TextKind::Query);
+        let alone = encoder.encode(&text, TextKind::Document);
         assert_eq!(bits(&shared), bits(&alone), "{text:.40}");
     }
 }
@@ -75,9 +75,9 @@ fn r_find_02_a_request_read_by_two_threads_has_the_bytes_of_one() {
 fn r_find_02_threads_give_the_same_bytes() {
     let encoder = Encoder::embedded().unwrap();
     let text = "search the knowledge base for quarterly revenue";
-    let expected = bits(&encoder.encode(text, Text::Query));
+    let expected = bits(&encoder.encode(text, TextKind::Query));
     thread::scope(|scope| {
-        let encode = || bits(&encoder.encode(text, Text::Query));
+        let encode = || bits(&encoder.encode(text, TextKind::Query));
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(encode)).collect();
         for run in runs {
             assert_eq!(run.join().unwrap(), expected);
@@ -91,9 +91,9 @@ fn r_find_02_only_the_start_of_a_long_text_counts() {
     let start = "word ".repeat(200);
     let longer = format!("{start} and something else entirely");
     let encode = |text, kind| bits(&encoder.encode(text, kind));
-    assert_eq!(encode(&start, Text::Query), encode(&longer, Text::Document));
-    assert_ne!(encode(&start, Text::Query), encode(&start, Text::Short));
-    assert_eq!(encoder.token_ids(&start, Text::Short).len(), 32);
+    assert_eq!(encode(&start, TextKind::Query), encode(&longer, TextKind::Document));
+    assert_ne!(encode(&start, TextKind::Query), encode(&start, TextKind::Short));
+    assert_eq!(encoder.token_ids(&start, TextKind::Short).len(), 32);
 }
 
 #[test]
@@ -117,14 +117,14 @@ proptest! {
     #[test]
     fn r_find_02_no_text_panics(text in any::<String>()) {
         let encoder = Encoder::embedded().unwrap();
-        let vector = encoder.encode(&text, Text::Short);
+        let vector = encoder.encode(&text, TextKind::Short);
         prop_assert!((vector.dot(&vector) - 1.0).abs() < 1e-5);
     }
 
     #[test]
     fn r_find_02_mixed_scripts_are_read_within_the_limit(text in "[a-zÀ-ÿ一-鿿😀-😎 .,_-]{0,300}") {
         let encoder = Encoder::embedded().unwrap();
-        let ids = encoder.token_ids(&text, Text::Query);
+        let ids = encoder.token_ids(&text, TextKind::Query);
         prop_assert!((3..=96).contains(&ids.len()));
         prop_assert_eq!((ids.first(), ids.last()), (Some(&101), Some(&102)));
     }

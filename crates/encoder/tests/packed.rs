@@ -5,12 +5,12 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use pegboard_encoder::{Encoder, PackedVector, Text, Vector, score_pairs, scores};
+use pegboard_encoder::{Encoder, PackedVector, TextKind, Vector, score_pairs, scores};
 
 fn vectors() -> Vec<Vector> {
     let encoder = Encoder::embedded().unwrap();
     ["read a file", "send an email", "天気", "", "convert money"]
-        .map(|text| encoder.encode(text, Text::Document))
+        .map(|text| encoder.encode(text, TextKind::Document))
         .into()
 }
 

@@ -6,7 +6,7 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use pegboard_encoder::{DIMENSIONS, Encoder, Text};
+use pegboard_encoder::{DIMENSIONS, Encoder, TextKind};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ fn items() -> Vec<Item> {
 fn r_find_02_texts_are_read_as_the_model_was_taught() {
     let encoder = Encoder::embedded().unwrap();
     for item in items() {
-        let ids = encoder.token_ids(&item.text, Text::Query);
+        let ids = encoder.token_ids(&item.text, TextKind::Query);
         assert_eq!(ids, item.ids, "{:?}", item.text);
     }
 }
@@ -39,7 +39,7 @@ fn r_find_02_vectors_are_those_of_the_model() {
     assert_eq!(items.len(), 20);
     for item in items {
         assert_eq!(item.vector.len(), DIMENSIONS);
-        let vector = encoder.encode(&item.text, Text::Query);
+        let vector = encoder.encode(&item.text, TextKind::Query);
         let products = vector.as_slice().iter().zip(&item.vector);
         let length = item
             .vector
@@ -61,9 +61,9 @@ fn r_find_02_a_request_lies_near_its_tool() {
         "get forecast: The weather of the next days at a place.",
         "convert currency: An amount of money in another currency.",
     ]
-    .map(|text| encoder.encode(text, Text::Document));
+    .map(|text| encoder.encode(text, TextKind::Document));
     let check = |request, expected| {
-        let query = encoder.encode(request, Text::Query);
+        let query = encoder.encode(request, TextKind::Query);
         let cosines = tools.each_ref().map(|tool| tool.dot(&query));
         let best = (0..tools.len()).max_by(|a, b| cosines[*a].total_cmp(&cosines[*b]));
         assert_eq!(best, Some(expected), "{request}: {cosines:?}");

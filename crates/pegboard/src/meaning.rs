@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_catalog::ToolVectors;
 use pegboard_encoder::{
-    PackedVector, Text, Vector, document_text, score_each, score_pairs, server_text, short_text,
+    PackedVector, TextKind, Vector, document_text, score_each, score_pairs, server_text, short_text,
 };
 use pegboard_hub::{Encoder, ToolWords};
 
@@ -19,7 +19,7 @@ struct Embedded(OnceLock<Option<pegboard_encoder::Encoder>>);
 impl Embedded {
     /// The vector of a text. The weights are part of the program, so they can be read; a build that damaged them
     /// gives every text the same vector, which leaves the ranking to the words.
-    fn vector(&self, text: &str, kind: Text) -> Option<Vector> {
+    fn vector(&self, text: &str, kind: TextKind) -> Option<Vector> {
         let encoder = self.0.get_or_init(|| {
             pegboard_encoder::Encoder::embedded()
                 .inspect_err(
@@ -30,7 +30,7 @@ impl Embedded {
         Some(encoder.as_ref()?.encode(text, kind))
     }
 
-    fn packed(&self, text: &str, kind: Text) -> [u8; PackedVector::BYTES] {
+    fn packed(&self, text: &str, kind: TextKind) -> [u8; PackedVector::BYTES] {
         match self.vector(text, kind) {
             Some(vector) => PackedVector::from(&vector).to_bytes(),
             None => [0; PackedVector::BYTES],
@@ -44,7 +44,7 @@ impl Encoder for Embedded {
     }
 
     fn query(&self, text: &str) -> Vec<f32> {
-        let vector = self.vector(text, Text::Query);
+        let vector = self.vector(text, TextKind::Query);
         vector.map_or_else(Vec::new, |vector| vector.as_slice().to_vec())
     }
 
@@ -52,8 +52,8 @@ impl Encoder for Embedded {
         let server = Some(tool.server.as_str()).filter(|server| !server.is_empty());
         let document = document_text(&tool.name, &tool.description);
         let short = short_text(server, &tool.name);
-        let document = self.packed(&document, Text::Document);
-        [document, self.packed(&short, Text::Short)].concat()
+        let document = self.packed(&document, TextKind::Document);
+        [document, self.packed(&short, TextKind::Short)].concat()
     }
 
     fn tool_bytes(&self) -> usize {
@@ -63,7 +63,7 @@ impl Encoder for Embedded {
     fn server(&self, name: &str, description: &str) -> Option<Vec<u8>> {
         let description = Some(description.trim()).filter(|text| !text.is_empty())?;
         let text = server_text(name, description);
-        let vector = self.packed(&text, Text::Document);
+        let vector = self.packed(&text, TextKind::Document);
         Some([vector, [0; PackedVector::BYTES]].concat())
     }
 
@@ -92,7 +92,7 @@ impl Encoder for Embedded {
 
     fn rest(&self) {
         if let Some(Some(encoder)) = self.0.get() {
-            encoder.rest();
+            encoder.release_memory();
         }
     }
 

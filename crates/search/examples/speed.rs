@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pegboard_encoder::{DIMENSIONS, Encoder, PackedVector, Text, Vector, score_each, score_pairs};
+use pegboard_encoder::{DIMENSIONS, Encoder, PackedVector, TextKind, Vector, score_each, score_pairs};
 use pegboard_search::{
     Index, SemanticQuery, Query, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments,
 };
@@ -265,7 +265,7 @@ fn measure(
     };
     let meaning = times(requests.iter(), |text| search(text, query));
     let spoken = REQUESTS.iter().cycle().take(300);
-    let encode = |text: &str| black_box(encoder.encode(text, Text::Query));
+    let encode = |text: &str| black_box(encoder.encode(text, TextKind::Query));
     let encoding = times(spoken.clone(), |text| encode(text).as_slice().len());
     let both = times(spoken, |text| search(text, encode(text).as_slice()));
     println!(

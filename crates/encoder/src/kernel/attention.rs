@@ -29,7 +29,7 @@ pub(super) fn attend(
     let mut fits = vec![[0.0; LANES]; groups * query.len()];
     let mut sums = vec![0.0; query.len()];
     for head in 0..HEADS {
-        turn(key, head, &mut keys);
+        transpose_keys(key, head, &mut keys);
         for (value, part_of) in values.iter_mut().zip(value) {
             *value = *registers(part(part_of, head));
         }
@@ -44,14 +44,14 @@ pub(super) fn attend(
                 .for_each(|fit| *fit = f32::MIN);
         }
         for (fits, sum) in fits.chunks_mut(groups).zip(&mut sums) {
-            *sum = soften(fits);
+            *sum = softmax(fits);
         }
         let two = fits.chunks(2 * groups).zip(sums.chunks(2));
         for ((fits, sums), output) in two.zip(output.chunks_mut(2)) {
             let (fits, others) = fits.split_at_checked(groups).unwrap_or((fits, &[]));
             let others = if others.is_empty() { fits } else { others };
             let weights = [fits.as_flattened(), others.as_flattened()];
-            let mixed = mix(weights, &values);
+            let mixed = weighted_sum(weights, &values);
             for ((mixed, sum), output) in mixed.into_iter().zip(sums).zip(output) {
                 if let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) {
                     *output = *mixed
@@ -72,7 +72,7 @@ fn part(token: &[f32; DIMENSIONS], head: usize) -> &[f32; HEAD] {
 
 /// Lays the keys out so that eight are compared with a query at once.
 #[inline(always)]
-fn turn(key: &[[f32; DIMENSIONS]], head: usize, keys: &mut [Keys]) {
+fn transpose_keys(key: &[[f32; DIMENSIONS]], head: usize, keys: &mut [Keys]) {
     for (key, keys) in key.chunks(LANES).zip(keys) {
         for (lane, key) in key.iter().enumerate() {
             for (lanes, value) in keys.iter_mut().zip(part(key, head)) {
@@ -104,7 +104,7 @@ fn fit(query: &[f32; HEAD], keys: &Keys) -> Lanes {
 
 /// Turns fits into weights and returns their sum.
 #[inline(always)]
-fn soften(fits: &mut [Lanes]) -> f32 {
+fn softmax(fits: &mut [Lanes]) -> f32 {
     let scale = 1.0 / (HEAD as f32).sqrt();
     let best = highest(fits, |fit| fit);
     for fit in fits.as_flattened_mut() {
@@ -115,7 +115,7 @@ fn soften(fits: &mut [Lanes]) -> f32 {
 
 /// A head's part of the weighted sum of all tokens' values, for two tokens.
 #[inline(always)]
-fn mix([weights, others]: [&[f32]; 2], values: &[Part]) -> [Part; 2] {
+fn weighted_sum([weights, others]: [&[f32]; 2], values: &[Part]) -> [Part; 2] {
     let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
     let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
     let (mut e, mut f) = ([0.0; LANES], [0.0; LANES]);

@@ -1,4 +1,4 @@
-//! Text to vocabulary entries.
+//! TextKind to vocabulary entries.
 
 mod normalise;
 mod wordpiece;

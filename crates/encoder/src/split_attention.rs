@@ -11,32 +11,32 @@ use crate::shape::{DIMENSIONS, LAYERS};
 const TURNS: usize = 2_000;
 
 /// A layer's keys and values of some tokens.
-type Shown = Vec<[f32; DIMENSIONS]>;
+type KeysAndValues = Vec<[f32; DIMENSIONS]>;
 
 /// What both have shown so far.
 #[derive(Default)]
-pub(crate) struct Meeting {
-    first: [OnceLock<Shown>; LAYERS],
-    second: [OnceLock<Shown>; LAYERS],
+pub(crate) struct SplitAttention {
+    first: [OnceLock<KeysAndValues>; LAYERS],
+    second: [OnceLock<KeysAndValues>; LAYERS],
 }
 
 /// A thread's place at a meeting.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat<'a> {
-    mine: &'a [OnceLock<Shown>; LAYERS],
-    other: &'a [OnceLock<Shown>; LAYERS],
+pub(crate) struct Exchange<'a> {
+    mine: &'a [OnceLock<KeysAndValues>; LAYERS],
+    other: &'a [OnceLock<KeysAndValues>; LAYERS],
 }
 
-impl Meeting {
+impl SplitAttention {
     /// For the thread with the first tokens, and for the one with the rest.
-    pub(crate) fn seats(&self) -> [Seat<'_>; 2] {
+    pub(crate) fn exchanges(&self) -> [Exchange<'_>; 2] {
         let (first, second) = (&self.first, &self.second);
         [
-            Seat {
+            Exchange {
                 mine: first,
                 other: second,
             },
-            Seat {
+            Exchange {
                 mine: second,
                 other: first,
             },
@@ -44,7 +44,7 @@ impl Meeting {
     }
 }
 
-impl Seat<'_> {
+impl Exchange<'_> {
     /// Shows the keys and values of this thread's tokens, and fills in the others when they are there.
     pub(crate) fn share(
         self,
@@ -76,7 +76,7 @@ impl Seat<'_> {
     }
 }
 
-fn awaited(shown: &OnceLock<Shown>) -> &Shown {
+fn awaited(shown: &OnceLock<KeysAndValues>) -> &KeysAndValues {
     for _ in 0..TURNS {
         if let Some(shown) = shown.get() {
             return shown;

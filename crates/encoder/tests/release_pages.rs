@@ -6,23 +6,23 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use pegboard_encoder::{Encoder, Text};
+use pegboard_encoder::{Encoder, TextKind};
 
 #[test]
 fn r_find_02_an_encoder_at_rest_holds_no_weights() {
     let encoder = Encoder::embedded().unwrap();
-    let encode = || encoder.encode("turn the report into a table", Text::Query);
+    let encode = || encoder.encode("turn the report into a table", TextKind::Query);
     let vector = encode();
     let held = mapped_kilobytes();
-    encoder.rest();
+    encoder.release_memory();
     let at_rest = mapped_kilobytes();
     if cfg!(target_os = "linux") {
         // The matrices have 10.6 MB.
         assert!(at_rest + 8 * 1024 < held, "{held} kB, then {at_rest} kB");
     }
     assert_eq!(vector.as_slice(), encode().as_slice());
-    encoder.rest();
-    encoder.rest();
+    encoder.release_memory();
+    encoder.release_memory();
     assert_eq!(vector.as_slice(), encode().as_slice());
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, ToolView, meta};
-use pegboard_formats::{DeferredSearch, Format, Options, Rendered, ToolLosses};
+use pegboard_formats::{DeferredSearch, Format, ConvertOptions, RenderedTools, ToolLosses};
 use pegboard_guard::estimate_tokens;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub struct Definitions {
     document: Value,
     format: Format,
     loading: Loading,
-    rendered: Vec<Rendered>,
+    rendered: Vec<RenderedTools>,
     /// The provider's names of tools that a search may bring in, by exposed name.
     searchable: BTreeMap<String, String>,
     /// About how many tokens all definitions of the catalog have.
@@ -46,7 +46,7 @@ impl Definitions {
             Loading::Deferred if deferred(format).is_none() => Loading::Meta,
             loading => loading,
         };
-        let options = Options::default();
+        let options = ConvertOptions::default();
         match loading {
             Loading::Meta => Self::meta(catalog, plain(format), &options),
             Loading::All => Self::all(catalog, plain(format), &options),
@@ -56,7 +56,7 @@ impl Definitions {
         }
     }
 
-    fn meta(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
+    fn meta(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
         let own = rendered_own(&meta::definitions(), format, options);
         let is_free = |tool: &ToolView<'_>| !meta::is_meta_tool(tool.exposed().as_str());
         let host = catalog.tools().filter(|tool| tool.server().is_none());
@@ -65,15 +65,15 @@ impl Definitions {
         Self::over(catalog, format, Loading::Meta, document, vec![own, host])
     }
 
-    fn all(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
+    fn all(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
         let tools = rendered(catalog.tools(), format, options);
         let own = rendered_own(&[read_result()], format, options);
         let document = joined(entries(&tools.document).chain(entries(&own.document)));
         Self::over(catalog, format, Loading::All, document, vec![tools, own])
     }
 
-    fn deferred(catalog: &Arc<Catalog>, format: Format, options: &Options) -> Self {
-        let options = Options {
+    fn deferred(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
+        let options = ConvertOptions {
             search: DeferredSearch::Client,
             ..*options
         };
@@ -110,7 +110,7 @@ impl Definitions {
         format: Format,
         loading: Loading,
         document: Value,
-        rendered: Vec<Rendered>,
+        rendered: Vec<RenderedTools>,
     ) -> Self {
         Self {
             offered_tokens: u64::from(estimate_tokens(&document.to_string())),
@@ -146,7 +146,7 @@ impl Definitions {
     /// The tool's own name and arguments for a call that the model made; `None` when no tool was offered under this
     /// name.
     pub fn restore(&self, name: &str, arguments: &Value) -> Option<(String, Value)> {
-        let offered = |rendered: &&Rendered| rendered.names.contains_key(name);
+        let offered = |rendered: &&RenderedTools| rendered.names.contains_key(name);
         let rendered = self.rendered.iter().find(offered)?;
         let (own, arguments) = rendered.restore(name, arguments.clone())?;
         Some((own.to_owned(), arguments))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pegboard_catalog::{ToolView, meta};
-use pegboard_formats::{Format, Options, Rendered, Source, definitions_with};
+use pegboard_formats::{Format, ConvertOptions, RenderedTools, SourceTool, definitions_with};
 use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 pub fn rendered<'a>(
     tools: impl Iterator<Item = ToolView<'a>>,
     format: Format,
-    options: &Options,
-) -> Rendered {
+    options: &ConvertOptions,
+) -> RenderedTools {
     let texts: Vec<Texts<'a>> = tools.map(Texts::of).collect();
-    let sources: Vec<Source<'_>> = texts.iter().map(Texts::source).collect();
+    let sources: Vec<SourceTool<'_>> = texts.iter().map(Texts::source).collect();
     definitions_with(&sources, format, options)
 }
 
 /// Definitions that are ours, in a provider's form.
-pub(crate) fn rendered_own(own: &[Value], format: Format, options: &Options) -> Rendered {
+pub(crate) fn rendered_own(own: &[Value], format: Format, options: &ConvertOptions) -> RenderedTools {
     let schemas: Vec<String> = own
         .iter()
         .map(|tool| {
@@ -35,15 +35,15 @@ pub(crate) fn rendered_own(own: &[Value], format: Format, options: &Options) -> 
         .iter()
         .map(|tool| text("description", tool).unwrap_or_default())
         .collect();
-    let sources: Vec<Source<'_>> = names
+    let sources: Vec<SourceTool<'_>> = names
         .iter()
         .zip(&descriptions)
         .zip(&schemas)
-        .map(|((name, description), schema)| Source {
+        .map(|((name, description), schema)| SourceTool {
             name,
             description: Some(description),
             input_schema: schema,
-            ..Source::default()
+            ..SourceTool::default()
         })
         .collect();
     definitions_with(&sources, format, options)
@@ -84,11 +84,11 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn source(&self) -> Source<'_> {
+    fn source(&self) -> SourceTool<'_> {
         let view = &self.view;
         let examples = view.user_override().map(|words| words.examples.as_slice());
         let examples = examples.unwrap_or_default().iter();
-        Source {
+        SourceTool {
             name: view.exposed().as_str(),
             server: view.server().map(ServerName::as_str),
             server_description: Some(&*self.about_server).filter(|text| !text.is_empty()),

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pegboard_formats::{Format, LossKind, Source, check_document, definitions};
+use pegboard_formats::{Format, LossKind, SourceTool, check_document, definitions};
 use pegboard_model::{ExposedName, ServerName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -67,16 +67,16 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             .iter()
             .map(|t| ExposedName::of(&server, &t.name).to_string())
             .collect();
-        let sources: Vec<Source<'_>> = list
+        let sources: Vec<SourceTool<'_>> = list
             .tools
             .iter()
             .zip(&names)
-            .map(|(tool, name)| Source {
+            .map(|(tool, name)| SourceTool {
                 name,
                 server: Some(server.as_str()),
                 description: tool.description.as_deref(),
                 input_schema: tool.input_schema.as_ref().map_or("null", |s| s.get()),
-                ..Source::default()
+                ..SourceTool::default()
             })
             .collect();
         tools += sources.len();

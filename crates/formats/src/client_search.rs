@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub const SEARCH_TOOL_NAME: &str = "search_tools";
 
 /// How many tools one answer may name: more would fill the prompt that deferring keeps free.
-const ANSWER_MAX: usize = 20;
+const MAX_RESULTS: usize = 20;
 
 const DESCRIPTION: &str = "Finds tools by what they do and makes them callable. Say in a few words what you \
      need, for example `close an issue`.";
@@ -26,13 +26,13 @@ pub fn anthropic_search_tool() -> Value {
 
 /// The `tool_result` block that answers Anthropic's model: references to the tools that were found, which the
 /// service then writes into the prompt. Names are those of the definitions that were sent.
-pub fn anthropic_search_answer<'a>(
+pub fn anthropic_search_result<'a>(
     tool_use_id: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Value {
     let references: Vec<Value> = names
         .into_iter()
-        .take(ANSWER_MAX)
+        .take(MAX_RESULTS)
         .map(|name| json!({"type": "tool_reference", "tool_name": name}))
         .collect();
     let content = if references.is_empty() {
@@ -55,8 +55,8 @@ pub fn openai_search_tool() -> Value {
 
 /// The item that answers OpenAI's model: the tools that were found. `tools` are entries as
 /// [`crate::definitions`] makes them for `openai-deferred`, functions or namespaces.
-pub fn openai_search_answer(call_id: &str, tools: impl IntoIterator<Item = Value>) -> Value {
-    let tools: Vec<Value> = tools.into_iter().take(ANSWER_MAX).collect();
+pub fn openai_search_result(call_id: &str, tools: impl IntoIterator<Item = Value>) -> Value {
+    let tools: Vec<Value> = tools.into_iter().take(MAX_RESULTS).collect();
     json!({
         "type": "tool_search_output",
         "call_id": call_id,
@@ -83,14 +83,14 @@ mod tests {
 
     #[test]
     fn r_reg_07_search_answers_have_the_providers_own_form() {
-        let answer = anthropic_search_answer("toolu_1", ["a__b"]);
+        let answer = anthropic_search_result("toolu_1", ["a__b"]);
         assert_eq!(
             answer["content"],
             json!([{"type": "tool_reference", "tool_name": "a__b"}])
         );
-        let none = anthropic_search_answer("toolu_1", []);
+        let none = anthropic_search_result("toolu_1", []);
         assert_eq!(none["content"][0]["type"], "text");
-        let answer = openai_search_answer("call_1", [json!({"type": "function"})]);
+        let answer = openai_search_result("call_1", [json!({"type": "function"})]);
         assert_eq!(answer["type"], "tool_search_output");
         assert_eq!(answer["tools"].as_array().map(Vec::len), Some(1));
     }

@@ -7,16 +7,16 @@ use crate::alias::{GEMINI_TOOL, TOOL};
 use crate::format::Format;
 use crate::limits::{DESCRIPTION_MAX, EXAMPLES_MAX};
 use crate::loss::{Loss, LossKind};
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::clean::clean;
-use crate::providers::{Prepared, anthropic, bedrock, gemini, openai};
+use crate::providers::{ProviderSchema, anthropic, bedrock, gemini, openai};
 use crate::restore::Restore;
-use crate::source::{Options, Source};
-use crate::words::{Node, append, cut, detail};
+use crate::source::{ConvertOptions, SourceTool};
+use crate::description_text::{SchemaObject, append, cut, detail};
 
 /// A tool as a provider takes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Converted {
+pub struct ConvertedTool {
     /// The name under which the provider knows it; nearly always the source's.
     pub name: String,
     /// One entry of the request's `tools`.
@@ -28,13 +28,13 @@ pub struct Converted {
 }
 
 /// Converts one tool with the usual choices.
-pub fn convert(source: &Source<'_>, format: Format) -> Converted {
-    convert_with(source, format, &Options::default())
+pub fn convert(source: &SourceTool<'_>, format: Format) -> ConvertedTool {
+    convert_with(source, format, &ConvertOptions::default())
 }
 
 /// Converts one tool.
-pub fn convert_with(source: &Source<'_>, format: Format, options: &Options) -> Converted {
-    let mut notes = Notes::new();
+pub fn convert_with(source: &SourceTool<'_>, format: Format, options: &ConvertOptions) -> ConvertedTool {
+    let mut notes = ConversionContext::new();
     let name = name(source.name, format, &mut notes);
     let root = read(source.input_schema, &mut notes);
     let own_text = match root.get("description") {
@@ -75,7 +75,7 @@ pub fn convert_with(source: &Source<'_>, format: Format, options: &Options) -> C
         examples,
     };
     let definition = parts.assemble(format, prepared.schema);
-    Converted {
+    ConvertedTool {
         name,
         definition,
         losses: notes.into_losses(),
@@ -83,7 +83,7 @@ pub fn convert_with(source: &Source<'_>, format: Format, options: &Options) -> C
     }
 }
 
-fn name(own: &str, format: Format, notes: &mut Notes) -> String {
+fn name(own: &str, format: Format, notes: &mut ConversionContext) -> String {
     let rule = if format == Format::Gemini {
         GEMINI_TOOL
     } else {
@@ -100,30 +100,30 @@ fn name(own: &str, format: Format, notes: &mut Notes) -> String {
     alias
 }
 
-fn read(schema: &str, notes: &mut Notes) -> Node {
+fn read(schema: &str, notes: &mut ConversionContext) -> SchemaObject {
     // A model would read what nobody sees.
     match serde_json::from_str::<Value>(&escape_hidden_values(schema)) {
         Ok(Value::Object(root)) => clean(Value::Object(root), notes),
         // A tool that says nothing about its arguments takes any.
-        Ok(Value::Null | Value::Bool(true)) => Node::new(),
+        Ok(Value::Null | Value::Bool(true)) => SchemaObject::new(),
         Ok(other) => {
             notes.lose(LossKind::SchemaReplaced, detail(&other));
-            Node::new()
+            SchemaObject::new()
         }
         Err(error) => {
             notes.lose(LossKind::SchemaReplaced, detail(&json!(error.to_string())));
-            Node::new()
+            SchemaObject::new()
         }
     }
 }
 
 /// The examples that the provider takes as such; other formats get them in words.
 fn examples(
-    source: &Source<'_>,
+    source: &SourceTool<'_>,
     format: Format,
-    prepared: &Prepared,
+    prepared: &ProviderSchema,
     description: &mut String,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
 ) -> Vec<Value> {
     if source.examples.is_empty() {
         return Vec::new();

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::notes::Notes;
-use crate::words::Node;
+use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 
 /// The types.
 pub(crate) const TYPES: [&str; 7] = [
@@ -147,7 +147,7 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
 }
 
 /// The types that a schema names.
-pub(crate) fn types_of(node: &Node) -> Vec<String> {
+pub(crate) fn types_of(node: &SchemaObject) -> Vec<String> {
     match node.get("type") {
         Some(Value::String(one)) => vec![one.clone()],
         Some(Value::Array(many)) => many
@@ -160,9 +160,9 @@ pub(crate) fn types_of(node: &Node) -> Vec<String> {
 
 /// Does something with every schema right below this one.
 pub(crate) fn each_child(
-    node: &mut Node,
-    notes: &mut Notes,
-    work: &mut dyn FnMut(&mut Value, &mut Notes),
+    node: &mut SchemaObject,
+    notes: &mut ConversionContext,
+    work: &mut dyn FnMut(&mut Value, &mut ConversionContext),
 ) {
     for (keyword, value) in node.iter_mut() {
         let keyword = keyword.as_str();

@@ -5,7 +5,7 @@
 //! and says what that cost; [`definitions`] makes the value of a request's `tools` field; [`check`] holds a
 //! provider's rules as code, apart from the normalisers, so that each can be tested with the other.
 //!
-//! What the model sends back is in terms of the converted definition. [`Converted::restore`] turns it into
+//! What the model sends back is in terms of the converted definition. [`ConvertedTool::restore`] turns it into
 //! what the server's own schema describes: renamed arguments get their names back, and a `null` that stands
 //! for "left out" goes. The original schema stays with the caller, who checks the arguments with it.
 //!
@@ -22,23 +22,23 @@ mod format;
 mod keywords;
 mod limits;
 mod loss;
-mod notes;
+mod context;
 mod passes;
 mod pattern;
 mod providers;
 mod render;
 mod restore;
 mod source;
-mod words;
+mod description_text;
 
 pub use check::{Violation, check, check_document};
 pub use client_search::{
-    SEARCH_TOOL_NAME, anthropic_search_answer, anthropic_search_tool, openai_search_answer,
+    SEARCH_TOOL_NAME, anthropic_search_result, anthropic_search_tool, openai_search_result,
     openai_search_tool,
 };
-pub use convert::{Converted, convert, convert_with};
+pub use convert::{ConvertedTool, convert, convert_with};
 pub use format::{Format, UnknownFormat};
 pub use loss::{Effect, Loss, LossKind};
-pub use render::{Rendered, ToolLosses, definitions, definitions_with};
+pub use render::{RenderedTools, ToolLosses, definitions, definitions_with};
 pub use restore::Restore;
-pub use source::{DeferredSearch, Options, Source};
+pub use source::{DeferredSearch, ConvertOptions, SourceTool};

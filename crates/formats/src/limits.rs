@@ -8,7 +8,7 @@ pub(crate) const NAME_MAX: usize = 64;
 pub(crate) const PROPERTY_NAME_MAX: usize = 64;
 
 /// A tool's description. No provider says a number any more (OpenAI's 1,024 was lifted, some hosts of its
-/// models keep it: see `Options::description_max`); this keeps one tool from filling a model's context.
+/// models keep it: see `ConvertOptions::description_max`); this keeps one tool from filling a model's context.
 pub(crate) const DESCRIPTION_MAX: usize = 32_768;
 
 /// How deep a schema may nest. Schemas of real servers stay under half of it.

@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 
 use crate::alias::TOOL;
 use crate::client_search::{anthropic_search_tool, openai_search_tool};
-use crate::convert::{Converted, convert_with};
+use crate::convert::{ConvertedTool, convert_with};
 use crate::format::Format;
 use crate::loss::Loss;
 use crate::restore::Restore;
-use crate::source::{DeferredSearch, Options, Source};
+use crate::source::{DeferredSearch, ConvertOptions, SourceTool};
 
 /// What goes into a request.
 #[derive(Clone, Debug)]
-pub struct Rendered {
+pub struct RenderedTools {
     /// The value of `tools`; for Bedrock, of `toolConfig.tools`.
     pub document: Value,
     /// What each tool lost, in the order of the sources; tools that lost nothing are left out.
@@ -36,7 +36,7 @@ pub struct ToolLosses {
     pub losses: Vec<Loss>,
 }
 
-impl Rendered {
+impl RenderedTools {
     /// The source's name and the tool's own arguments for a call that the model made.
     pub fn restore(&self, name: &str, arguments: Value) -> Option<(&str, Value)> {
         let own = self.names.get(name)?;
@@ -49,23 +49,23 @@ impl Rendered {
 }
 
 /// All tools, with the usual choices.
-pub fn definitions(sources: &[Source<'_>], format: Format) -> Rendered {
-    definitions_with(sources, format, &Options::default())
+pub fn definitions(sources: &[SourceTool<'_>], format: Format) -> RenderedTools {
+    definitions_with(sources, format, &ConvertOptions::default())
 }
 
 /// All tools. They keep the order of the sources; where the format groups them by server, the servers stand
 /// in the order of their first tools.
-pub fn definitions_with(sources: &[Source<'_>], format: Format, options: &Options) -> Rendered {
-    let mut rendered = Rendered {
+pub fn definitions_with(sources: &[SourceTool<'_>], format: Format, options: &ConvertOptions) -> RenderedTools {
+    let mut rendered = RenderedTools {
         document: Value::Null,
         losses: Vec::new(),
         names: BTreeMap::new(),
         restores: BTreeMap::new(),
     };
-    let mut tools: Vec<(&Source<'_>, Value)> = Vec::with_capacity(sources.len());
+    let mut tools: Vec<(&SourceTool<'_>, Value)> = Vec::with_capacity(sources.len());
     for source in sources {
         let converted = convert_with(source, format, options);
-        let Converted {
+        let ConvertedTool {
             name,
             definition,
             losses,
@@ -77,7 +77,7 @@ pub fn definitions_with(sources: &[Source<'_>], format: Format, options: &Option
                 losses,
             });
         }
-        if !restore.is_nothing() {
+        if !restore.is_identity() {
             rendered.restores.insert(name.clone(), restore);
         }
         rendered.names.insert(name, source.name.to_owned());
@@ -87,7 +87,7 @@ pub fn definitions_with(sources: &[Source<'_>], format: Format, options: &Option
     rendered
 }
 
-fn document<'a>(tools: Vec<(&'a Source<'a>, Value)>, format: Format, options: &Options) -> Value {
+fn document<'a>(tools: Vec<(&'a SourceTool<'a>, Value)>, format: Format, options: &ConvertOptions) -> Value {
     let client = options.search == DeferredSearch::Client;
     match format {
         Format::Anthropic | Format::OpenAiResponses | Format::OpenAiChat | Format::Bedrock => {
@@ -120,12 +120,12 @@ fn document<'a>(tools: Vec<(&'a Source<'a>, Value)>, format: Format, options: &O
     }
 }
 
-fn alone<'a>(tools: Vec<(&'a Source<'a>, Value)>) -> impl Iterator<Item = Value> {
+fn alone<'a>(tools: Vec<(&'a SourceTool<'a>, Value)>) -> impl Iterator<Item = Value> {
     tools.into_iter().map(|(_, tool)| tool)
 }
 
 /// One namespace a server; tools of the host program stand beside them.
-fn namespaces(tools: Vec<(&Source<'_>, Value)>) -> Vec<Value> {
+fn namespaces(tools: Vec<(&SourceTool<'_>, Value)>) -> Vec<Value> {
     let mut groups: Map<String, Value> = Map::new();
     let mut entries: Vec<Value> = Vec::new();
     for (source, tool) in tools {

@@ -24,7 +24,7 @@ enum Rule {
 
 impl Restore {
     /// Whether arguments pass as they are.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_identity(&self) -> bool {
         self.rules.is_empty()
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One tool, as the catalog knows it.
 #[derive(Clone, Debug, Default)]
-pub struct Source<'a> {
+pub struct SourceTool<'a> {
     /// The name under which models see it.
     pub name: &'a str,
     /// Its server; `None` for a tool of the host program.
@@ -21,7 +21,7 @@ pub struct Source<'a> {
 
 /// Choices that are the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ConvertOptions {
     /// Descriptions of tools are cut after so many characters. Some hosts of OpenAI's models take 1,024.
     pub description_max: Option<usize>,
     /// Whether OpenAI's strict mode is used where the schema fits it.
@@ -41,7 +41,7 @@ pub enum DeferredSearch {
     Client,
 }
 
-impl Default for Options {
+impl Default for ConvertOptions {
     fn default() -> Self {
         Self {
             description_max: None,

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use pegboard_formats::{
-    DeferredSearch, Format, Options, anthropic_search_answer, definitions, definitions_with,
-    openai_search_answer,
+    DeferredSearch, Format, ConvertOptions, anthropic_search_result, definitions, definitions_with,
+    openai_search_result,
 };
 use serde_json::{Value, json};
 
@@ -65,10 +65,10 @@ fn write_all(folder: &Path) {
             "corpus.json",
             &definitions(&sources, format).document,
         );
-        let options = Options {
+        let options = ConvertOptions {
             strict: false,
             search: DeferredSearch::Client,
-            ..Options::default()
+            ..ConvertOptions::default()
         };
         let document = definitions_with(&sources, format, &options).document;
         write(folder, format.name(), "client.json", &document);
@@ -85,13 +85,13 @@ fn r_reg_07_the_sdks_accept_every_format() {
         folder.path(),
         "search-anthropic",
         "some.json",
-        &anthropic_search_answer("toolu_1", names),
+        &anthropic_search_result("toolu_1", names),
     );
     write(
         folder.path(),
         "search-anthropic",
         "none.json",
-        &anthropic_search_answer("toolu_1", []),
+        &anthropic_search_result("toolu_1", []),
     );
     let found = definitions(&corpus::sources(), Format::OpenAiDeferred).document;
     let found = found
@@ -104,7 +104,7 @@ fn r_reg_07_the_sdks_accept_every_format() {
         folder.path(),
         "search-openai",
         "some.json",
-        &openai_search_answer("call_1", found),
+        &openai_search_result("call_1", found),
     );
     let output = run(&python, folder.path());
     let text = String::from_utf8_lossy(&output.stdout);

@@ -3,7 +3,7 @@
 mod stream;
 
 use async_trait::async_trait;
-use pegboard_formats::{Format, anthropic_search_answer};
+use pegboard_formats::{Format, anthropic_search_result};
 use pegboard_model::{Secret, ToolResult};
 use pegboard_upstream::Service;
 use serde_json::{Value, json};
@@ -128,7 +128,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
 fn answer(answer: &Answer) -> Value {
     let content: Vec<Value> = match &answer.body {
         AnswerBody::Tools { names, .. } => {
-            return anthropic_search_answer(&answer.id, names.iter().map(String::as_str));
+            return anthropic_search_result(&answer.id, names.iter().map(String::as_str));
         }
         AnswerBody::Content(parts) => parts.iter().filter_map(block).collect(),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use pegboard_formats::{Format, openai_search_answer};
+use pegboard_formats::{Format, openai_search_result};
 use pegboard_model::{Reason, Secret, ToolResult};
 use pegboard_upstream::{Reply, Service};
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ fn items(message: &Message) -> Vec<Value> {
 fn answer(answer: &Answer) -> Value {
     let parts = match &answer.body {
         AnswerBody::Tools { definitions, .. } => {
-            return openai_search_answer(&answer.id, definitions.iter().cloned());
+            return openai_search_result(&answer.id, definitions.iter().cloned());
         }
         AnswerBody::Content(parts) => parts,
     };

@@ -7,23 +7,23 @@ use crate::keywords::{
 };
 use crate::limits::DEPTH_MAX;
 use crate::loss::LossKind;
-use crate::notes::Notes;
-use crate::words::{Node, detail};
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail};
 
 /// The schema with nothing in it but keywords that are known, with values that they take.
-pub(crate) fn clean(schema: Value, notes: &mut Notes) -> Node {
+pub(crate) fn clean(schema: Value, notes: &mut ConversionContext) -> SchemaObject {
     // A step down a property is two steps of the path.
     if notes.depth() > DEPTH_MAX * 2 {
         notes.lose(LossKind::SizeCut, "nested too deep");
-        return Node::new();
+        return SchemaObject::new();
     }
     let source = match schema {
         Value::Object(map) => map,
-        Value::Bool(true) => return Node::new(),
+        Value::Bool(true) => return SchemaObject::new(),
         Value::Bool(false) => return never(),
         other => {
             notes.lose(LossKind::KeywordInvalid, detail(&other));
-            return Node::new();
+            return SchemaObject::new();
         }
     };
     // An empty choice takes nothing. Elsewhere it is a server's mistake and left out.
@@ -31,7 +31,7 @@ pub(crate) fn clean(schema: Value, notes: &mut Notes) -> Node {
     if notes.is_reversed() && source.get("enum").is_some_and(is_empty) {
         return never();
     }
-    let mut node = Node::new();
+    let mut node = SchemaObject::new();
     for (keyword, value) in source {
         if BOOKKEEPING.contains(&keyword.as_str()) {
             continue;
@@ -49,19 +49,19 @@ pub(crate) fn clean(schema: Value, notes: &mut Notes) -> Node {
 }
 
 /// The schema that takes nothing.
-pub(crate) fn never() -> Node {
-    let mut node = Node::new();
+pub(crate) fn never() -> SchemaObject {
+    let mut node = SchemaObject::new();
     node.insert("not".to_owned(), json!({}));
     node
 }
 
-pub(crate) fn is_never(node: &Node) -> bool {
+pub(crate) fn is_never(node: &SchemaObject) -> bool {
     node.get("not")
         .is_some_and(|not| not.as_object().is_some_and(Map::is_empty))
 }
 
 /// A keyword's value, well-formed; `None` for one that says nothing.
-fn known(keyword: &str, value: Value, notes: &mut Notes) -> Result<Option<Value>, LossKind> {
+fn known(keyword: &str, value: Value, notes: &mut ConversionContext) -> Result<Option<Value>, LossKind> {
     const INVALID: LossKind = LossKind::KeywordInvalid;
     Ok(Some(match value {
         value if keyword == "type" => return Ok(types(value, notes)),
@@ -129,7 +129,7 @@ fn is_known(keyword: &str) -> bool {
 }
 
 /// A type or several; names that other languages use are understood.
-fn types(value: Value, notes: &mut Notes) -> Option<Value> {
+fn types(value: Value, notes: &mut ConversionContext) -> Option<Value> {
     let names = match value {
         Value::String(one) => vec![Value::String(one)],
         Value::Array(many) => many,
@@ -172,7 +172,7 @@ fn types(value: Value, notes: &mut Notes) -> Option<Value> {
     }
 }
 
-fn list(keyword: &str, schemas: Vec<Value>, notes: &mut Notes) -> Option<Value> {
+fn list(keyword: &str, schemas: Vec<Value>, notes: &mut ConversionContext) -> Option<Value> {
     if schemas.is_empty() {
         return None;
     }
@@ -188,7 +188,7 @@ fn list(keyword: &str, schemas: Vec<Value>, notes: &mut Notes) -> Option<Value> 
     Some(Value::Array(cleaned))
 }
 
-fn named(keyword: &str, schemas: Map<String, Value>, notes: &mut Notes) -> Value {
+fn named(keyword: &str, schemas: Map<String, Value>, notes: &mut ConversionContext) -> Value {
     let mut cleaned = Map::new();
     for (name, schema) in schemas {
         let schema = notes.at2(keyword, &name, |notes| {
@@ -227,7 +227,7 @@ fn count(number: &serde_json::Number) -> Option<Value> {
 }
 
 /// What earlier drafts and OpenAPI said with other keywords.
-fn older_forms(node: &mut Node, notes: &mut Notes) {
+fn older_forms(node: &mut SchemaObject, notes: &mut ConversionContext) {
     if let Some(rest) = node.shift_remove("additionalItems")
         && node.contains_key("items")
     {
@@ -281,7 +281,7 @@ fn older_forms(node: &mut Node, notes: &mut Notes) {
     }
 }
 
-fn required_of_properties(node: &mut Node) {
+fn required_of_properties(node: &mut SchemaObject) {
     let mut required = match node.get("required") {
         Some(Value::Array(names)) => names.clone(),
         _ => Vec::new(),
@@ -305,13 +305,13 @@ fn required_of_properties(node: &mut Node) {
 }
 
 /// Takes away what only a parent's `properties` could have made sense of.
-pub(crate) fn drop_flags(node: &mut Node) {
+pub(crate) fn drop_flags(node: &mut SchemaObject) {
     if node.get("required").is_some_and(Value::is_boolean) {
         node.shift_remove("required");
     }
 }
 
-fn dependencies(node: &mut Node, notes: &mut Notes) {
+fn dependencies(node: &mut SchemaObject, notes: &mut ConversionContext) {
     let Some(Value::Object(dependencies)) = node.shift_remove("dependencies") else {
         return;
     };
@@ -335,7 +335,7 @@ fn dependencies(node: &mut Node, notes: &mut Notes) {
 }
 
 /// Adds `null` to what a schema takes.
-pub(crate) fn may_be_null(node: &mut Node) {
+pub(crate) fn may_be_null(node: &mut SchemaObject) {
     let mut types = types_of(node);
     if !types.is_empty() && !types.iter().any(|t| t == "null") {
         types.push("null".to_owned());

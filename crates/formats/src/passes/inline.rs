@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::keywords::{LIST, NAMED, ONE, each_child, size};
 use crate::limits::{DEPTH_MAX, REFERENCES_MAX};
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::clean::drop_flags;
 use crate::passes::merge;
-use crate::words::{Node, detail};
+use crate::description_text::{SchemaObject, detail};
 
 /// What happens to a schema that contains itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Recursion {
 ///
 /// Models follow a schema that is written out better than one that refers, and several providers take no
 /// reference at all.
-pub(crate) fn inline(root: Node, recursion: Recursion, notes: &mut Notes) -> Node {
+pub(crate) fn inline(root: SchemaObject, recursion: Recursion, notes: &mut ConversionContext) -> SchemaObject {
     let document = Value::Object(root.clone());
     let mut inliner = Inliner {
         recursive: recursive_references(&document),
@@ -50,19 +50,19 @@ struct Inliner {
 }
 
 impl Inliner {
-    fn node(&mut self, mut node: Node, notes: &mut Notes) -> Node {
+    fn node(&mut self, mut node: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
         drop_flags(&mut node);
         node.shift_remove("$defs");
         node.shift_remove("definitions");
         if let Some(Value::String(reference)) = node.shift_remove("$ref") {
-            node = self.put_in_place(&reference, node, notes);
+            node = self.resolve_reference(&reference, node, notes);
         } else {
             self.children(&mut node, notes);
         }
         node
     }
 
-    fn children(&mut self, node: &mut Node, notes: &mut Notes) {
+    fn children(&mut self, node: &mut SchemaObject, notes: &mut ConversionContext) {
         each_child(node, notes, &mut |child, notes| {
             if let Value::Object(schema) = child {
                 let schema = std::mem::take(schema);
@@ -72,7 +72,7 @@ impl Inliner {
     }
 
     /// `beside` is what stands next to the reference; it holds too, and has the word in descriptions.
-    fn put_in_place(&mut self, reference: &str, mut beside: Node, notes: &mut Notes) -> Node {
+    fn resolve_reference(&mut self, reference: &str, mut beside: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
         self.children(&mut beside, notes);
         let Some(target) = resolve(&self.document, reference)
             .and_then(Value::as_object)
@@ -124,7 +124,7 @@ impl Inliner {
     }
 
     /// Writes the definitions that are still referred to. Each may refer to further ones.
-    fn keep_definitions(&mut self, root: &mut Node, notes: &mut Notes) {
+    fn keep_definitions(&mut self, root: &mut SchemaObject, notes: &mut ConversionContext) {
         let mut definitions = Map::new();
         while let Some((reference, name)) = self
             .kept
@@ -148,7 +148,7 @@ impl Inliner {
 }
 
 /// What is left of a schema that is not shown again.
-fn stub(target: &Node) -> Node {
+fn stub(target: &SchemaObject) -> SchemaObject {
     ["type", "title", "description"]
         .into_iter()
         .filter_map(|keyword| Some((keyword.to_owned(), target.get(keyword)?.clone())))

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::keywords::{ANNOTATIONS, types_of};
 use crate::loss::LossKind;
-use crate::notes::Notes;
-use crate::words::{Node, detail};
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail};
 
 /// One schema that takes what both take, as far as one can say it. Where they speak to readers, or cannot be
 /// joined, the first has the word.
-pub(crate) fn both(first: Node, second: Node, notes: &mut Notes) -> Node {
+pub(crate) fn both(first: SchemaObject, second: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
     let mut joined = first;
     for (keyword, theirs) in second {
         let Some(ours) = joined.get_mut(&keyword) else {
@@ -26,7 +26,7 @@ pub(crate) fn both(first: Node, second: Node, notes: &mut Notes) -> Node {
     joined
 }
 
-fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut Notes) -> Value {
+fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
     match (keyword, ours, theirs) {
         ("type", ours, theirs) => join_types(ours, theirs, notes),
         ("properties" | "patternProperties", Value::Object(ours), Value::Object(theirs)) => {
@@ -92,7 +92,7 @@ fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut Notes) -> Value {
     }
 }
 
-fn nested(ours: Value, theirs: Value, notes: &mut Notes) -> Value {
+fn nested(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => Value::Object(both(ours, theirs, notes)),
         (ours, _) => ours,
@@ -103,7 +103,7 @@ fn join_named(
     keyword: &str,
     mut ours: Map<String, Value>,
     theirs: Map<String, Value>,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
 ) -> Value {
     for (name, schema) in theirs {
         match ours.get_mut(&name) {
@@ -122,7 +122,7 @@ fn join_named(
     Value::Object(ours)
 }
 
-fn join_types(ours: Value, theirs: Value, notes: &mut Notes) -> Value {
+fn join_types(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
     let list = |value: &Value| types_of(&Map::from_iter([("type".to_owned(), value.clone())]));
     let (a, b) = (list(&ours), list(&theirs));
     let mut shared: Vec<&str> = Vec::new();

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::keywords::each_child;
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::pattern::is_portable;
-use crate::words::{Node, detail, say, sentence};
+use crate::description_text::{SchemaObject, detail, say, sentence};
 
 /// Says patterns in words that the checkers would refuse the schema for.
-pub(crate) fn portable_patterns(node: &mut Node, notes: &mut Notes) {
+pub(crate) fn portable_patterns(node: &mut SchemaObject, notes: &mut ConversionContext) {
     if let Some(pattern) = node.get("pattern").cloned()
         && !pattern.as_str().is_some_and(is_portable)
     {

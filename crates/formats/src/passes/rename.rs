@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::alias::NameRule;
 use crate::limits::PROPERTY_NAME_MAX;
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::{Node, detail, say};
+use crate::description_text::{SchemaObject, detail, say};
 
 /// Parameters at Anthropic, Bedrock and OpenAI.
 pub(crate) const PARAMETER: NameRule = NameRule {
@@ -25,11 +25,11 @@ pub(crate) const GEMINI_PARAMETER: NameRule = NameRule {
 
 /// Renames the properties of one object that the rule refuses, wherever the object speaks of them.
 pub(crate) fn rename_properties(
-    node: &mut Node,
+    node: &mut SchemaObject,
     rule: NameRule,
     place: &Place,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
 ) {
     let Some(Value::Object(properties)) = node.shift_remove("properties") else {
         return;

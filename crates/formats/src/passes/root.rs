@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use crate::keywords::{ANNOTATIONS, types_of};
 use crate::limits::ALTERNATIVES_MAX;
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::merge;
 use crate::passes::shape::join_all_of;
-use crate::words::{Node, detail};
+use crate::description_text::{SchemaObject, detail};
 
 /// Makes the root one object. Gives back sentences for the tool's description that say what it can no
 /// longer say itself.
-pub(crate) fn one_object(root: &mut Node, notes: &mut Notes) -> Vec<String> {
+pub(crate) fn flatten_root(root: &mut SchemaObject, notes: &mut ConversionContext) -> Vec<String> {
     let mut sentences = Vec::new();
     let definitions = match root.shift_remove("$defs") {
         Some(Value::Object(definitions)) => definitions,
@@ -52,9 +52,9 @@ pub(crate) fn one_object(root: &mut Node, notes: &mut Notes) -> Vec<String> {
 const LEVELS_MAX: usize = 8;
 
 fn flatten(
-    node: &mut Node,
+    node: &mut SchemaObject,
     definitions: &Map<String, Value>,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
     sentences: &mut Vec<String>,
     level: usize,
 ) {
@@ -78,7 +78,7 @@ fn flatten(
                 format!("{} alternatives", branches.len()),
             );
         });
-        let mut objects: Vec<Node> = Vec::new();
+        let mut objects: Vec<SchemaObject> = Vec::new();
         for (index, branch) in branches.into_iter().enumerate() {
             let Value::Object(mut branch) = branch else {
                 continue;
@@ -96,12 +96,12 @@ fn flatten(
         }
         sentences.extend(needs(&objects));
         let base = std::mem::take(node);
-        *node = merge::both(base, either(objects), notes);
+        *node = merge::both(base, union(objects), notes);
     }
 }
 
 /// Writes out a schema that contains itself where it stands at the root; further down it stays a reference.
-fn expand(node: &mut Node, definitions: &Map<String, Value>, notes: &mut Notes) {
+fn expand(node: &mut SchemaObject, definitions: &Map<String, Value>, notes: &mut ConversionContext) {
     for _ in 0..LEVELS_MAX {
         let Some(Value::String(reference)) = node.shift_remove("$ref") else {
             return;
@@ -118,7 +118,7 @@ fn expand(node: &mut Node, definitions: &Map<String, Value>, notes: &mut Notes) 
 }
 
 /// Which arguments belong together, as a sentence.
-fn needs(objects: &[Node]) -> Option<String> {
+fn needs(objects: &[SchemaObject]) -> Option<String> {
     let groups: Vec<String> = objects
         .iter()
         .filter_map(|object| {
@@ -141,7 +141,7 @@ fn needs(objects: &[Node]) -> Option<String> {
     })
 }
 
-fn names_required(object: &Node) -> Vec<String> {
+fn names_required(object: &SchemaObject) -> Vec<String> {
     match object.get("required") {
         Some(Value::Array(names)) => names
             .iter()
@@ -152,8 +152,8 @@ fn names_required(object: &Node) -> Vec<String> {
 }
 
 /// One object with the properties of all; what only some demand is optional.
-fn either(objects: Vec<Node>) -> Node {
-    let mut joined = Node::new();
+fn union(objects: Vec<SchemaObject>) -> SchemaObject {
+    let mut joined = SchemaObject::new();
     let required: Vec<String> = match objects.split_first() {
         Some((first, rest)) => names_required(first)
             .into_iter()

@@ -5,41 +5,41 @@ use serde_json::{Value, json};
 use crate::keywords::{ANNOTATIONS, of_type, size, type_of, types_of};
 use crate::limits::ALTERNATIVES_MAX;
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::clean::is_never;
 use crate::passes::merge;
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
 /// A schema with its combinators resolved, one level deep: the schemas below are still to be looked at.
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// Any value.
-    Any(Node),
+    Any(SchemaObject),
     /// No value.
     Never,
     /// Values of one type; `node` has no `type`, no combinator, and only keywords of that type.
     One {
         kind: String,
         nullable: bool,
-        node: Node,
+        node: SchemaObject,
     },
     /// A choice of at least two; what it says to readers is in `says`.
     Choice {
         nullable: bool,
-        says: Node,
-        branches: Vec<(String, Node)>,
+        says: SchemaObject,
+        branches: Vec<(String, SchemaObject)>,
     },
 }
 
 /// Resolves the combinators of one schema. A schema that still refers (it contains itself) is left alone by
 /// the callers.
-pub(crate) fn shape(mut node: Node, notes: &mut Notes) -> Shape {
+pub(crate) fn shape(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
     join_all_of(&mut node, notes);
     if is_never(&node) {
         return Shape::Never;
     }
     if let Some(constant) = node.shift_remove("const") {
-        let single = Node::from_iter([("enum".to_owned(), json!([constant]))]);
+        let single = SchemaObject::from_iter([("enum".to_owned(), json!([constant]))]);
         node = merge::both(single, node, notes);
     }
     if let Some(branches) = node.shift_remove("oneOf") {
@@ -59,7 +59,7 @@ pub(crate) fn shape(mut node: Node, notes: &mut Notes) -> Shape {
 }
 
 /// Joins `allOf` into the schema itself.
-pub(crate) fn join_all_of(node: &mut Node, notes: &mut Notes) {
+pub(crate) fn join_all_of(node: &mut SchemaObject, notes: &mut ConversionContext) {
     while let Some(Value::Array(parts)) = node.shift_remove("allOf") {
         for (index, part) in parts.into_iter().enumerate() {
             let Value::Object(part) = part else { continue };
@@ -72,14 +72,14 @@ pub(crate) fn join_all_of(node: &mut Node, notes: &mut Notes) {
 }
 
 /// What a schema says to readers, apart from what it demands.
-pub(crate) fn take_annotations(node: &mut Node) -> Node {
+pub(crate) fn take_annotations(node: &mut SchemaObject) -> SchemaObject {
     ANNOTATIONS
         .into_iter()
         .filter_map(|keyword| Some((keyword.to_owned(), node.shift_remove(keyword)?)))
         .collect()
 }
 
-fn choice(mut base: Node, branches: Vec<Value>, notes: &mut Notes) -> Shape {
+fn choice(mut base: SchemaObject, branches: Vec<Value>, notes: &mut ConversionContext) -> Shape {
     let says = take_annotations(&mut base);
     if branches.len() > ALTERNATIVES_MAX {
         let dropped = branches.len() - ALTERNATIVES_MAX;
@@ -93,7 +93,7 @@ fn choice(mut base: Node, branches: Vec<Value>, notes: &mut Notes) -> Shape {
         notes.lose(LossKind::SizeCut, "what stands beside the alternatives");
         base.clear();
     }
-    let mut found = Found::default();
+    let mut found = Alternatives::default();
     for (index, branch) in branches.into_iter().take(ALTERNATIVES_MAX).enumerate() {
         let Value::Object(branch) = branch else {
             continue;
@@ -107,21 +107,21 @@ fn choice(mut base: Node, branches: Vec<Value>, notes: &mut Notes) -> Shape {
             shape(merged, notes)
         });
         if let Some(anything) = found.add(shape) {
-            return Shape::Any(told(anything, &says));
+            return Shape::Any(with_outer_description(anything, &says));
         }
     }
     found.into_shape(says)
 }
 
 #[derive(Default)]
-struct Found {
+struct Alternatives {
     nullable: bool,
-    branches: Vec<(String, Node)>,
+    branches: Vec<(String, SchemaObject)>,
 }
 
-impl Found {
+impl Alternatives {
     /// Adds an alternative; gives it back when it takes anything, because then the choice does.
-    fn add(&mut self, shape: Shape) -> Option<Node> {
+    fn add(&mut self, shape: Shape) -> Option<SchemaObject> {
         match shape {
             Shape::Never => {}
             Shape::Any(node) => return Some(node),
@@ -144,7 +144,7 @@ impl Found {
             } => {
                 self.nullable |= nullable;
                 for (kind, node) in branches {
-                    let node = told(node, &says);
+                    let node = with_outer_description(node, &says);
                     if !self.branches.iter().any(|(k, n)| *k == kind && *n == node) {
                         self.branches.push((kind, node));
                     }
@@ -154,7 +154,7 @@ impl Found {
         None
     }
 
-    fn into_shape(mut self, says: Node) -> Shape {
+    fn into_shape(mut self, says: SchemaObject) -> Shape {
         match self.branches.len() {
             0 if self.nullable => Shape::One {
                 kind: "null".to_owned(),
@@ -167,7 +167,7 @@ impl Found {
                 Shape::One {
                     kind,
                     nullable: self.nullable,
-                    node: retold(node, says),
+                    node: override_annotations(node, says),
                 }
             }
             _ => Shape::Choice {
@@ -180,7 +180,7 @@ impl Found {
 }
 
 /// The schema with what was said about it outside, where it says nothing itself.
-fn told(mut node: Node, says: &Node) -> Node {
+fn with_outer_description(mut node: SchemaObject, says: &SchemaObject) -> SchemaObject {
     for (keyword, value) in says {
         if keyword == "description" && !node.contains_key(keyword) {
             node.insert(keyword.clone(), value.clone());
@@ -190,14 +190,14 @@ fn told(mut node: Node, says: &Node) -> Node {
 }
 
 /// The schema with what was said about it outside having the word.
-fn retold(mut node: Node, says: Node) -> Node {
+fn override_annotations(mut node: SchemaObject, says: SchemaObject) -> SchemaObject {
     for (keyword, value) in says {
         node.insert(keyword, value);
     }
     node
 }
 
-fn by_type(mut node: Node, notes: &mut Notes) -> Shape {
+fn by_type(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
     let mut types = types_of(&node);
     node.shift_remove("type");
     if types.is_empty() {
@@ -243,7 +243,7 @@ fn by_type(mut node: Node, notes: &mut Notes) -> Shape {
         };
     }
     let says = take_annotations(&mut node);
-    let mut found = Found {
+    let mut found = Alternatives {
         nullable,
         branches: Vec::new(),
     };
@@ -260,7 +260,7 @@ fn by_type(mut node: Node, notes: &mut Notes) -> Shape {
 }
 
 /// The schema with only what concerns one type; `None` when its list of values has none of it.
-fn only(kind: &str, mut node: Node) -> Option<Node> {
+fn only(kind: &str, mut node: SchemaObject) -> Option<SchemaObject> {
     let number = kind == "integer" || kind == "number";
     node.retain(|keyword, _| {
         of_type(keyword).is_none_or(|of| of == kind || (of == "number" && number))
@@ -280,7 +280,7 @@ fn only(kind: &str, mut node: Node) -> Option<Node> {
 }
 
 /// The types that the other keywords speak of.
-fn guessed_types(node: &Node, notes: &mut Notes) -> Vec<String> {
+fn guessed_types(node: &SchemaObject, notes: &mut ConversionContext) -> Vec<String> {
     let mut types: Vec<String> = Vec::new();
     if let Some(Value::Array(values)) = node.get("enum") {
         for value in values {

@@ -4,25 +4,25 @@ use serde_json::{Value, json};
 
 use crate::keywords::{each_child, types_of};
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::clean::is_never;
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
 /// Makes every tuple a list of whatever the tuple holds, and gives every list its `items`.
-pub(crate) fn lists_have_items(node: &mut Node, notes: &mut Notes) {
+pub(crate) fn ensure_items(node: &mut SchemaObject, notes: &mut ConversionContext) {
     widen_tuple(node, notes);
     if types_of(node).iter().any(|t| t == "array") && !node.contains_key("items") {
         node.insert("items".to_owned(), json!({}));
     }
     each_child(node, notes, &mut |child, notes| {
         if let Value::Object(child) = child {
-            lists_have_items(child, notes);
+            ensure_items(child, notes);
         }
     });
 }
 
 /// The same for one schema alone.
-pub(crate) fn widen_tuple(node: &mut Node, notes: &mut Notes) {
+pub(crate) fn widen_tuple(node: &mut SchemaObject, notes: &mut ConversionContext) {
     let Some(Value::Array(tuple)) = node.shift_remove("prefixItems") else {
         return;
     };

@@ -3,23 +3,23 @@
 
 use serde_json::Value;
 
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
-use crate::passes::root::one_object;
-use crate::providers::Prepared;
+use crate::passes::root::flatten_root;
+use crate::providers::ProviderSchema;
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
-pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
+pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Keep, notes);
-    let sentences = one_object(&mut root, notes);
+    let sentences = flatten_root(&mut root, notes);
     portable_patterns(&mut root, notes);
     let mut restore = RestoreBuilder::default();
     // Names further down are not looked at.
     rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
-    Prepared {
+    ProviderSchema {
         schema: Some(Value::Object(root)),
         sentences,
         restore: restore.build(),

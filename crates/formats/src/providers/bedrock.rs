@@ -3,34 +3,34 @@
 
 use serde_json::Value;
 
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
-use crate::passes::root::one_object;
-use crate::providers::Prepared;
-use crate::providers::rest::say_rest;
+use crate::passes::root::flatten_root;
+use crate::providers::ProviderSchema;
+use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
-pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
+pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Cut, notes);
-    let mut sentences = one_object(&mut root, notes);
+    let mut sentences = flatten_root(&mut root, notes);
     portable_patterns(&mut root, notes);
     let mut restore = RestoreBuilder::default();
     rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
-    let mut kept = Node::new();
+    let mut kept = SchemaObject::new();
     for keyword in ["type", "properties", "required"] {
         if let Some(value) = root.shift_remove(keyword) {
             kept.insert(keyword.to_owned(), value);
         }
     }
-    let mut said = Node::new();
-    say_rest(root, &mut said, notes);
+    let mut said = SchemaObject::new();
+    describe_unsupported(root, &mut said, notes);
     if let Some(Value::String(text)) = said.shift_remove("description") {
         sentences.push(text);
     }
-    Prepared {
+    ProviderSchema {
         schema: Some(Value::Object(kept)),
         sentences,
         restore: restore.build(),

@@ -3,21 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::rename::{GEMINI_PARAMETER, rename_properties};
-use crate::passes::root::one_object;
+use crate::passes::root::flatten_root;
 use crate::passes::shape::{Shape, shape};
 use crate::passes::tuples::widen_tuple;
 use crate::pattern::is_regular;
-use crate::providers::Prepared;
-use crate::providers::rest::say_rest;
+use crate::providers::ProviderSchema;
+use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
-pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
+pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Cut, notes);
-    let mut sentences = one_object(&mut root, notes);
+    let mut sentences = flatten_root(&mut root, notes);
     let mut restore = RestoreBuilder::default();
     root.shift_remove("type");
     let mut schema = one("object", false, root, &Place::new(), &mut restore, notes);
@@ -25,7 +25,7 @@ pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
     if is_empty && let Some(Value::String(text)) = schema.shift_remove("description") {
         sentences.push(text);
     }
-    Prepared {
+    ProviderSchema {
         // An object without properties is refused; a function without parameters has none.
         schema: (!is_empty).then_some(Value::Object(schema)),
         sentences,
@@ -35,11 +35,11 @@ pub(crate) fn prepare(root: Node, notes: &mut Notes) -> Prepared {
 }
 
 fn schema(
-    node: Node,
+    node: SchemaObject,
     place: &Place,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
-) -> Option<Node> {
+    notes: &mut ConversionContext,
+) -> Option<SchemaObject> {
     match shape(node, notes) {
         Shape::Never => None,
         Shape::Any(node) => Some(anything(node, notes)),
@@ -53,8 +53,8 @@ fn schema(
             says,
             branches,
         } => {
-            let mut heard = Node::new();
-            say_rest(
+            let mut heard = SchemaObject::new();
+            describe_unsupported(
                 without(says.clone(), &["title", "description"]),
                 &mut heard,
                 notes,
@@ -73,7 +73,7 @@ fn schema(
                 })
                 .collect();
             // Nothing may stand beside `anyOf`, so each branch carries the description.
-            Some(Node::from_iter([(
+            Some(SchemaObject::from_iter([(
                 "anyOf".to_owned(),
                 Value::Array(branches),
             )]))
@@ -82,7 +82,7 @@ fn schema(
 }
 
 /// The schema with a text before its own description.
-fn introduced(node: Node, text: &str) -> Node {
+fn introduced(node: SchemaObject, text: &str) -> SchemaObject {
     if text.is_empty() {
         return node;
     }
@@ -101,31 +101,31 @@ fn introduced(node: Node, text: &str) -> Node {
 }
 
 /// Any value, as far as the subset can say it.
-fn anything(mut node: Node, notes: &mut Notes) -> Node {
+fn anything(mut node: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
     notes.lose(LossKind::AnyAsTypes, "");
-    let mut first = Node::new();
+    let mut first = SchemaObject::new();
     first.insert("type".to_owned(), json!("STRING"));
     if let Some(text) = node.shift_remove("description") {
         first.insert("description".to_owned(), text);
     }
-    say_rest(without(node, &["title"]), &mut first, notes);
+    describe_unsupported(without(node, &["title"]), &mut first, notes);
     first.insert("nullable".to_owned(), json!(true));
     let list = json!({"type": "ARRAY", "items": {"type": "STRING"}});
     let branches =
         json!([first, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, list]);
-    Node::from_iter([("anyOf".to_owned(), branches)])
+    SchemaObject::from_iter([("anyOf".to_owned(), branches)])
 }
 
 /// A schema of one type.
 fn one(
     kind: &str,
     nullable: bool,
-    mut node: Node,
+    mut node: SchemaObject,
     place: &Place,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
-) -> Node {
-    let mut out = Node::new();
+    notes: &mut ConversionContext,
+) -> SchemaObject {
+    let mut out = SchemaObject::new();
     if kind == "null" {
         // Only `null` fits, which has no type of its own everywhere.
         out.insert("type".to_owned(), json!("STRING"));
@@ -151,16 +151,16 @@ fn one(
     if nullable {
         out.insert("nullable".to_owned(), json!(true));
     }
-    say_rest(node, &mut out, notes);
+    describe_unsupported(node, &mut out, notes);
     out
 }
 
 fn object(
-    node: &mut Node,
-    out: &mut Node,
+    node: &mut SchemaObject,
+    out: &mut SchemaObject,
     place: &Place,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
 ) {
     rename_properties(node, GEMINI_PARAMETER, place, restore, notes);
     let properties = match node.shift_remove("properties") {
@@ -190,9 +190,9 @@ fn object(
             .into_iter()
             .partition(|n| n.as_str().is_some_and(|n| kept.contains_key(n)));
         if !unknown.is_empty() {
-            let list = crate::words::listed(&unknown);
-            crate::words::say(out, &format!("Needs also: {list}."));
-            let text = crate::words::detail(&Value::Array(unknown));
+            let list = crate::description_text::listed(&unknown);
+            crate::description_text::say(out, &format!("Needs also: {list}."));
+            let text = crate::description_text::detail(&Value::Array(unknown));
             notes.lose(LossKind::ConstraintInWords, format!("required {text}"));
         }
         if !described.is_empty() {
@@ -210,27 +210,27 @@ fn object(
 }
 
 fn list(
-    node: &mut Node,
-    out: &mut Node,
+    node: &mut SchemaObject,
+    out: &mut SchemaObject,
     place: &Place,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
+    notes: &mut ConversionContext,
 ) {
     widen_tuple(node, notes);
     let items = match node.shift_remove("items") {
         Some(Value::Object(items)) => items,
-        _ => Node::new(),
+        _ => SchemaObject::new(),
     };
     let mut inside = place.clone();
     inside.push(None);
     let items = notes.at("items", |notes| {
-        schema(items, &inside, restore, notes).unwrap_or_else(|| anything(Node::new(), notes))
+        schema(items, &inside, restore, notes).unwrap_or_else(|| anything(SchemaObject::new(), notes))
     });
     out.insert("items".to_owned(), Value::Object(items));
     keep_counts(node, out, &["minItems", "maxItems"]);
 }
 
-fn string(node: &mut Node, out: &mut Node, notes: &mut Notes) {
+fn string(node: &mut SchemaObject, out: &mut SchemaObject, notes: &mut ConversionContext) {
     keep_format(node, out, &["date-time"]);
     if let Some(Value::Array(values)) = node.shift_remove("enum") {
         let (empty, values): (Vec<Value>, Vec<Value>) =
@@ -252,7 +252,7 @@ fn string(node: &mut Node, out: &mut Node, notes: &mut Notes) {
     }
 }
 
-fn keep_format(node: &mut Node, out: &mut Node, formats: &[&str]) {
+fn keep_format(node: &mut SchemaObject, out: &mut SchemaObject, formats: &[&str]) {
     if node
         .get("format")
         .and_then(Value::as_str)
@@ -262,12 +262,12 @@ fn keep_format(node: &mut Node, out: &mut Node, formats: &[&str]) {
     }
 }
 
-fn keep_numbers(node: &mut Node, out: &mut Node) {
+fn keep_numbers(node: &mut SchemaObject, out: &mut SchemaObject) {
     keep(node, out, &["minimum", "maximum"]);
 }
 
 /// Counts are 64-bit numbers with a sign there.
-fn keep_counts(node: &mut Node, out: &mut Node, keywords: &[&str]) {
+fn keep_counts(node: &mut SchemaObject, out: &mut SchemaObject, keywords: &[&str]) {
     for keyword in keywords {
         if node.get(*keyword).and_then(Value::as_i64).is_some() {
             keep(node, out, &[keyword]);
@@ -275,7 +275,7 @@ fn keep_counts(node: &mut Node, out: &mut Node, keywords: &[&str]) {
     }
 }
 
-fn keep(from: &mut Node, to: &mut Node, keywords: &[&str]) {
+fn keep(from: &mut SchemaObject, to: &mut SchemaObject, keywords: &[&str]) {
     for keyword in keywords {
         if let Some(value) = from.shift_remove(*keyword) {
             to.insert((*keyword).to_owned(), value);
@@ -283,7 +283,7 @@ fn keep(from: &mut Node, to: &mut Node, keywords: &[&str]) {
     }
 }
 
-fn without(mut node: Node, keywords: &[&str]) -> Node {
+fn without(mut node: SchemaObject, keywords: &[&str]) -> SchemaObject {
     for keyword in keywords {
         node.shift_remove(*keyword);
     }

@@ -8,12 +8,12 @@ pub(crate) mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod gemini;
 pub(crate) mod openai;
-mod rest;
+mod unsupported_keywords;
 mod strict;
 
 /// A schema as the provider takes it.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct ProviderSchema {
     /// `None` where the provider wants nothing at all for a tool without parameters.
     pub(crate) schema: Option<Value>,
     /// What the tool's description has to say in addition.

@@ -5,19 +5,19 @@ use serde_json::Value;
 
 use crate::keywords::CONDITIONS;
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
-use crate::passes::root::one_object;
-use crate::passes::tuples::lists_have_items;
-use crate::providers::{Prepared, strict};
+use crate::passes::root::flatten_root;
+use crate::passes::tuples::ensure_items;
+use crate::providers::{ProviderSchema, strict};
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
-pub(crate) fn prepare(root: Node, wants_strict: bool, notes: &mut Notes) -> Prepared {
+pub(crate) fn prepare(root: SchemaObject, wants_strict: bool, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Keep, notes);
-    let sentences = one_object(&mut root, notes);
+    let sentences = flatten_root(&mut root, notes);
     portable_patterns(&mut root, notes);
     let mut restore = RestoreBuilder::default();
     rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
@@ -27,7 +27,7 @@ pub(crate) fn prepare(root: Node, wants_strict: bool, notes: &mut Notes) -> Prep
         match strict::rewrite(root.clone(), &mut strict_restore, &mut strict_notes) {
             Ok(schema) => {
                 *notes = strict_notes;
-                return Prepared {
+                return ProviderSchema {
                     schema: Some(Value::Object(schema)),
                     sentences,
                     restore: strict_restore.build(),
@@ -37,13 +37,13 @@ pub(crate) fn prepare(root: Node, wants_strict: bool, notes: &mut Notes) -> Prep
             Err(reason) => notes.lose(LossKind::NotStrict, reason),
         }
     }
-    lists_have_items(&mut root, notes);
+    ensure_items(&mut root, notes);
     for keyword in CONDITIONS {
         if root.shift_remove(keyword).is_some() {
             notes.lose(LossKind::ConditionDropped, keyword);
         }
     }
-    Prepared {
+    ProviderSchema {
         schema: Some(Value::Object(root)),
         sentences,
         restore: restore.build(),

@@ -11,12 +11,12 @@ use crate::limits::{
     STRICT_LONG_ENUM_CHARACTERS, STRICT_PROPERTIES_MAX,
 };
 use crate::loss::LossKind;
-use crate::notes::Notes;
+use crate::context::ConversionContext;
 use crate::passes::shape::{Shape, shape};
 use crate::pattern::is_regular;
-use crate::providers::rest::say_rest;
+use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::words::Node;
+use crate::description_text::SchemaObject;
 
 /// The formats that the strict mode knows.
 const FORMATS: [&str; 9] = [
@@ -55,10 +55,10 @@ pub(crate) type Reason = String;
 
 /// The schema in the strict subset.
 pub(crate) fn rewrite(
-    root: Node,
+    root: SchemaObject,
     restore: &mut RestoreBuilder,
-    notes: &mut Notes,
-) -> Result<Node, Reason> {
+    notes: &mut ConversionContext,
+) -> Result<SchemaObject, Reason> {
     let mut rewriter = Rewriter {
         restore,
         properties: 0,
@@ -86,10 +86,10 @@ struct Rewriter<'a> {
 impl Rewriter<'_> {
     fn schema(
         &mut self,
-        node: Node,
+        node: SchemaObject,
         place: &Place,
         level: usize,
-        notes: &mut Notes,
+        notes: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         if node.contains_key("$ref") {
             return Err("it contains itself".to_owned());
@@ -121,7 +121,7 @@ impl Rewriter<'_> {
                     list.push(json!({"type": "null"}));
                 }
                 let mut out = text_of(&says);
-                say_rest(without_text(says), &mut out, notes);
+                describe_unsupported(without_text(says), &mut out, notes);
                 out.insert("anyOf".to_owned(), Value::Array(list));
                 Ok(Value::Object(out))
             }
@@ -132,10 +132,10 @@ impl Rewriter<'_> {
     fn one(
         &mut self,
         kind: &str,
-        mut node: Node,
+        mut node: SchemaObject,
         place: &Place,
         level: usize,
-        notes: &mut Notes,
+        notes: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         if let Some(keyword) = NOT_FOR_WORDS.into_iter().find(|k| node.contains_key(*k)) {
             return Err(format!("`{keyword}` is not part of it"));
@@ -153,7 +153,7 @@ impl Rewriter<'_> {
             }
             return self.object(node, place, level, notes);
         }
-        let mut out = Node::new();
+        let mut out = SchemaObject::new();
         out.insert("type".to_owned(), json!(kind));
         out.extend(text_of(&node));
         node = without_text(node);
@@ -202,16 +202,16 @@ impl Rewriter<'_> {
             ),
             _ => {}
         }
-        say_rest(node, &mut out, notes);
+        describe_unsupported(node, &mut out, notes);
         Ok(Value::Object(out))
     }
 
     fn object(
         &mut self,
-        mut node: Node,
+        mut node: SchemaObject,
         place: &Place,
         level: usize,
-        notes: &mut Notes,
+        notes: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         if level > STRICT_LEVELS_MAX {
             return Err("it nests too deep".to_owned());
@@ -238,11 +238,11 @@ impl Rewriter<'_> {
         if let Some(missing) = required.iter().find(|name| !properties.contains_key(*name)) {
             return Err(format!(
                 "`{}` is required and not described",
-                crate::words::detail(&json!(missing))
+                crate::description_text::detail(&json!(missing))
             ));
         }
         node.shift_remove("type");
-        let mut out = Node::new();
+        let mut out = SchemaObject::new();
         out.insert("type".to_owned(), json!("object"));
         out.extend(text_of(&node));
         let mut written = Map::new();
@@ -267,18 +267,18 @@ impl Rewriter<'_> {
         out.insert("properties".to_owned(), Value::Object(written));
         out.insert("required".to_owned(), names);
         out.insert("additionalProperties".to_owned(), json!(false));
-        say_rest(without_text(node), &mut out, notes);
+        describe_unsupported(without_text(node), &mut out, notes);
         Ok(Value::Object(out))
     }
 
     fn property(
         &mut self,
         name: &str,
-        schema: Node,
+        schema: SchemaObject,
         required: bool,
         place: &Place,
         level: usize,
-        notes: &mut Notes,
+        notes: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         self.properties += 1;
         self.characters += name.chars().count();
@@ -323,7 +323,7 @@ impl Rewriter<'_> {
     }
 }
 
-fn keep(from: &mut Node, to: &mut Node, keywords: &[&str]) {
+fn keep(from: &mut SchemaObject, to: &mut SchemaObject, keywords: &[&str]) {
     for keyword in keywords {
         if let Some(value) = from.shift_remove(*keyword) {
             to.insert((*keyword).to_owned(), value);
@@ -331,14 +331,14 @@ fn keep(from: &mut Node, to: &mut Node, keywords: &[&str]) {
     }
 }
 
-fn text_of(node: &Node) -> Node {
+fn text_of(node: &SchemaObject) -> SchemaObject {
     ["title", "description"]
         .into_iter()
         .filter_map(|keyword| Some((keyword.to_owned(), node.get(keyword)?.clone())))
         .collect()
 }
 
-fn without_text(mut node: Node) -> Node {
+fn without_text(mut node: SchemaObject) -> SchemaObject {
     node.shift_remove("title");
     node.shift_remove("description");
     node
@@ -369,7 +369,7 @@ fn allow_null(schema: &mut Value) {
         // Objects stay apart from `null`, because a list of types with `object` in it is read differently.
         if kind == "object" {
             let inner = std::mem::take(node);
-            let mut outer = Node::new();
+            let mut outer = SchemaObject::new();
             let mut inner = inner;
             if let Some(text) = inner.shift_remove("description") {
                 outer.insert("description".to_owned(), text);

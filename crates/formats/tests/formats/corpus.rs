@@ -1,6 +1,6 @@
 //! Shapes that real servers send and that providers refuse, in our own words.
 
-use pegboard_formats::Source;
+use pegboard_formats::SourceTool;
 use serde_json::json;
 
 /// Name of the tool and its schema.
@@ -165,11 +165,11 @@ pub(crate) const SCHEMAS: &[(&str, &str)] = &[
 ];
 
 /// The corpus as tools of two servers and of the host program.
-pub(crate) fn sources() -> Vec<Source<'static>> {
+pub(crate) fn sources() -> Vec<SourceTool<'static>> {
     SCHEMAS
         .iter()
         .enumerate()
-        .map(|(index, (name, schema))| Source {
+        .map(|(index, (name, schema))| SourceTool {
             name,
             server: [None, Some("shapes"), Some("other_shapes")][index % 3],
             description: (index % 4 != 0).then_some("Does what its name says"),
@@ -179,7 +179,7 @@ pub(crate) fn sources() -> Vec<Source<'static>> {
             } else {
                 Vec::new()
             },
-            ..Source::default()
+            ..SourceTool::default()
         })
         .collect()
 }

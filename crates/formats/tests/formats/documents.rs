@@ -1,7 +1,7 @@
 //! Whole requests.
 
 use pegboard_formats::{
-    DeferredSearch, Format, LossKind, Options, SEARCH_TOOL_NAME, Source, check_document, convert,
+    DeferredSearch, Format, LossKind, ConvertOptions, SEARCH_TOOL_NAME, SourceTool, check_document, convert,
     convert_with, definitions, definitions_with,
 };
 use serde_json::{Value, json};
@@ -57,9 +57,9 @@ fn r_reg_07_deferred_tools_stand_behind_a_search() {
     let last: Vec<&str> = kinds[kinds.len() - 2..].to_vec();
     assert_eq!(last, ["namespace", "namespace"]);
 
-    let options = Options {
+    let options = ConvertOptions {
         search: DeferredSearch::Client,
-        ..Options::default()
+        ..ConvertOptions::default()
     };
     let anthropic = definitions_with(&sources, Format::AnthropicDeferred, &options).document;
     assert_eq!(anthropic[0]["name"], SEARCH_TOOL_NAME);
@@ -73,12 +73,12 @@ fn r_reg_07_deferred_tools_stand_behind_a_search() {
 fn r_reg_08_names_fit_and_lead_back() {
     let long = "x".repeat(100);
     let names = ["plain", "9th", "with.dot", "with/slash", &long, "日本", ""];
-    let sources: Vec<Source<'_>> = names
+    let sources: Vec<SourceTool<'_>> = names
         .iter()
-        .map(|name| Source {
+        .map(|name| SourceTool {
             name,
             input_schema: "{}",
-            ..Source::default()
+            ..SourceTool::default()
         })
         .collect();
     for format in Format::all() {
@@ -107,10 +107,10 @@ fn r_reg_08_names_fit_and_lead_back() {
 fn r_reg_08_renamed_parameters_come_back_in_a_call() {
     let schema = r#"{"type":"object","properties":{"Created<":{"type":"string"},
         "filter[id]":{"type":"object","properties":{"c d":{"type":"integer"}}}}}"#;
-    let source = Source {
+    let source = SourceTool {
         name: "find",
         input_schema: schema,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let rendered = definitions(std::slice::from_ref(&source), Format::Anthropic);
     let sent = json!({"Created_": "2026", "filter_id_": {"c d": 1}});
@@ -148,15 +148,15 @@ fn r_reg_07_examples_that_fit_are_shown_and_others_are_reported() {
 #[test]
 fn r_reg_07_a_description_that_is_too_long_is_cut_with_a_mark() {
     let text = "é😀".repeat(2_000);
-    let source = Source {
+    let source = SourceTool {
         name: "a",
         description: Some(&text),
         input_schema: "{}",
-        ..Source::default()
+        ..SourceTool::default()
     };
-    let options = Options {
+    let options = ConvertOptions {
         description_max: Some(1_024),
-        ..Options::default()
+        ..ConvertOptions::default()
     };
     for format in Format::all() {
         let converted = convert_with(&source, format, &options);

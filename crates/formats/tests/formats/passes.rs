@@ -1,6 +1,6 @@
 //! Each rewriting step by itself, seen through the format that shows it best.
 
-use pegboard_formats::{Format, LossKind, Source, convert};
+use pegboard_formats::{Format, LossKind, SourceTool, convert};
 use serde_json::{Value, json};
 
 /// The properties of a tool with these, and the kinds of loss.
@@ -11,10 +11,10 @@ fn properties(format: Format, properties: &Value) -> (Value, Vec<LossKind>) {
 
 fn root(format: Format, schema: &Value) -> (Value, Vec<LossKind>) {
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, format);
     let schema = ["/input_schema", "/parameters", "/toolSpec/inputSchema/json"]
@@ -184,11 +184,11 @@ fn r_reg_07_root_combinators_become_one_object() {
         ],
     });
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         description: Some("Draws"),
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, Format::Anthropic);
     assert_eq!(
@@ -232,10 +232,10 @@ fn r_reg_07_patterns_that_a_checker_cannot_read_are_said_in_words() {
 fn r_reg_07_paths_lead_to_the_place() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {"type": "string", "pattern": "["}}}});
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let losses = convert(&source, Format::Anthropic).losses;
     assert_eq!(losses[0].path, "/properties/a~1b/items");

@@ -1,6 +1,6 @@
 //! What each provider's normaliser makes of a parameter.
 
-use pegboard_formats::{Format, LossKind, Source, convert};
+use pegboard_formats::{Format, LossKind, SourceTool, convert};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -11,10 +11,10 @@ fn convert_one(format: Format, parameter: &Value, required: bool) -> (Value, Vec
         schema["required"] = json!(["a"]);
     }
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, format);
     let mut kinds: Vec<LossKind> = converted.losses.iter().map(|l| l.kind).collect();
@@ -90,10 +90,10 @@ fn r_reg_07_gemini_gets_its_subset() {
 
 #[test]
 fn r_reg_07_gemini_functions_without_parameters_have_none() {
-    let source = Source {
+    let source = SourceTool {
         name: "now",
         input_schema: r#"{"type":"object"}"#,
-        ..Source::default()
+        ..SourceTool::default()
     };
     assert_eq!(
         convert(&source, Format::Gemini).definition,
@@ -180,10 +180,10 @@ fn r_reg_07_a_null_that_stands_for_nothing_does_not_reach_the_tool() {
         "required": ["nullable"],
     });
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, Format::OpenAiResponses);
     assert_eq!(converted.definition["strict"], true);
@@ -199,10 +199,10 @@ fn r_reg_07_bedrock_roots_hold_three_keywords() {
         "required": ["a"], "additionalProperties": false, "maxProperties": 1,
     });
     let text = schema.to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &text,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, Format::Bedrock);
     assert_eq!(
@@ -226,11 +226,11 @@ fn r_reg_07_bedrock_roots_hold_three_keywords() {
 
 #[test]
 fn r_sec_01_models_read_no_hidden_characters() {
-    let source = Source {
+    let source = SourceTool {
         name: "a",
         description: Some("Adds.\u{e0041}"),
         input_schema: r#"{"type":"object","properties":{"x":{"type":"string","description":"\udb40\udc42\u202e"}}}"#,
-        ..Source::default()
+        ..SourceTool::default()
     };
     for format in [Format::Anthropic, Format::OpenAiResponses, Format::Gemini] {
         let text = convert(&source, format).definition.to_string();
@@ -248,10 +248,10 @@ fn r_sec_01_models_read_no_hidden_characters() {
 #[test]
 fn r_reg_07_an_empty_choice_below_not_takes_nothing() {
     let schema = json!({"type": "object", "not": {"enum": []}}).to_string();
-    let source = Source {
+    let source = SourceTool {
         name: "t",
         input_schema: &schema,
-        ..Source::default()
+        ..SourceTool::default()
     };
     let converted = convert(&source, Format::Anthropic);
     let schema = &converted.definition["input_schema"];

@@ -1,6 +1,6 @@
 //! Schemas that nobody would write, and some that somebody did.
 
-use pegboard_formats::{Effect, Format, Source, check, convert};
+use pegboard_formats::{Effect, Format, SourceTool, check, convert};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn r_reg_07_any_schema_becomes_valid_in_every_format(schema in schema()) {
         let text = schema.to_string();
-        let source = Source { name: "tool", input_schema: &text, examples: vec![json!({"a": 1})], ..Source::default() };
+        let source = SourceTool { name: "tool", input_schema: &text, examples: vec![json!({"a": 1})], ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
             let violations = check(&converted.definition, format);
@@ -111,7 +111,7 @@ proptest! {
         prop_assume!(!text.contains("dependencies") && schema.is_object());
         let Ok(original) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         prop_assume!(original.is_valid(&arguments));
-        let source = Source { name: "tool", input_schema: &text, ..Source::default() };
+        let source = SourceTool { name: "tool", input_schema: &text, ..SourceTool::default() };
         for (format, pointer) in [
             (Format::Anthropic, "/input_schema"),
             (Format::OpenAiResponses, "/parameters"),
@@ -133,7 +133,7 @@ proptest! {
 
     #[test]
     fn r_reg_08_any_name_becomes_one_that_fits(name in "\\PC{0,90}") {
-        let source = Source { name: &name, input_schema: "{}", ..Source::default() };
+        let source = SourceTool { name: &name, input_schema: "{}", ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
             prop_assert_eq!(check(&converted.definition, format), []);
@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn nothing_panics_on_text_that_is_no_schema(text in "\\PC{0,60}") {
-        let source = Source { name: "tool", input_schema: &text, ..Source::default() };
+        let source = SourceTool { name: "tool", input_schema: &text, ..SourceTool::default() };
         for format in Format::all() {
             prop_assert_eq!(check(&convert(&source, format).definition, format), []);
         }

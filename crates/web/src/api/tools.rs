@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use pegboard_catalog::{Catalog, Description, ToolView, describe};
-use pegboard_formats::{Format, Source, convert};
+use pegboard_formats::{Format, SourceTool, convert};
 use pegboard_model::{Reason, ServerName, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -245,7 +245,7 @@ pub(super) async fn format(
     let examples = view.user_override().map(|words| words.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
     let converted = convert(
-        &Source {
+        &SourceTool {
             name: view.exposed().as_str(),
             server: view.server().map(ServerName::as_str),
             server_description: Some(&*about).filter(|text| !text.is_empty()),

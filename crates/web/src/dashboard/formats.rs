@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use pegboard_catalog::ToolView;
-use pegboard_formats::{Effect, Format, Source, convert};
+use pegboard_formats::{Effect, Format, SourceTool, convert};
 use pegboard_model::ServerName;
 
 use super::parts::code;
@@ -23,7 +23,7 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
         .unwrap_or_default();
     let examples = view.user_override().map(|words| words.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
-    let source = Source {
+    let source = SourceTool {
         name: view.exposed().as_str(),
         server: view.server().map(ServerName::as_str),
         server_description: Some(&*about_server).filter(|text| !text.is_empty()),

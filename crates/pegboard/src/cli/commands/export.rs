@@ -1,7 +1,7 @@
 //! `pegboard export`: the tools as a model provider wants them.
 
 use pegboard_catalog::{Catalog, ToolView};
-use pegboard_formats::{Format, Rendered, ToolLosses};
+use pegboard_formats::{Format, RenderedTools, ToolLosses};
 use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 use serde::Serialize;
 
@@ -40,15 +40,15 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
-fn rendered(catalog: &Catalog, servers: &[ServerName], format: Format) -> Rendered {
+fn rendered(catalog: &Catalog, servers: &[ServerName], format: Format) -> RenderedTools {
     let is_wanted = |view: &ToolView<'_>| {
         servers.is_empty() || view.server().is_some_and(|server| servers.contains(server))
     };
     let tools = catalog.tools().filter(is_wanted);
-    pegboard_agent::rendered(tools, format, &pegboard_formats::Options::default())
+    pegboard_agent::rendered(tools, format, &pegboard_formats::ConvertOptions::default())
 }
 
-fn tell(rendered: &Rendered, args: &ExportArgs, output: &Output) -> Done {
+fn tell(rendered: &RenderedTools, args: &ExportArgs, output: &Output) -> Done {
     let losses = &rendered.losses;
     if output.json {
         return output.document(&Document {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::limits::{DETAIL_MAX, SENTENCE_MAX};
 
 /// A schema that is an object, which every schema is once it was cleaned.
-pub(crate) type Node = Map<String, Value>;
+pub(crate) type SchemaObject = Map<String, Value>;
 
 /// A foreign value for a loss's detail: short, on one line.
 pub(crate) fn detail(value: &Value) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn detail(value: &Value) -> String {
 }
 
 /// Adds a sentence to a schema's description.
-pub(crate) fn say(node: &mut Node, sentence: &str) {
+pub(crate) fn say(node: &mut SchemaObject, sentence: &str) {
     let mut text = match node.get("description") {
         Some(Value::String(text)) => text.clone(),
         _ => String::new(),

@@ -5,14 +5,14 @@ use crate::loss::{Loss, LossKind};
 
 /// The notes of one conversion.
 #[derive(Clone, Debug)]
-pub(crate) struct Notes {
+pub(crate) struct ConversionContext {
     losses: Vec<Loss>,
     more: usize,
     path: Vec<String>,
     copies_left: usize,
 }
 
-impl Notes {
+impl ConversionContext {
     pub(crate) fn new() -> Self {
         Self {
             losses: Vec::new(),

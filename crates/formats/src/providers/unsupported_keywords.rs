@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::keywords::CONDITIONS;
 use crate::loss::LossKind;
-use crate::notes::Notes;
-use crate::words::{Node, detail, listed, say, sentence};
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail, listed, say, sentence};
 
 /// Says in words what can be said in words, and reports every keyword that is left over.
-pub(crate) fn say_rest(rest: Node, said: &mut Node, notes: &mut Notes) {
+pub(crate) fn describe_unsupported(rest: SchemaObject, said: &mut SchemaObject, notes: &mut ConversionContext) {
     for (keyword, value) in rest {
         let name = keyword.as_str();
         match name {
@@ -67,7 +67,7 @@ pub(crate) fn say_rest(rest: Node, said: &mut Node, notes: &mut Notes) {
     }
 }
 
-fn say_one(keyword: &str, value: &Value, said: &mut Node) -> bool {
+fn say_one(keyword: &str, value: &Value, said: &mut SchemaObject) -> bool {
     match sentence(keyword, value) {
         Some(sentence) => {
             say(said, &sentence);

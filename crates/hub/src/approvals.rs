@@ -4,7 +4,7 @@ use pegboard_model::{
     ApprovalResponse, ApprovalRequest, ApprovalDecision, UntrustedText, Grant, Reason, ServerName,
     ToolError, ToolResult,
 };
-use pegboard_store::Attendance;
+use pegboard_store::InboxViewer;
 use tokio::sync::watch;
 
 use crate::hub::Hub;
@@ -12,7 +12,7 @@ use crate::hub::Hub;
 /// Somebody who looks at the inbox. As long as it is held, there is a person to ask.
 pub struct InboxWatch {
     changes: watch::Receiver<u64>,
-    _attendance: Attendance,
+    _viewer: InboxViewer,
 }
 
 impl InboxWatch {
@@ -70,7 +70,7 @@ impl Hub {
     pub fn watch_approvals(&self) -> ToolResult<InboxWatch> {
         Ok(InboxWatch {
             changes: self.inner.ledger.changes(),
-            _attendance: self.inner.ledger.attend()?,
+            _viewer: self.inner.ledger.register_viewer()?,
         })
     }
 

@@ -179,7 +179,7 @@ impl Inner {
         let via = lock(&self.asking).via;
         (via != AskVia::Inbox && elicitation::can_ask(request))
             || self.approver.can_ask()
-            || (via != AskVia::Client && self.ledger.is_attended())
+            || (via != AskVia::Client && self.ledger.has_viewers())
     }
 
     /// Asks until somebody answers or the time is over. A call that is taken back takes its question back.
@@ -274,7 +274,7 @@ impl Asked<'_> {
             };
             return Ok(decided(decision, "the user"));
         }
-        let is_watched = || self.inner.ledger.is_attended();
+        let is_watched = || self.inner.ledger.has_viewers();
         let is_open = settings.via != AskVia::Client && !patience.is_zero();
         if is_open && (self.question.in_inbox || is_watched()) {
             return self.in_inbox(deadline, patience).await;
@@ -325,7 +325,7 @@ impl Asked<'_> {
         self.tell_asked("inbox");
         let stopped = loop {
             changes.mark_unchanged();
-            if inner.ledger.answer_to(self.id).await?.is_some() {
+            if inner.ledger.response_to(self.id).await?.is_some() {
                 break None;
             }
             tokio::select! {

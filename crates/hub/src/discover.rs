@@ -85,7 +85,7 @@ pub(crate) async fn discover(
     };
     let wait = first_budget(&spec, &known).saturating_add(OTHER_PROCESS_MARGIN);
     // Without the store's lock the discovery still runs: two starts are better than none.
-    let lead = timeout(wait, inner.store.lead(&spec.name)).await;
+    let lead = timeout(wait, inner.store.lock_discovery(&spec.name)).await;
     let elsewhere = match &lead {
         // Who did not have to wait asks first, so nobody can have found anything since.
         Ok(Ok(lead)) if has_waited || lead.has_waited() => {

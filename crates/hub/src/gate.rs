@@ -228,7 +228,7 @@ impl Inner {
                     by,
                 };
                 // This call was approved in any case.
-                if let Err(error) = self.ledger.keep_grant(grant).await {
+                if let Err(error) = self.ledger.save_grant(grant).await {
                     tracing::warn!(target: "pegboard", %error, "a grant could not be kept");
                 }
             }

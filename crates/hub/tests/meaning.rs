@@ -178,7 +178,7 @@ impl Meaningful {
     }
 
     async fn remembered(&self) -> usize {
-        self.store.load_memory("fake").await.unwrap().len()
+        self.store.load_queries("fake").await.unwrap().len()
     }
 }
 

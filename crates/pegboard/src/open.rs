@@ -12,7 +12,7 @@ use pegboard_model::{
     ConfigHash, UntrustedText, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError,
     ToolRef, ToolResult,
 };
-use pegboard_store::{Loaded as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
+use pegboard_store::{LoadedRecords as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
 use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
 
@@ -140,7 +140,7 @@ impl Pegboard {
 
     /// Opens Pegboard over a configuration that was read before.
     pub async fn over(configured: Configured, options: Options) -> ToolResult<Self> {
-        let (store, mut notices) = SqliteStore::open_beside(&configured.state)?;
+        let (store, mut notices) = SqliteStore::open_in_background(&configured.state)?;
         // On this thread: memory of another one would cost more than the reading.
         let loaded = load(&store, &configured, &options)?;
         notices.extend(loaded.notices);
@@ -165,7 +165,7 @@ impl Pegboard {
         options: Options,
         tell: impl Fn(&ToolError) + Send + 'static,
     ) -> ToolResult<Self> {
-        let store = Arc::new(SqliteStore::open_later(&configured.state)?);
+        let store = Arc::new(SqliteStore::open_lazily(&configured.state)?);
         let is_new = store.is_new();
         let (observed, mut notices) = Observed::start(&configured, &options);
         note_unwritable(&configured.state, &mut notices);
@@ -174,7 +174,7 @@ impl Pegboard {
             .map(|(name, hash)| (name.clone(), *hash))
             .collect();
         let read = move || {
-            let loaded = store.load_of(wanted.iter().map(|(name, hash)| (name, hash)));
+            let loaded = store.load_matching(wanted.iter().map(|(name, hash)| (name, hash)));
             // A gateway that cannot read what it knew asks the servers again.
             let loaded = loaded.unwrap_or_else(|error| Kept {
                 records: Vec::new(),
@@ -256,15 +256,15 @@ fn load(store: &SqliteStore, configured: &Configured, options: &Options) -> Tool
     let Some(ToolRef::Qualified { server, tool }) =
         options.sought.as_deref().and_then(ToolRef::parse)
     else {
-        return store.load_of(wanted(configured, options));
+        return store.load_matching(wanted(configured, options));
     };
     let is_sought = |name: &ServerName| *name == server;
     let mut loaded =
-        store.load_of(wanted(configured, options).filter(|(name, _)| is_sought(name)))?;
+        store.load_matching(wanted(configured, options).filter(|(name, _)| is_sought(name)))?;
     let mut tools = loaded.records.iter().flat_map(|record| record.tools.iter());
     if !tools.any(|known| known.name == tool) {
         let others = wanted(configured, options).filter(|(name, _)| !is_sought(name));
-        let others = store.load_of(others)?;
+        let others = store.load_matching(others)?;
         loaded.records.extend(others.records);
         loaded.notices.extend(others.notices);
     }

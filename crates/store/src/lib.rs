@@ -7,13 +7,13 @@
 //! Invariant: every folder is 0700 and every file 0600.
 //! Invariant: nothing panics, whatever the files hold.
 
-mod failure;
-mod lead;
+mod errors;
+mod discovery_lock;
 mod ledger;
 mod logs;
-mod meaning;
+mod search_store;
 mod memory;
-mod private;
+mod private_files;
 mod read_only;
 mod record_format;
 mod seal;
@@ -21,11 +21,11 @@ mod sqlite;
 mod state_dir;
 mod store;
 
-pub use lead::Lead;
-pub use ledger::{Attendance, Ledger, MemoryLedger, SqliteLedger};
+pub use discovery_lock::DiscoveryLock;
+pub use ledger::{InboxViewer, Ledger, MemoryLedger, SqliteLedger};
 pub use logs::ServerLogs;
-pub use meaning::{MOST_REMEMBERED, MOST_REMEMBERED_PER_TOOL, MeaningStore, RememberedQuery};
+pub use search_store::{MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, RememberedQuery};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;
-pub use store::{Loaded, Store, StoreResult, StoreStats};
+pub use store::{LoadedRecords, Store, StoreResult, StoreStats};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pegboard_model::ServerName;
 
-use crate::{StateDir, StoreResult, failure, private};
+use crate::{StateDir, StoreResult, errors, private_files};
 
 /// How much of a log is kept when it is cut back, and shown.
 const KEPT_BYTES: u64 = 64 * 1024;
@@ -37,12 +37,12 @@ impl ServerLogs {
     /// foreign text, to be shown through [`pegboard_model::UntrustedText`] only.
     pub fn read(&self, server: &ServerName) -> StoreResult<String> {
         let path = self.path(server);
-        let file = private::open_own_file(&path, File::options().read(true));
+        let file = private_files::open_own_file(&path, File::options().read(true));
         let tail = file.and_then(|mut file| tail(&mut file));
         match tail {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(failure::io("read the log", &path, &error)),
+            Err(error) => Err(errors::io("read the log", &path, &error)),
         }
     }
 
@@ -51,7 +51,7 @@ impl ServerLogs {
         let path = self.path(server);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failure::io("remove the log", &path, &error))
+                Err(errors::io("remove the log", &path, &error))
             }
             _ => Ok(()),
         }
@@ -63,9 +63,9 @@ impl ServerLogs {
 
     /// The lock keeps what another process appends from falling between reading the end and cutting.
     fn try_append(&self, server: &ServerName, text: &[u8]) -> io::Result<()> {
-        let mut options = private::options();
+        let mut options = private_files::options();
         let options = options.read(true).append(true).create(true);
-        let mut file = private::open_own_file(&self.path(server), options)?;
+        let mut file = private_files::open_own_file(&self.path(server), options)?;
         file.lock()?;
         let surplus = text.len().saturating_sub(KEPT_BYTES as usize);
         file.write_all(text.get(surplus..).unwrap_or_default())?;

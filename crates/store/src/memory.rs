@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord};
 
-use crate::lead::Leads;
-use crate::meaning::{MOST_REMEMBERED, MeaningStore, RememberedQuery};
-use crate::{Lead, Loaded, Store, StoreResult, StoreStats, record_format};
+use crate::discovery_lock::DiscoveryLocks;
+use crate::search_store::{MAX_REMEMBERED_QUERIES, SearchStore, RememberedQuery};
+use crate::{DiscoveryLock, LoadedRecords, Store, StoreResult, StoreStats, record_format};
 
 type Key = (ServerName, ConfigHash);
 
@@ -20,7 +20,7 @@ pub struct MemoryStore {
     vectors: Mutex<BTreeMap<Key, (String, Vec<u8>)>>,
     /// With the model each belongs to, the newest last.
     remembered: Mutex<Vec<(String, RememberedQuery)>>,
-    leads: Leads,
+    discovery_locks: DiscoveryLocks,
 }
 
 impl MemoryStore {
@@ -39,7 +39,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[async_trait]
-impl MeaningStore for MemoryStore {
+impl SearchStore for MemoryStore {
     async fn load_vectors(
         &self,
         server: &ServerName,
@@ -67,7 +67,7 @@ impl MeaningStore for MemoryStore {
         Ok(())
     }
 
-    async fn load_memory(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
+    async fn load_queries(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
         let remembered = lock(&self.remembered);
         let of_model = remembered.iter().rev().filter(|(of, _)| of == model);
         Ok(of_model.map(|(_, query)| query.clone()).collect())
@@ -75,22 +75,22 @@ impl MeaningStore for MemoryStore {
 
     async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()> {
         let mut remembered = lock(&self.remembered);
-        if remembered.len() >= MOST_REMEMBERED {
+        if remembered.len() >= MAX_REMEMBERED_QUERIES {
             remembered.remove(0);
         }
         remembered.push((model.to_owned(), query));
         Ok(())
     }
 
-    async fn forget_memory(&self) -> StoreResult<usize> {
+    async fn clear_queries(&self) -> StoreResult<usize> {
         Ok(std::mem::take(&mut *lock(&self.remembered)).len())
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn load(&self) -> StoreResult<Loaded> {
-        Ok(Loaded {
+    async fn load(&self) -> StoreResult<LoadedRecords> {
+        Ok(LoadedRecords {
             records: self.records().values().cloned().collect(),
             notices: Vec::new(),
         })
@@ -164,7 +164,7 @@ impl Store for MemoryStore {
         Ok(stats)
     }
 
-    async fn lead(&self, server: &ServerName) -> StoreResult<Lead> {
-        self.leads.take(server).await
+    async fn lock_discovery(&self, server: &ServerName) -> StoreResult<DiscoveryLock> {
+        self.discovery_locks.take(server).await
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn open(path: &Path, has_log: bool) -> rusqlite::Result<Connection> {
         }
         _ => {
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(unchanging(path), flags)?
+            Connection::open_with_flags(immutable_uri(path), flags)?
         }
     };
     connection.pragma_update(None, "query_only", "ON")?;
@@ -44,20 +44,20 @@ pub(crate) fn empty(migrations: &[&str]) -> rusqlite::Result<Connection> {
 }
 
 /// The address of a file that SQLite may take for unchanging.
-fn unchanging(path: &Path) -> OsString {
+fn immutable_uri(path: &Path) -> OsString {
     let mut uri = OsString::from(if path.is_absolute() {
         "file://"
     } else {
         "file:"
     });
-    uri.push(escaped(path));
+    uri.push(escape_path(path));
     uri.push("?immutable=1");
     uri
 }
 
 /// A path without the characters that mean something in an address.
 #[cfg(unix)]
-fn escaped(path: &Path) -> OsString {
+fn escape_path(path: &Path) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let escape = |byte: &u8| match byte {
         b'%' => b"%25".to_vec(),
@@ -70,7 +70,7 @@ fn escaped(path: &Path) -> OsString {
 }
 
 #[cfg(not(unix))]
-fn escaped(path: &Path) -> OsString {
+fn escape_path(path: &Path) -> OsString {
     let text = path.to_string_lossy().replace('\\', "/");
     let text = text.replace('%', "%25").replace('?', "%3f");
     format!("/{}", text.replace('#', "%23")).into()

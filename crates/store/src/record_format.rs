@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 /// The first byte of every record; a change of the types below raises it.
 pub(crate) const FORMAT: u8 = 2;
 /// The format that knew tools alone; it is still read.
-const TOOLS_ALONE: u8 = 1;
+const FORMAT_TOOLS_ONLY: u8 = 1;
 
 /// Why bytes are not a record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum DecodeError {
     /// A newer version wrote them.
     Newer,
     /// They do not have the form.
@@ -91,23 +91,23 @@ pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
 }
 
 /// The record from its bytes.
-pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, Unreadable> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
     match bytes.split_first() {
         Some((&FORMAT, body)) => {
-            let stored = postcard::from_bytes(body).map_err(|_| Unreadable::Malformed)?;
-            restored(stored).ok_or(Unreadable::Malformed)
+            let stored = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
+            restored(stored).ok_or(DecodeError::Malformed)
         }
-        Some((&TOOLS_ALONE, body)) => {
-            let known = postcard::from_bytes(body).map_err(|_| Unreadable::Malformed)?;
+        Some((&FORMAT_TOOLS_ONLY, body)) => {
+            let known = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
             let stored = StoredRecord {
                 known,
                 capabilities: None,
                 offers: Default::default(),
             };
-            restored(stored).ok_or(Unreadable::Malformed)
+            restored(stored).ok_or(DecodeError::Malformed)
         }
-        Some((&format, _)) if format > FORMAT => Err(Unreadable::Newer),
-        _ => Err(Unreadable::Malformed),
+        Some((&format, _)) if format > FORMAT => Err(DecodeError::Newer),
+        _ => Err(DecodeError::Malformed),
     }
 }
 
@@ -320,12 +320,12 @@ mod tests {
         let bytes = encode(&failed()).unwrap();
         assert_eq!(decode(&bytes), Ok(failed()));
         let newer: Vec<u8> = [&[FORMAT + 1], &bytes[1..]].concat();
-        assert_eq!(decode(&newer), Err(Unreadable::Newer));
-        assert_eq!(decode(&[]), Err(Unreadable::Malformed));
+        assert_eq!(decode(&newer), Err(DecodeError::Newer));
+        assert_eq!(decode(&[]), Err(DecodeError::Malformed));
         for length in 1..bytes.len() {
             assert_eq!(
                 decode(&bytes[..length]),
-                Err(Unreadable::Malformed),
+                Err(DecodeError::Malformed),
                 "{length} bytes"
             );
         }
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn r_store_k04_a_record_from_before_offers_is_read_without_them() {
         let record = failed();
-        let old = postcard::to_extend(&stored_tools(&record), vec![TOOLS_ALONE]).unwrap();
+        let old = postcard::to_extend(&stored_tools(&record), vec![FORMAT_TOOLS_ONLY]).unwrap();
         assert_eq!(decode(&old), Ok(record.clone()));
         let written: Vec<u8> = [
             b"\x01\x06github".as_slice(),
@@ -345,7 +345,7 @@ mod tests {
         .concat();
         assert_eq!(old, written, "what the first version wrote stays as it is");
         for length in 1..old.len() {
-            assert_eq!(decode(&old[..length]), Err(Unreadable::Malformed));
+            assert_eq!(decode(&old[..length]), Err(DecodeError::Malformed));
         }
         let mut more = record;
         more.capabilities = Some(r#"{"prompts":{}}"#.into());

@@ -29,7 +29,7 @@ impl Sealer {
         self.0.hash(named.into_iter().chain(parts).chain([body]))
     }
 
-    pub(crate) fn fits_parts<const N: usize>(
+    pub(crate) fn verify_parts<const N: usize>(
         &self,
         server: &ServerName,
         parts: [&[u8]; N],
@@ -39,7 +39,7 @@ impl Sealer {
         is_same(self.seal_parts(server, parts, body), seal)
     }
 
-    pub(crate) fn fits(&self, server: &ServerName, body: &[u8], seal: &[u8]) -> bool {
+    pub(crate) fn verify(&self, server: &ServerName, body: &[u8], seal: &[u8]) -> bool {
         is_same(self.seal(server, body), seal)
     }
 }

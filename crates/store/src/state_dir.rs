@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{HashKey, Reason, ToolError};
 
-use crate::{StoreResult, failure, private};
+use crate::{StoreResult, errors, private_files};
 
 const KEY_FILE: &str = "hash.key";
 const KEY_BYTES: u64 = 32;
@@ -65,7 +65,7 @@ impl StateDir {
             file.as_file().sync_all()
         };
         write().map_err(|error| {
-            failure::io("write to the state folder", &self.path, &error)
+            errors::io("write to the state folder", &self.path, &error)
                 .with_remedy(UNWRITABLE_REMEDY)
         })
     }
@@ -75,21 +75,21 @@ impl StateDir {
     /// this value and its clones.
     pub fn hash_key(&self) -> StoreResult<HashKey> {
         let path = self.path.join(KEY_FILE);
-        let fault = |e: io::Error| failure::io("use the key", &path, &e);
+        let fault = |e: io::Error| errors::io("use the key", &path, &e);
         match read_key(&path).map_err(fault)? {
-            Found::Key(key) => return Ok(self.remembered(key)),
-            Found::Missing => match self.store_key(&path) {
-                Err(error) if private::is_unwritable(&error) => {
+            KeyFile::Key(key) => return Ok(self.remembered(key)),
+            KeyFile::Missing => match self.store_key(&path) {
+                Err(error) if private_files::is_unwritable(&error) => {
                     let key = random_key().map_err(fault)?;
                     return Ok(self.key.get_or_init(|| key).clone());
                 }
                 stored => stored.map_err(fault)?,
             },
-            Found::Damaged => {}
+            KeyFile::Damaged => {}
         }
         match read_key(&path).map_err(fault)? {
-            Found::Key(key) => Ok(self.remembered(key)),
-            Found::Missing | Found::Damaged => Err(damaged_key(&path)),
+            KeyFile::Key(key) => Ok(self.remembered(key)),
+            KeyFile::Missing | KeyFile::Damaged => Err(damaged_key(&path)),
         }
     }
 
@@ -124,18 +124,18 @@ impl StateDir {
     }
 }
 
-enum Found {
+enum KeyFile {
     Key(HashKey),
     Missing,
     Damaged,
 }
 
-fn read_key(path: &Path) -> io::Result<Found> {
+fn read_key(path: &Path) -> io::Result<KeyFile> {
     // One byte more than it has, so that a longer file is seen to be damaged.
-    let Some(bytes) = private::read_own_file(path, KEY_BYTES + 1)? else {
-        return Ok(Found::Missing);
+    let Some(bytes) = private_files::read_own_file(path, KEY_BYTES + 1)? else {
+        return Ok(KeyFile::Missing);
     };
-    Ok(<[u8; 32]>::try_from(bytes).map_or(Found::Damaged, |key| Found::Key(HashKey(key))))
+    Ok(<[u8; 32]>::try_from(bytes).map_or(KeyFile::Damaged, |key| KeyFile::Key(HashKey(key))))
 }
 
 fn random_key() -> io::Result<HashKey> {
@@ -153,7 +153,7 @@ fn store_key(folder: &Path, path: &Path, key: &HashKey) -> io::Result<()> {
         Ok(_) => {
             let folder = folder.to_owned();
             // Whatever lasts beside the key makes the folder last itself, so nobody waits for this.
-            let _ = std::thread::Builder::new().spawn(move || private::sync_folder(&folder));
+            let _ = std::thread::Builder::new().spawn(move || private_files::sync_folder(&folder));
             Ok(())
         }
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -169,11 +169,11 @@ fn make_folders(path: &Path) -> StoreResult<Option<ToolError>> {
         path.join(LOCK_FOLDER),
         path.join(LOG_FOLDER),
     ] {
-        let Err(error) = private::ensure_folder(&folder) else {
+        let Err(error) = private_files::ensure_folder(&folder) else {
             continue;
         };
         let fault = not_usable(&folder, &error);
-        if !private::is_unwritable(&error) {
+        if !private_files::is_unwritable(&error) {
             return Err(fault);
         }
         unwritable.get_or_insert(fault.with_remedy(UNWRITABLE_REMEDY));
@@ -183,7 +183,7 @@ fn make_folders(path: &Path) -> StoreResult<Option<ToolError>> {
 
 /// The folder cannot be made, or was made by somebody else.
 fn not_usable(folder: &Path, error: &io::Error) -> ToolError {
-    let fault = failure::io("prepare the folder", folder, error);
+    let fault = errors::io("prepare the folder", folder, error);
     if error.kind() != io::ErrorKind::PermissionDenied {
         return fault;
     }
@@ -193,7 +193,7 @@ fn not_usable(folder: &Path, error: &io::Error) -> ToolError {
 
 /// Replacing the key silently would void every agreement to run a server; a person decides that.
 fn damaged_key(path: &Path) -> ToolError {
-    let path = failure::shown(path);
+    let path = errors::display_path(path);
     ToolError::new(
         Reason::StoreIo,
         format!("the key {path} does not have 32 bytes"),

@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord, Timestamp, ToolError};
 use serde::Serialize;
 
-use crate::{Lead, MeaningStore};
+use crate::{DiscoveryLock, SearchStore};
 
 /// What anything about the store answers.
 pub type StoreResult<T> = Result<T, ToolError>;
 
 /// Everything that was kept, and what of it could not be used.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Loaded {
+pub struct LoadedRecords {
     /// The sound records, sorted by server.
     pub records: Vec<ServerRecord>,
     /// Why each of the others was left out, and what else a person should know.
@@ -36,9 +36,9 @@ pub struct StoreStats {
 /// Keeps one record per server and definition, so that two projects that define a server differently do
 /// not take each other's tools away.
 #[async_trait]
-pub trait Store: MeaningStore {
+pub trait Store: SearchStore {
     /// Every record.
-    async fn load(&self) -> StoreResult<Loaded>;
+    async fn load(&self) -> StoreResult<LoadedRecords>;
 
     /// The record of one server under one definition; an error when there is one that cannot be trusted.
     async fn load_server(
@@ -83,7 +83,7 @@ pub trait Store: MeaningStore {
 
     /// Waits until this caller alone may discover the server, among all that share the store.
     /// The lead ends when it is dropped, and when its process dies.
-    async fn lead(&self, server: &ServerName) -> StoreResult<Lead>;
+    async fn lock_discovery(&self, server: &ServerName) -> StoreResult<DiscoveryLock>;
 
     /// The work is over: puts what was written where the next start reads it fastest.
     async fn rest(&self) {}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fixture::{name, open, record, record_with};
 use pegboard_model::{Reason, ServerRecord, ToolError};
-use pegboard_store::{Loaded, SqliteStore, StateDir, Store};
+use pegboard_store::{LoadedRecords, SqliteStore, StateDir, Store};
 
 const SERVERS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
@@ -45,7 +45,7 @@ fn set_aside(folder: &Path) -> Vec<PathBuf> {
 
 /// Opens a store with these bytes. Whatever they are, the records given out are original ones, what is
 /// missing is told, and afterwards the store works.
-async fn check(bytes: &[u8], key: &[u8], what: &str) -> Loaded {
+async fn check(bytes: &[u8], key: &[u8], what: &str) -> LoadedRecords {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
     fs::write(folder.path().join("hash.key"), key).unwrap();
@@ -54,14 +54,14 @@ async fn check(bytes: &[u8], key: &[u8], what: &str) -> Loaded {
         Ok(opened) => opened,
         Err(error) => {
             assert_eq!(error.reason, Reason::StoreTooNew, "{what}: {error}");
-            return Loaded {
+            return LoadedRecords {
                 records: Vec::new(),
                 notices: vec![error],
             };
         }
     };
     let loaded = store
-        .load_now()
+        .load_blocking()
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     notices.extend(loaded.notices);
     for record in &loaded.records {
@@ -80,13 +80,13 @@ async fn check(bytes: &[u8], key: &[u8], what: &str) -> Loaded {
         .await
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     let after = store
-        .load_now()
+        .load_blocking()
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!(
         after.records.contains(&fresh),
         "{what}: the store works again"
     );
-    Loaded {
+    LoadedRecords {
         records: loaded.records,
         notices,
     }
@@ -122,7 +122,7 @@ async fn r_store_05_a_damaged_file_is_set_aside_reported_and_rebuilt() {
     );
     store.save(&record(&name("alpha"), 1)).await.unwrap();
     drop(store);
-    assert_eq!(open(folder.path()).load_now().unwrap().records.len(), 1);
+    assert_eq!(open(folder.path()).load_blocking().unwrap().records.len(), 1);
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ fn r_store_05_many_that_find_the_damage_at_once_set_one_file_aside() {
                 .map(|_| {
                     scope.spawn(|| {
                         let (store, notices) = SqliteStore::open(&state).unwrap();
-                        assert_eq!(store.load_now().unwrap(), Loaded::default());
+                        assert_eq!(store.load_blocking().unwrap(), LoadedRecords::default());
                         notices.len()
                     })
                 })
@@ -223,7 +223,7 @@ async fn a_log_left_by_a_store_that_is_gone_is_not_played_into_the_new_one() {
     drop(store);
     fs::remove_file(folder.path().join("pegboard.db")).unwrap();
     fs::write(folder.path().join("pegboard.db-wal"), log).unwrap();
-    assert_eq!(open(folder.path()).load_now().unwrap(), Loaded::default());
+    assert_eq!(open(folder.path()).load_blocking().unwrap(), LoadedRecords::default());
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn r_store_05_what_still_holds_the_damaged_file_does_not_harm_the_new_one(
     ];
     assert_eq!(late.load().await.unwrap().records, expected);
     drop(late);
-    assert_eq!(open(folder.path()).load_now().unwrap().records, expected);
+    assert_eq!(open(folder.path()).load_blocking().unwrap().records, expected);
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn r_store_05_closing_the_last_holder_of_a_damaged_file_leaves_the_new_log
         "the log of the new file"
     );
     assert_eq!(
-        open(folder.path()).load_now().unwrap().records,
+        open(folder.path()).load_blocking().unwrap().records,
         [record(&name("beta"), 2)]
     );
 }

@@ -109,7 +109,7 @@ async fn behaves(ledger: &dyn Ledger) {
         "once only"
     );
     assert_eq!(
-        ledger.answer_to("aa").await.unwrap().unwrap().decision,
+        ledger.response_to("aa").await.unwrap().unwrap().decision,
         Always
     );
     assert_eq!(ids(ledger.waiting(Timestamp(50)).await.unwrap()), ["bb"]);
@@ -124,7 +124,7 @@ async fn behaves(ledger: &dyn Ledger) {
         version: version(2),
         ..held[0].clone()
     };
-    ledger.keep_grant(newer.clone()).await.unwrap();
+    ledger.save_grant(newer.clone()).await.unwrap();
     assert_eq!(
         ledger.grants().await.unwrap(),
         [newer],
@@ -169,7 +169,7 @@ async fn r_pol_02_an_answer_in_one_process_wakes_the_one_that_waits() {
         .unwrap()
         .unwrap();
     let learnt = async {
-        while waits.answer_to("aa").await.unwrap().is_none() {
+        while waits.response_to("aa").await.unwrap().is_none() {
             changes.changed().await.unwrap();
         }
     };
@@ -190,12 +190,12 @@ async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
         at: Timestamp(1),
         by: "test".to_owned(),
     };
-    ledger.keep_grant(grant).await.unwrap();
+    ledger.save_grant(grant).await.unwrap();
     let database = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
     let given = serde_json::to_string(&answer(ApprovalDecision::Always, 50)).unwrap();
     let sql = "UPDATE inbox SET answer = ?1, answer_seal = zeroblob(32)";
     assert_eq!(database.execute(sql, [&given]).unwrap(), 1);
-    assert!(ledger.answer_to("aa").await.unwrap().is_none());
+    assert!(ledger.response_to("aa").await.unwrap().is_none());
     // A consent for one version cannot be made one for another.
     let body: String = database
         .query_row("SELECT body FROM consent", [], |row| row.get(0))

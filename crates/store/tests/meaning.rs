@@ -6,7 +6,7 @@ mod fixture;
 
 use fixture::{config, name, open, record};
 use pegboard_model::{Fingerprint, Timestamp};
-use pegboard_store::{MOST_REMEMBERED_PER_TOOL, MeaningStore, MemoryStore, RememberedQuery, Store};
+use pegboard_store::{MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, MemoryStore, RememberedQuery, Store};
 
 const MODEL: &str = "model-1";
 
@@ -55,10 +55,10 @@ async fn check_memory(store: &dyn Store) {
         store.remember(MODEL, query(tool, at)).await.unwrap();
     }
     let times = |found: Vec<RememberedQuery>| found.iter().map(|q| q.at.0).collect::<Vec<_>>();
-    assert_eq!(times(store.load_memory(MODEL).await.unwrap()), [3, 2, 1]);
-    assert_eq!(store.load_memory("model-2").await.unwrap(), []);
-    assert_eq!(store.forget_memory().await.unwrap(), 3);
-    assert_eq!(store.load_memory(MODEL).await.unwrap(), []);
+    assert_eq!(times(store.load_queries(MODEL).await.unwrap()), [3, 2, 1]);
+    assert_eq!(store.load_queries("model-2").await.unwrap(), []);
+    assert_eq!(store.clear_queries().await.unwrap(), 3);
+    assert_eq!(store.load_queries(MODEL).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -79,14 +79,14 @@ async fn remembered_queries_come_back_newest_first_and_can_be_forgotten() {
 async fn one_tool_holds_only_so_many_queries() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    let most = MOST_REMEMBERED_PER_TOOL as u64;
+    let most = MAX_REMEMBERED_QUERIES_PER_TOOL as u64;
     store.remember(MODEL, query("rare", 0)).await.unwrap();
     for at in 1..=most + 3 {
         store.remember(MODEL, query("often", at)).await.unwrap();
     }
-    let kept = store.load_memory(MODEL).await.unwrap();
+    let kept = store.load_queries(MODEL).await.unwrap();
     let often = kept.iter().filter(|query| query.tool == "often");
-    assert_eq!(often.clone().count(), MOST_REMEMBERED_PER_TOOL);
+    assert_eq!(often.clone().count(), MAX_REMEMBERED_QUERIES_PER_TOOL);
     assert_eq!(
         often.map(|query| query.at.0).min(),
         Some(4),
@@ -116,5 +116,5 @@ async fn r_sec_01_what_somebody_else_wrote_is_not_given_out() {
         store.load_vectors(&alpha, &hash, MODEL).await.unwrap(),
         None
     );
-    assert_eq!(store.load_memory(MODEL).await.unwrap(), []);
+    assert_eq!(store.load_queries(MODEL).await.unwrap(), []);
 }

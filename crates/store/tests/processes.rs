@@ -92,7 +92,7 @@ async fn child_that_saves() {
 async fn child_that_leads() {
     let Some(folder) = given(FOLDER) else { return };
     let store = open(Path::new(&folder));
-    let _lead = store.lead(&name("alpha")).await.unwrap();
+    let _lead = store.lock_discovery(&name("alpha")).await.unwrap();
     println!("leading");
     std::future::pending::<()>().await;
 }
@@ -104,7 +104,7 @@ async fn child_that_leads_in_turns() {
     let store = open(Path::new(&folder));
     let marker = Path::new(&folder).join("inside");
     for _ in 0..50 {
-        let _lead = store.lead(&name("alpha")).await.unwrap();
+        let _lead = store.lock_discovery(&name("alpha")).await.unwrap();
         // Fails when another process is inside too.
         let file = std::fs::OpenOptions::new()
             .write(true)
@@ -131,7 +131,7 @@ async fn child_that_mints_the_key() {
 /// Every record is a complete one, and no older than what its writer had reported as saved.
 fn check_whole(folder: &Path, reported: &BTreeMap<ServerName, u64>) {
     let begun = Instant::now();
-    let loaded = open(folder).load_now().unwrap();
+    let loaded = open(folder).load_blocking().unwrap();
     assert!(
         begun.elapsed() < Duration::from_secs(2),
         "opening after a kill took {:?}",
@@ -190,7 +190,7 @@ fn r_store_06_processes_save_and_load_at_once() {
     }
     let store = open(folder.path());
     for _ in 0..60 {
-        let loaded = store.load_now().unwrap();
+        let loaded = store.load_blocking().unwrap();
         assert_eq!(loaded.notices, []);
         for found in &loaded.records {
             assert_eq!(
@@ -212,10 +212,10 @@ async fn r_disc_11_the_lead_of_a_killed_process_is_free() {
     let mut child = Running::start("child_that_leads", folder.path(), 0);
     child.next("leading").expect("the child leads");
     let server = name("alpha");
-    let mut waiting = Box::pin(store.lead(&server));
+    let mut waiting = Box::pin(store.lock_discovery(&server));
     let early = tokio::time::timeout(Duration::from_millis(100), waiting.as_mut()).await;
     assert!(early.is_err(), "the child still leads");
-    drop(store.lead(&name("beta")).await.unwrap());
+    drop(store.lock_discovery(&name("beta")).await.unwrap());
     child.kill();
     drop(waiting.await.unwrap());
 }

@@ -38,7 +38,7 @@ async fn opening_and_loading_112_servers_with_2500_tools() {
         let store = open(folder.path());
         opens.push(begun.elapsed());
         let begun = Instant::now();
-        let loaded = store.load_now().unwrap();
+        let loaded = store.load_blocking().unwrap();
         loads.push(begun.elapsed());
         assert_eq!(loaded.records.len(), 112);
     }

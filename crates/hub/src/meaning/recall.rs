@@ -63,7 +63,7 @@ impl Recall {
             return;
         }
         let load = || async {
-            match inner.store.load_memory(meaning.encoder.model()).await {
+            match inner.store.load_queries(meaning.encoder.model()).await {
                 Ok(kept) => *lock(&self.remembered) = kept.into(),
                 Err(error) => {
                     tracing::warn!(target: "pegboard", "past searches are not read: {error}")
@@ -134,7 +134,7 @@ impl Hub {
     /// Forgets every search that was remembered and says how many there were.
     pub async fn forget_searches(&self) -> ToolResult<usize> {
         lock(&self.inner.recall.remembered).clear();
-        self.inner.store.forget_memory().await
+        self.inner.store.clear_queries().await
     }
 }
 
@@ -170,7 +170,7 @@ impl Inner {
                 return;
             }
             remembered.push_front(query.clone());
-            remembered.truncate(pegboard_store::MOST_REMEMBERED);
+            remembered.truncate(pegboard_store::MAX_REMEMBERED_QUERIES);
         }
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {

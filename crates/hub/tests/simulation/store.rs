@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
 use pegboard_store::{
-    Lead, Loaded, MeaningStore, MemoryStore, RememberedQuery, Store, StoreResult, StoreStats,
+    Lead, Loaded, SearchStore, MemoryStore, RememberedQuery, Store, StoreResult, StoreStats,
 };
 
 use crate::random::Random;
@@ -40,7 +40,7 @@ impl FaultyStore {
 }
 
 #[async_trait]
-impl MeaningStore for FaultyStore {
+impl SearchStore for FaultyStore {
     async fn load_vectors(
         &self,
         server: &ServerName,
@@ -63,8 +63,8 @@ impl MeaningStore for FaultyStore {
             .await
     }
 
-    async fn load_memory(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
-        self.inner.load_memory(model).await
+    async fn load_queries(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
+        self.inner.load_queries(model).await
     }
 
     async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()> {
@@ -72,8 +72,8 @@ impl MeaningStore for FaultyStore {
         self.inner.remember(model, query).await
     }
 
-    async fn forget_memory(&self) -> StoreResult<usize> {
-        self.inner.forget_memory().await
+    async fn clear_queries(&self) -> StoreResult<usize> {
+        self.inner.clear_queries().await
     }
 }
 

@@ -9,23 +9,23 @@ use pegboard_model::{
 };
 use tokio::sync::watch;
 
-use super::attendance::Attended;
-use super::bell::Bell;
+use super::inbox_viewers::InboxViewers;
+use super::inbox_notifier::InboxNotifier;
 use super::rows::grant_of;
-use super::{Attendance, Ledger};
+use super::{InboxViewer, Ledger};
 use crate::StoreResult;
 
 type Key = (Option<ServerName>, String, ConfigHash);
 
 /// Keeps decisions and activity in memory.
 pub struct MemoryLedger {
-    held: Mutex<Held>,
-    bell: Bell,
-    attended: Attended,
+    held: Mutex<LedgerState>,
+    notifier: InboxNotifier,
+    viewers: InboxViewers,
 }
 
 #[derive(Default)]
-struct Held {
+struct LedgerState {
     grants: BTreeMap<Key, Grant>,
     inbox: Vec<(ApprovalRequest, Option<ApprovalResponse>)>,
     activity: VecDeque<Activity>,
@@ -36,8 +36,8 @@ impl Default for MemoryLedger {
     fn default() -> Self {
         Self {
             held: Mutex::default(),
-            bell: Bell::here(),
-            attended: Attended::default(),
+            notifier: InboxNotifier::here(),
+            viewers: InboxViewers::default(),
         }
     }
 }
@@ -48,7 +48,7 @@ impl MemoryLedger {
         Self::default()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, LedgerState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,9 +71,9 @@ impl Ledger for MemoryLedger {
         Ok(held.grants.values().filter(of).cloned().collect())
     }
 
-    async fn keep_grant(&self, grant: Grant) -> StoreResult<()> {
+    async fn save_grant(&self, grant: Grant) -> StoreResult<()> {
         self.held().grants.insert(key(&grant), grant);
-        self.bell.ring();
+        self.notifier.notify_all();
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Ledger for MemoryLedger {
             grants.retain(|(of, name, _), _| of.as_ref() != server || name != tool);
             before - grants.len()
         };
-        self.bell.ring();
+        self.notifier.notify_all();
         Ok(revoked)
     }
 
@@ -98,7 +98,7 @@ impl Ledger for MemoryLedger {
             }
             inbox.push((request, None));
         }
-        self.bell.ring();
+        self.notifier.notify_all();
         Ok(true)
     }
 
@@ -130,11 +130,11 @@ impl Ledger for MemoryLedger {
                 request.clone()
             })
         };
-        self.bell.ring();
+        self.notifier.notify_all();
         Ok(answered)
     }
 
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let held = self.held();
         let found = held.inbox.iter().find(|(request, _)| request.id == id);
         Ok(found.and_then(|(_, answer)| answer.clone()))
@@ -146,20 +146,20 @@ impl Ledger for MemoryLedger {
             let at = inbox.iter().position(|(request, _)| request.id == id);
             at.map(|at| inbox.remove(at))
         };
-        self.bell.ring();
+        self.notifier.notify_all();
         Ok(closed.and_then(|(_, answer)| answer))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
-        self.bell.listen()
+        self.notifier.subscribe()
     }
 
-    fn attend(&self) -> StoreResult<Attendance> {
-        self.attended.attend()
+    fn register_viewer(&self) -> StoreResult<InboxViewer> {
+        self.viewers.register_viewer()
     }
 
-    fn is_attended(&self) -> bool {
-        self.attended.is_attended()
+    fn has_viewers(&self) -> bool {
+        self.viewers.has_viewers()
     }
 
     async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {

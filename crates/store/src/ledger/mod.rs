@@ -3,8 +3,8 @@
 //! The ledger is a file of its own beside the catalog's: its many small writes must not make the catalog's log
 //! long, which every start reads; and clearing the catalog must not take anybody's decision away.
 
-mod attendance;
-mod bell;
+mod inbox_viewers;
+mod inbox_notifier;
 mod memory;
 mod rows;
 mod sqlite;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::StoreResult;
 
-pub use attendance::Attendance;
+pub use inbox_viewers::InboxViewer;
 pub use memory::MemoryLedger;
 pub use sqlite::SqliteLedger;
 
@@ -32,7 +32,7 @@ pub trait Ledger: Send + Sync {
     async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<Vec<Grant>>;
 
     /// Keeps a consent in place of the earlier one for the same tool and definition of its server.
-    async fn keep_grant(&self, grant: Grant) -> StoreResult<()>;
+    async fn save_grant(&self, grant: Grant) -> StoreResult<()>;
 
     /// Takes the consents for a tool back and says how many there were.
     async fn revoke(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<usize>;
@@ -52,7 +52,7 @@ pub trait Ledger: Send + Sync {
     ) -> StoreResult<Option<ApprovalRequest>>;
 
     /// The answer to a request, when there is one.
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
+    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
     /// Takes a request out of the inbox, and gives the answer that came before.
     async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
@@ -61,10 +61,10 @@ pub trait Ledger: Send + Sync {
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Tells all processes that a person looks at the inbox, until it is dropped.
-    fn attend(&self) -> StoreResult<Attendance>;
+    fn register_viewer(&self) -> StoreResult<InboxViewer>;
 
     /// Whether a person looks at the inbox, in whatever process.
-    fn is_attended(&self) -> bool;
+    fn has_viewers(&self) -> bool;
 
     /// Adds lines of activity; the oldest beyond `most` are dropped.
     async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()>;

@@ -69,7 +69,7 @@ fn server_text(server: Option<&ServerName>) -> &str {
     server.map_or("", ServerName::as_str)
 }
 
-pub(super) fn keep_grant(
+pub(super) fn save_grant(
     connection: &Connection,
     seals: &Seals,
     grant: &Grant,
@@ -200,14 +200,14 @@ pub(super) fn answer(
     let sql = "UPDATE inbox SET answer = ?2, answer_seal = ?3 WHERE id = ?1";
     transaction.execute(sql, params![id, given, seal])?;
     if let Some(grant) = grant_of(&request, answer) {
-        keep_grant(&transaction, seals, &grant)?;
+        save_grant(&transaction, seals, &grant)?;
     }
     transaction.commit()?;
     Ok(Some(request))
 }
 
 /// The answer to a request. It is bound to the request as it was asked, not to its number alone.
-pub(super) fn answer_to(
+pub(super) fn response_to(
     connection: &Connection,
     seals: &Seals,
     id: &str,
@@ -234,7 +234,7 @@ pub(super) fn close(
 ) -> rusqlite::Result<Option<ApprovalResponse>> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
-    let answer = answer_to(&transaction, seals, id)?;
+    let answer = response_to(&transaction, seals, id)?;
     transaction.execute("DELETE FROM inbox WHERE id = ?1", [id])?;
     transaction.commit()?;
     Ok(answer)

@@ -13,16 +13,16 @@ use pegboard_model::{
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::watch;
 
-use super::attendance::Attended;
-use super::bell::Bell;
+use super::inbox_viewers::InboxViewers;
+use super::inbox_notifier::InboxNotifier;
 use super::rows::{self, MIGRATIONS, Seals};
-use super::{Attendance, Ledger};
-use crate::{StateDir, StoreResult, failure, private, read_only};
+use super::{InboxViewer, Ledger};
+use crate::{StateDir, StoreResult, errors, private_files, read_only};
 
 const DATABASE: &str = "ledger.db";
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
-const BELL_FOLDER: &str = "bell";
-const ATTENDANCE: &str = "inbox.lock";
+const NOTIFIER_FOLDER: &str = "bell";
+const VIEWERS_LOCK: &str = "inbox.lock";
 /// How long a writer waits for the writers of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -33,17 +33,17 @@ const CHECKPOINT_PAGES: i64 = 128;
 /// Keeps decisions and activity in `ledger.db` of a state folder.
 pub struct SqliteLedger {
     inner: Arc<Inner>,
-    bell: Bell,
-    attended: Attended,
+    notifier: InboxNotifier,
+    viewers: InboxViewers,
 }
 
 struct Inner {
     state: StateDir,
     path: PathBuf,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenLedger>>,
 }
 
-struct Open {
+struct OpenLedger {
     connection: Connection,
     seals: Seals,
     identity: Option<Identity>,
@@ -66,8 +66,8 @@ impl SqliteLedger {
     pub fn new(state: &StateDir) -> Self {
         let folder = state.path();
         Self {
-            bell: Bell::across_processes(folder.join(BELL_FOLDER)),
-            attended: Attended::across_processes(folder.join(ATTENDANCE)),
+            notifier: InboxNotifier::across_processes(folder.join(NOTIFIER_FOLDER)),
+            viewers: InboxViewers::across_processes(folder.join(VIEWERS_LOCK)),
             inner: Arc::new(Inner {
                 state: state.clone(),
                 path: folder.join(DATABASE),
@@ -106,7 +106,7 @@ impl SqliteLedger {
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreResult<T> {
         let outcome = self.run_with(Access::Write, work).await;
-        self.bell.ring();
+        self.notifier.notify_all();
         outcome
     }
 }
@@ -119,19 +119,19 @@ impl Inner {
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T>,
     ) -> StoreResult<T> {
         let mut held = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let fault = |error: rusqlite::Error| failure::sqlite("use", &self.path, &error);
+        let fault = |error: rusqlite::Error| errors::sqlite("use", &self.path, &error);
         if held
             .as_ref()
             .is_none_or(|open| open.identity != identity(&self.path))
         {
             *held = None;
         }
-        let is_read_only = |open: &Open| open.read_only.is_some();
+        let is_read_only = |open: &OpenLedger| open.read_only.is_some();
         if access == Access::Write && held.as_ref().is_some_and(is_read_only) {
             // The disk may have room by now.
             *held = None;
         }
-        let attempt = |held: &mut Option<Open>| -> StoreResult<rusqlite::Result<T>> {
+        let attempt = |held: &mut Option<OpenLedger>| -> StoreResult<rusqlite::Result<T>> {
             if held.is_none() {
                 match self.open()? {
                     Ok(open) => *held = Some(open),
@@ -139,7 +139,7 @@ impl Inner {
                 }
             }
             Ok(match held {
-                Some(Open {
+                Some(OpenLedger {
                     read_only: Some(fault),
                     ..
                 }) if access == Access::Write => return Err(fault.clone()),
@@ -149,7 +149,7 @@ impl Inner {
         };
         match attempt(&mut held)? {
             Err(error)
-                if failure::is_damage(&error) && !held.as_ref().is_some_and(is_read_only) =>
+                if errors::is_damage(&error) && !held.as_ref().is_some_and(is_read_only) =>
             {
                 *held = None;
                 self.set_aside(&error.to_string())?;
@@ -161,10 +161,10 @@ impl Inner {
 
     /// Opens the database; one that cannot be written is opened for reading, and one that cannot be created is
     /// empty.
-    fn open(&self) -> StoreResult<rusqlite::Result<Open>> {
+    fn open(&self) -> StoreResult<rusqlite::Result<OpenLedger>> {
         let fault = match self.open_to_write() {
             Err(fault) if fault.reason == Reason::StoreIo => fault,
-            Ok(Err(error)) if is_unwritable(&error) => failure::sqlite("use", &self.path, &error),
+            Ok(Err(error)) if is_unwritable(&error) => errors::sqlite("use", &self.path, &error),
             outcome => return outcome,
         };
         match self.open_to_read(&fault) {
@@ -173,12 +173,12 @@ impl Inner {
         }
     }
 
-    fn open_to_read(&self, why: &ToolError) -> Option<Open> {
+    fn open_to_read(&self, why: &ToolError) -> Option<OpenLedger> {
         let identity = identity(&self.path);
         let connection = match identity {
             None => read_only::empty(MIGRATIONS).ok()?,
             Some(_) => {
-                private::check_own_file(&self.path).ok()?;
+                private_files::check_own_file(&self.path).ok()?;
                 let log = fs::metadata(with_suffix(&self.path, COMPANIONS[0]));
                 let has_log = log.is_ok_and(|log| log.len() > 0);
                 match read_only::open(&self.path, has_log) {
@@ -188,23 +188,23 @@ impl Inner {
                 }
             }
         };
-        Some(Open {
+        Some(OpenLedger {
             connection,
             seals: Seals::new(&self.state.hash_key().ok()?),
             identity,
-            read_only: Some(failure::read_only(&self.path, why)),
+            read_only: Some(errors::read_only(&self.path, why)),
         })
     }
 
-    fn open_to_write(&self) -> StoreResult<rusqlite::Result<Open>> {
+    fn open_to_write(&self) -> StoreResult<rusqlite::Result<OpenLedger>> {
         if !self.path.exists() {
             // The folder may have been deleted while we run.
             self.state.restore()?;
         }
         let seals = Seals::new(&self.state.hash_key()?);
-        let fault = |error: std::io::Error| failure::io("open", &self.path, &error);
-        private::lock_file(&self.path).map_err(fault)?;
-        private::restrict_file(&self.path).map_err(fault)?;
+        let fault = |error: std::io::Error| errors::io("open", &self.path, &error);
+        private_files::lock_file(&self.path).map_err(fault)?;
+        private_files::restrict_file(&self.path).map_err(fault)?;
         let connection = match self.connect() {
             Ok(connection) => connection,
             Err(error) => return Ok(Err(error)),
@@ -212,12 +212,12 @@ impl Inner {
         if let Some(number) = newer(&connection) {
             let message = format!(
                 "the ledger {} has version {number}; this Pegboard knows versions up to {}",
-                failure::shown(&self.path),
+                errors::display_path(&self.path),
                 MIGRATIONS.len()
             );
             return Err(ToolError::new(Reason::StoreTooNew, message));
         }
-        Ok(Ok(Open {
+        Ok(Ok(OpenLedger {
             identity: identity(&self.path),
             connection,
             seals,
@@ -256,7 +256,7 @@ impl Inner {
             let to = with_suffix(&self.path, &format!(".damaged-{number}{suffix}"));
             match fs::rename(&from, to) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failure::io("set aside", &from, &error));
+                    return Err(errors::io("set aside", &from, &error));
                 }
                 _ => {}
             }
@@ -326,8 +326,8 @@ impl Ledger for SqliteLedger {
         .await
     }
 
-    async fn keep_grant(&self, grant: Grant) -> StoreResult<()> {
-        self.change(move |connection, seals| rows::keep_grant(connection, seals, &grant))
+    async fn save_grant(&self, grant: Grant) -> StoreResult<()> {
+        self.change(move |connection, seals| rows::save_grant(connection, seals, &grant))
             .await
     }
 
@@ -357,9 +357,9 @@ impl Ledger for SqliteLedger {
             .await
     }
 
-    async fn answer_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let id = id.to_owned();
-        self.run(move |connection, seals| rows::answer_to(connection, seals, &id))
+        self.run(move |connection, seals| rows::response_to(connection, seals, &id))
             .await
     }
 
@@ -370,15 +370,15 @@ impl Ledger for SqliteLedger {
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
-        self.bell.listen()
+        self.notifier.subscribe()
     }
 
-    fn attend(&self) -> StoreResult<Attendance> {
-        self.attended.attend()
+    fn register_viewer(&self) -> StoreResult<InboxViewer> {
+        self.viewers.register_viewer()
     }
 
-    fn is_attended(&self) -> bool {
-        self.attended.is_attended()
+    fn has_viewers(&self) -> bool {
+        self.viewers.has_viewers()
     }
 
     async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {

@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::rows::{self, SealedRecord};
 use super::schema::{self, MIGRATIONS, Version};
-use crate::{StateDir, StoreResult, failure, private, read_only};
+use crate::{StateDir, StoreResult, errors, private_files, read_only};
 
 const DATABASE: &str = "pegboard.db";
 /// What SQLite may put beside a database.
@@ -80,7 +80,7 @@ impl Files {
         match fs::metadata(&self.database) {
             Ok(metadata) => Ok(Some(identity_of(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failure::io("look at the store", &self.database, &error)),
+            Err(error) => Err(errors::io("look at the store", &self.database, &error)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Files {
         let connection = match identity {
             None => read_only::empty(MIGRATIONS).ok()?,
             Some(_) => {
-                private::check_own_file(&self.database).ok()?;
+                private_files::check_own_file(&self.database).ok()?;
                 let connection = read_only::open(&self.database, self.log_bytes() > 0).ok()?;
                 match schema::version(&connection, MIGRATIONS) {
                     Ok(Version::Current) => connection,
@@ -119,7 +119,7 @@ impl Files {
         Some(Database {
             connection,
             identity,
-            read_only: Some(failure::read_only(&self.database, why)),
+            read_only: Some(errors::read_only(&self.database, why)),
         })
     }
 
@@ -135,7 +135,7 @@ impl Files {
             match self.probe()? {
                 Probe::Ready(database) => return Ok((database, notices)),
                 Probe::Older(mut database) => schema::migrate(&mut database.connection, MIGRATIONS)
-                    .map_err(|e| failure::sqlite("migrate the store", &self.database, &e))?,
+                    .map_err(|e| errors::sqlite("migrate the store", &self.database, &e))?,
                 Probe::Missing => self.build(&[])?,
                 Probe::Replaced => {}
                 Probe::Damaged(why) => notices.push(self.set_aside(&why, 0)?),
@@ -143,7 +143,7 @@ impl Files {
         }
         let message = format!(
             "the store {} keeps changing",
-            failure::shown(&self.database)
+            errors::display_path(&self.database)
         );
         Err(ToolError::new(Reason::StoreIo, message))
     }
@@ -170,8 +170,8 @@ impl Files {
             return Ok(Probe::Missing);
         };
         for path in std::iter::once(self.database.clone()).chain(companions(&self.database)) {
-            private::restrict_file(&path)
-                .map_err(|e| failure::io("shut others out of", &path, &e))?;
+            private_files::restrict_file(&path)
+                .map_err(|e| errors::io("shut others out of", &path, &e))?;
         }
         let probe = match probe_connection(&self.database) {
             Ok((connection, Version::Current)) => Probe::Ready(Database {
@@ -185,15 +185,15 @@ impl Files {
                 read_only: None,
             }),
             Ok((_, Version::Newer(number))) => return Err(self.too_new(number)),
-            Ok((_, Version::Absurd)) => Probe::Damaged("it has no believable version".to_owned()),
-            Err(error) if failure::is_damage(&error) => Probe::Damaged(error.to_string()),
+            Ok((_, Version::Invalid)) => Probe::Damaged("it has no believable version".to_owned()),
+            Err(error) if errors::is_damage(&error) => Probe::Damaged(error.to_string()),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
                 if self.identity()?.is_none() {
                     return Ok(Probe::Missing);
                 }
-                return Err(failure::sqlite("open the store", &self.database, &error));
+                return Err(errors::sqlite("open the store", &self.database, &error));
             }
-            Err(error) => return Err(failure::sqlite("open the store", &self.database, &error)),
+            Err(error) => return Err(errors::sqlite("open the store", &self.database, &error)),
         };
         Ok(if self.identity()? == Some(identity) {
             probe
@@ -205,8 +205,8 @@ impl Files {
     /// The lock under which files get and lose the database's name.
     fn lock(&self) -> StoreResult<File> {
         let path = self.folder.join(format!("{DATABASE}.lock"));
-        let fault = |e: io::Error| failure::io("lock the store by", &path, &e);
-        let file = private::lock_file(&path).map_err(fault)?;
+        let fault = |e: io::Error| errors::io("lock the store by", &path, &e);
+        let file = private_files::lock_file(&path).map_err(fault)?;
         file.lock().map_err(fault)?;
         Ok(file)
     }
@@ -215,35 +215,35 @@ impl Files {
     /// earlier database left behind must go first, or SQLite would play them into the new one.
     fn build(&self, records: &[SealedRecord]) -> StoreResult<()> {
         let new = self.folder.join(format!("{DATABASE}.new"));
-        let fault = |e: io::Error| failure::io("build the store", &self.database, &e);
+        let fault = |e: io::Error| errors::io("build the store", &self.database, &e);
         for path in std::iter::once(new.clone())
             .chain(companions(&new))
             .chain(companions(&self.database))
         {
-            remove_if_there(&path).map_err(fault)?;
+            remove_if_exists(&path).map_err(fault)?;
         }
-        private::options()
+        private_files::options()
             .write(true)
             .create_new(true)
             .open(&new)
             .map_err(fault)?;
         let filled = fill(&new, records)
-            .map_err(|e| failure::sqlite("build the store", &self.database, &e))
+            .map_err(|e| errors::sqlite("build the store", &self.database, &e))
             .and_then(|()| fs::rename(&new, &self.database).map_err(fault));
         if filled.is_err() {
             // Half a file would take the room that is missing.
             for path in std::iter::once(new.clone()).chain(companions(&new)) {
-                let _ = remove_if_there(&path);
+                let _ = remove_if_exists(&path);
             }
             return filled;
         }
-        private::sync_folder(&self.folder).map_err(fault)
+        private_files::sync_folder(&self.folder).map_err(fault)
     }
 
     /// Renames the database first: from then on nobody opens it, and its logs can follow.
     fn set_aside(&self, why: &str, kept: usize) -> StoreResult<ToolError> {
         let aside = self.free_name();
-        let fault = |e: io::Error| failure::io("set the damaged store aside as", &aside, &e);
+        let fault = |e: io::Error| errors::io("set the damaged store aside as", &aside, &e);
         fs::rename(&self.database, &aside).map_err(fault)?;
         for (from, to) in companions(&self.database)
             .into_iter()
@@ -254,13 +254,13 @@ impl Files {
                 _ => {}
             }
         }
-        private::sync_folder(&self.folder).map_err(fault)?;
+        private_files::sync_folder(&self.folder).map_err(fault)?;
         let message = format!(
             "the store {} was damaged ({}); it was set aside as {}, and a new one holds the {kept} servers \
              that could still be read",
-            failure::shown(&self.database),
+            errors::display_path(&self.database),
             UntrustedText::new(why).shortened(200),
-            failure::shown(&aside),
+            errors::display_path(&aside),
         );
         Ok(ToolError::new(Reason::CacheCorrupt, message))
     }
@@ -283,7 +283,7 @@ impl Files {
     fn too_new(&self, number: i64) -> ToolError {
         let message = format!(
             "the store {} has version {number}; this Pegboard knows versions up to {}",
-            failure::shown(&self.database),
+            errors::display_path(&self.database),
             MIGRATIONS.len(),
         );
         ToolError::new(Reason::StoreTooNew, message)
@@ -298,7 +298,7 @@ fn probe_connection(path: &Path) -> rusqlite::Result<(Connection, Version)> {
         drop(connection.prepare_cached("SELECT name, body, seal FROM server")?);
         // The file's rights allow writing, so only a damaged header can forbid it.
         if connection.is_readonly(MAIN_DB)? {
-            return Ok((connection, Version::Absurd));
+            return Ok((connection, Version::Invalid));
         }
     }
     Ok((connection, version))
@@ -359,7 +359,7 @@ fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -1,11 +1,11 @@
 //! The store in one SQLite file.
 
 mod files;
-mod meaning;
+mod search_store;
 mod rows;
 mod scan;
 mod schema;
-mod writing;
+mod write_queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 
 use self::files::{Database, Files};
 use self::rows::SealedRecord;
-use self::scan::{Stopped, scan};
-use self::writing::{Queue, Writer};
-use crate::lead::Leads;
+use self::scan::{ScanStop, scan};
+use self::write_queue::{WriteQueue, QueueWriter};
+use crate::discovery_lock::DiscoveryLocks;
 use crate::seal::Sealer;
-use crate::{Lead, Loaded, StateDir, Store, StoreResult, StoreStats, failure};
+use crate::{DiscoveryLock, LoadedRecords, StateDir, Store, StoreResult, StoreStats, errors};
 
 /// Notices that wait for the next load; more of them would say nothing new.
 const NOTICES_MAX: usize = 16;
@@ -31,7 +31,7 @@ const LONG_LOG_BYTES: u64 = 256 * 1024;
 /// Keeps records in `pegboard.db` of a state folder, which several processes may use at once.
 pub struct SqliteStore {
     inner: Arc<Inner>,
-    leads: Leads,
+    discovery_locks: DiscoveryLocks,
     is_new: bool,
 }
 
@@ -42,7 +42,7 @@ struct Inner {
     database: OnceLock<Mutex<Database>>,
     /// Held by whoever opens it.
     opening: Mutex<()>,
-    queue: Queue,
+    queue: WriteQueue,
     /// What a person should know of damage that was met between two loads.
     notices: Mutex<Vec<ToolError>>,
 }
@@ -59,7 +59,7 @@ impl SqliteStore {
 
     /// The same, but at the first start the store is built beside the work: there is nothing to read in it, and
     /// servers can be asked meanwhile. Whoever writes waits for it, and is told if it cannot be built.
-    pub fn open_beside(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
+    pub fn open_in_background(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
         if Files::of(state).identity()?.is_some() {
             return Self::open(state);
         }
@@ -67,7 +67,7 @@ impl SqliteStore {
     }
 
     /// A store that is opened by whoever needs it first, or built beside the work at the first start.
-    pub fn open_later(state: &StateDir) -> StoreResult<Self> {
+    pub fn open_lazily(state: &StateDir) -> StoreResult<Self> {
         match Files::of(state).identity()? {
             Some(_) => Self::closed(state),
             None => Self::building(state),
@@ -82,7 +82,7 @@ impl SqliteStore {
     fn building(state: &StateDir) -> StoreResult<Self> {
         let mut store = Self::closed(state)?;
         store.is_new = true;
-        store.inner.clone().build_beside();
+        store.inner.clone().build_in_background();
         Ok(store)
     }
 
@@ -92,31 +92,31 @@ impl SqliteStore {
             files: Files::of(state),
             database: OnceLock::new(),
             opening: Mutex::default(),
-            queue: Queue::default(),
+            queue: WriteQueue::default(),
             notices: Mutex::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
-            leads: Leads::across_processes(state.locks()),
+            discovery_locks: DiscoveryLocks::across_processes(state.locks()),
             is_new: false,
         })
     }
 
     /// Every record, on the caller's own thread: for start-up, before there is a runtime.
-    pub fn load_now(&self) -> StoreResult<Loaded> {
+    pub fn load_blocking(&self) -> StoreResult<LoadedRecords> {
         self.inner.load()
     }
 
     /// The records of these definitions, read on this thread, for start-up. What was kept for other
     /// definitions is not looked at.
-    pub fn load_of<'a>(
+    pub fn load_matching<'a>(
         &self,
         wanted: impl IntoIterator<Item = (&'a ServerName, &'a ConfigHash)>,
-    ) -> StoreResult<Loaded> {
+    ) -> StoreResult<LoadedRecords> {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let inner = &self.inner;
         if self.is_new {
-            return Ok(Loaded::default());
+            return Ok(LoadedRecords::default());
         }
         let found = inner.with("read the store", |connection| {
             let find = |(server, config): &(&ServerName, &ConfigHash)| {
@@ -131,7 +131,7 @@ impl SqliteStore {
                     .collect::<rusqlite::Result<Vec<_>>>()
             })
         })?;
-        let mut loaded = Loaded {
+        let mut loaded = LoadedRecords {
             records: Vec::with_capacity(found.len()),
             notices: std::mem::take(&mut *inner.waiting_notices()),
         };
@@ -164,12 +164,12 @@ impl SqliteStore {
         let inner = self.inner.clone();
         match tokio::task::spawn_blocking(move || work(&inner)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(broken_off()),
+            Err(_) => Err(task_cancelled()),
         }
     }
 }
 
-fn broken_off() -> ToolError {
+fn task_cancelled() -> ToolError {
     ToolError::new(Reason::Internal, "the store's work was broken off")
 }
 
@@ -186,7 +186,7 @@ impl Inner {
     }
 
     /// Builds the database on a thread of its own. Whoever needs it waits for it, and tells a fault.
-    fn build_beside(self: Arc<Self>) {
+    fn build_in_background(self: Arc<Self>) {
         let thread = std::thread::Builder::new().name("pegboard-store".to_owned());
         // Without a thread the first who needs it builds it.
         let _ = thread.spawn(move || self.opened().map(drop));
@@ -206,21 +206,21 @@ impl Inner {
         Ok(self.database.get_or_init(|| Mutex::new(database)))
     }
 
-    fn load(&self) -> StoreResult<Loaded> {
+    fn load(&self) -> StoreResult<LoadedRecords> {
         let mut database = self.current()?;
         let mut notices = std::mem::take(&mut *self.waiting_notices());
         let found = scan(&database.connection, &self.sealer);
         notices.extend(found.notices);
         match found.stopped {
             None => {}
-            Some(Stopped::ByFault(error)) => {
-                return Err(failure::sqlite("read the store", self.files.path(), &error));
+            Some(ScanStop::ByFault(error)) => {
+                return Err(errors::sqlite("read the store", self.files.path(), &error));
             }
-            Some(Stopped::ByDamage(why)) => {
+            Some(ScanStop::ByDamage(why)) => {
                 if let Some(fault) = &database.read_only {
                     // Another process may write at this moment; what was read so far has its seals.
                     notices.push(fault.clone());
-                    return Ok(Loaded {
+                    return Ok(LoadedRecords {
                         records: found.records,
                         notices,
                     });
@@ -228,7 +228,7 @@ impl Inner {
                 notices.extend(self.rebuild(&mut database, &why, &found.records)?);
             }
         }
-        Ok(Loaded {
+        Ok(LoadedRecords {
             records: found.records,
             notices,
         })
@@ -266,10 +266,10 @@ impl Inner {
         doing: &str,
         work: impl Fn(&Connection) -> rusqlite::Result<T>,
     ) -> StoreResult<T> {
-        let fault = |error: rusqlite::Error| failure::sqlite(doing, self.files.path(), &error);
+        let fault = |error: rusqlite::Error| errors::sqlite(doing, self.files.path(), &error);
         let may_repair = database.read_only.is_none();
         match work(&database.connection) {
-            Err(error) if may_repair && failure::is_damage(&error) => {
+            Err(error) if may_repair && errors::is_damage(&error) => {
                 let readable = scan(&database.connection, &self.sealer).records;
                 let notice = self.rebuild(&mut database, &error.to_string(), &readable)?;
                 self.note(notice);
@@ -329,7 +329,7 @@ impl Inner {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn load(&self) -> StoreResult<Loaded> {
+    async fn load(&self) -> StoreResult<LoadedRecords> {
         self.run(Inner::load).await
     }
 
@@ -373,10 +373,10 @@ impl Store for SqliteStore {
     async fn save(&self, record: &ServerRecord) -> StoreResult<()> {
         let (waiter, written) = oneshot::channel();
         if self.inner.queue.push(record.clone(), waiter) {
-            let writer = Writer::new(self.inner.clone());
+            let writer = QueueWriter::new(self.inner.clone());
             drop(tokio::task::spawn_blocking(move || writer.run()));
         }
-        written.await.unwrap_or_else(|_| Err(broken_off()))
+        written.await.unwrap_or_else(|_| Err(task_cancelled()))
     }
 
     async fn save_attempt(&self, record: &ServerRecord) -> StoreResult<()> {
@@ -426,8 +426,8 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn lead(&self, server: &ServerName) -> StoreResult<Lead> {
-        self.leads.take(server).await
+    async fn lock_discovery(&self, server: &ServerName) -> StoreResult<DiscoveryLock> {
+        self.discovery_locks.take(server).await
     }
 
     async fn rest(&self) {

@@ -4,9 +4,9 @@ use pegboard_model::{ConfigHash, UntrustedText, Reason, ServerName, ServerRecord
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::record_format::{self, Unreadable};
+use crate::record_format::{self, DecodeError};
 use crate::seal::Sealer;
-use crate::{StoreStats, failure};
+use crate::{StoreStats, errors};
 
 /// How many definitions of one server are remembered: projects that differ, keys that were changed.
 const DEFINITIONS_PER_SERVER: i64 = 8;
@@ -107,11 +107,11 @@ pub(super) fn find(
     let mut statement = connection
         .prepare_cached("SELECT name, body, seal FROM server WHERE name = ?1 AND config = ?2")?;
     let open = |row: &Row<'_>| {
-        let opened = RawRow::of(row)?.map_or_else(|| Err(shapeless()), |raw| raw.open(sealer));
+        let opened = RawRow::of(row)?.map_or_else(|| Err(wrong_column_types()), |raw| raw.open(sealer));
         // The column only finds the row; what counts is the definition under the seal.
         Ok(opened.and_then(|record| match record.config == *config {
             true => Ok(record),
-            false => Err(failure::untrusted(
+            false => Err(errors::untrusted(
                 server,
                 "they belong to another definition",
             )),
@@ -135,7 +135,7 @@ pub(super) fn find_former(
          ORDER BY discovered_at DESC, id DESC LIMIT 1",
     )?;
     let open = |row: &Row<'_>| {
-        Ok(RawRow::of(row)?.map_or_else(|| Err(shapeless()), |raw| raw.open(sealer)))
+        Ok(RawRow::of(row)?.map_or_else(|| Err(wrong_column_types()), |raw| raw.open(sealer)))
     };
     statement
         .query_row(params![server.as_str(), config.0], open)
@@ -177,8 +177,8 @@ pub(super) fn stats(connection: &Connection) -> rusqlite::Result<StoreStats> {
             servers: usize::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
             tools: usize::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
             bytes: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-            oldest: row.get::<_, Option<i64>>(3)?.and_then(moment),
-            newest: row.get::<_, Option<i64>>(4)?.and_then(moment),
+            oldest: row.get::<_, Option<i64>>(3)?.and_then(timestamp),
+            newest: row.get::<_, Option<i64>>(4)?.and_then(timestamp),
         })
     })
 }
@@ -210,21 +210,21 @@ impl<'a> RawRow<'a> {
         else {
             let name = String::from_utf8_lossy(name);
             let name = UntrustedText::new(&name).shortened(60);
-            return Err(nameless(&format!(
+            return Err(row_error(&format!(
                 "a row of the store has the name `{name}`, which is no server's"
             )));
         };
-        if !sealer.fits(&server, body, self.seal) {
+        if !sealer.verify(&server, body, self.seal) {
             let why =
                 "they were changed outside Pegboard, damaged, or written under another `hash.key`";
-            return Err(failure::untrusted(&server, why));
+            return Err(errors::untrusted(&server, why));
         }
         match record_format::decode(body) {
             Ok(record) if record.server == server => Ok(record),
-            Ok(_) | Err(Unreadable::Malformed) => {
-                Err(failure::untrusted(&server, "they cannot be read"))
+            Ok(_) | Err(DecodeError::Malformed) => {
+                Err(errors::untrusted(&server, "they cannot be read"))
             }
-            Err(Unreadable::Newer) => {
+            Err(DecodeError::Newer) => {
                 let message = format!(
                     "the stored tools of server `{server}` were written by a newer Pegboard"
                 );
@@ -235,11 +235,11 @@ impl<'a> RawRow<'a> {
 }
 
 /// What is told of a row without columns of the right kind.
-pub(super) fn shapeless() -> ToolError {
-    nameless("a row of the store has values of the wrong kind")
+pub(super) fn wrong_column_types() -> ToolError {
+    row_error("a row of the store has values of the wrong kind")
 }
 
-fn nameless(message: &str) -> ToolError {
+fn row_error(message: &str) -> ToolError {
     ToolError::new(Reason::CacheUntrusted, format!("{message}; it is ignored"))
         .with_remedy("Run `pegboard refresh --all`.")
 }
@@ -249,6 +249,6 @@ fn number(at: Timestamp) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }
 
-fn moment(number: i64) -> Option<Timestamp> {
+fn timestamp(number: i64) -> Option<Timestamp> {
     u64::try_from(number).ok().map(Timestamp)
 }

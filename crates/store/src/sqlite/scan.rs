@@ -6,7 +6,7 @@ use pegboard_model::{ConfigHash, ServerName, ServerRecord, ToolError};
 use rusqlite::{Connection, ErrorCode};
 
 use super::rows::{self, RawRow};
-use crate::failure;
+use crate::errors;
 use crate::seal::Sealer;
 
 /// What a reading of all rows found, up to the place where the file is damaged.
@@ -17,10 +17,10 @@ pub(super) struct Scan {
     /// Why others were left out.
     pub(super) notices: Vec<ToolError>,
     /// Why the rest could not be read.
-    pub(super) stopped: Option<Stopped>,
+    pub(super) stopped: Option<ScanStop>,
 }
 
-pub(super) enum Stopped {
+pub(super) enum ScanStop {
     ByDamage(String),
     ByFault(rusqlite::Error),
 }
@@ -34,10 +34,10 @@ pub(super) fn scan(connection: &Connection, sealer: &Sealer) -> Scan {
     let mut scan = sorted(opened);
     if let Err(error) = outcome {
         scan.stopped = Some(match error.sqlite_error_code() {
-            _ if failure::is_damage(&error) => Stopped::ByDamage(error.to_string()),
+            _ if errors::is_damage(&error) => ScanStop::ByDamage(error.to_string()),
             // Nothing so large was ever written, so a length in the file is wrong.
-            Some(ErrorCode::TooBig) => Stopped::ByDamage(error.to_string()),
-            _ => Stopped::ByFault(error),
+            Some(ErrorCode::TooBig) => ScanStop::ByDamage(error.to_string()),
+            _ => ScanStop::ByFault(error),
         });
     }
     scan
@@ -53,7 +53,7 @@ fn read_rows(
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let raw = RawRow::of(row)?;
-        opened.push(raw.map_or_else(|| Err(rows::shapeless()), |raw| raw.open(sealer)));
+        opened.push(raw.map_or_else(|| Err(rows::wrong_column_types()), |raw| raw.open(sealer)));
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ fn sorted(opened: Vec<Opened>) -> Scan {
                 let key = (record.server.clone(), record.config);
                 if let Some(other) = found.get(&key) {
                     // The index keeps definitions unique; two rows of one mean that it is broken.
-                    scan.stopped = Some(Stopped::ByDamage(
+                    scan.stopped = Some(ScanStop::ByDamage(
                         "two records of one definition".to_owned(),
                     ));
                     if other.attempted_at >= record.attempted_at {

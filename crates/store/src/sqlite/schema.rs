@@ -40,7 +40,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
 ];
 
 /// Versions up to here may come from a newer Pegboard; anything above is a damaged number.
-const BELIEVABLE_VERSIONS: i64 = 9_999;
+const VERSION_MAX: i64 = 9_999;
 
 /// What a file's version number says.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum Version {
     Older,
     Newer(i64),
     /// No Pegboard wrote it: a file gets its name only when it has a version.
-    Absurd,
+    Invalid,
 }
 
 /// Reads the version against a list of migrations.
@@ -59,8 +59,8 @@ pub(super) fn version(connection: &Connection, migrations: &[&str]) -> rusqlite:
     Ok(match number {
         _ if number == current => Version::Current,
         1.. if number < current => Version::Older,
-        1..=BELIEVABLE_VERSIONS => Version::Newer(number),
-        _ => Version::Absurd,
+        1..=VERSION_MAX => Version::Newer(number),
+        _ => Version::Invalid,
     })
 }
 
@@ -96,7 +96,7 @@ mod tests {
             "ALTER TABLE a ADD COLUMN y",
             "ALTER TABLE a ADD COLUMN z",
         ];
-        assert_eq!(version(&connection, &steps).unwrap(), Version::Absurd);
+        assert_eq!(version(&connection, &steps).unwrap(), Version::Invalid);
         migrate(&mut connection, &steps[..1]).unwrap();
         assert_eq!(version(&connection, &steps[..1]).unwrap(), Version::Current);
         assert_eq!(version(&connection, &steps).unwrap(), Version::Older);
@@ -130,9 +130,9 @@ mod tests {
             (1, Version::Current),
             (2, Version::Newer(2)),
             (9_999, Version::Newer(9_999)),
-            (16_777_217, Version::Absurd),
-            (-1, Version::Absurd),
-            (0, Version::Absurd),
+            (16_777_217, Version::Invalid),
+            (-1, Version::Invalid),
+            (0, Version::Invalid),
         ] {
             connection
                 .pragma_update(None, "user_version", number)

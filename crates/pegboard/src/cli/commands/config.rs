@@ -105,8 +105,8 @@ fn of_known_tools(configured: &Configured, output: &Output) -> Vec<Problem> {
     }
     let servers = loaded.servers.values();
     let wanted = servers.map(|spec| (&spec.name, &spec.hash));
-    let opened = SqliteStore::open_beside(&configured.state);
-    match opened.and_then(|(store, _)| store.load_of(wanted)) {
+    let opened = SqliteStore::open_in_background(&configured.state);
+    match opened.and_then(|(store, _)| store.load_matching(wanted)) {
         Ok(kept) => {
             let records = kept.records.iter();
             let known = records.map(|record| (&record.server, record)).collect();

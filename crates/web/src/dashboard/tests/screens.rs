@@ -256,7 +256,7 @@ async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
         at: stage.now,
         by: "test".to_owned(),
     };
-    stage.ledger.keep_grant(grant(&version)).await.unwrap();
+    stage.ledger.save_grant(grant(&version)).await.unwrap();
     let outdated = || async { stage.open("/approvals").await.text.contains("outdated") };
     assert!(!outdated().await);
     let mut changed = version.clone();
@@ -268,7 +268,7 @@ async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
     for other in [changed, elsewhere, gone] {
         let revoked = stage.hub.revoke_grant(version.server.as_ref(), "add").await;
         revoked.unwrap();
-        stage.ledger.keep_grant(grant(&other)).await.unwrap();
+        stage.ledger.save_grant(grant(&other)).await.unwrap();
         assert!(outdated().await, "{other:?}");
         let server = other.server.as_ref();
         stage.hub.revoke_grant(server, &other.tool).await.unwrap();

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pegboard_model::{Reason, ServerName, ToolError};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, oneshot};
 
-use crate::{StoreResult, failure, private};
+use crate::{StoreResult, errors, private_files};
 
 /// The right to discover a server alone. It ends when this is dropped or the process dies.
 #[derive(Debug)]
-pub struct Lead {
+pub struct DiscoveryLock {
     // Dropped first, so that the next task of this process finds the file free.
     _file: Option<HeldFile>,
     _turn: OwnedMutexGuard<()>,
     has_waited: bool,
 }
 
-impl Lead {
+impl DiscoveryLock {
     /// Whether somebody else led in between, who may have found out what is wanted.
     pub fn has_waited(&self) -> bool {
         self.has_waited
@@ -42,13 +42,13 @@ impl Drop for HeldFile {
 /// Tasks of one process queue up in memory; only the first of the queue waits for other processes, so
 /// that at most one thread per server waits, however often callers give up and come back.
 #[derive(Debug, Default)]
-pub(crate) struct Leads {
+pub(crate) struct DiscoveryLocks {
     turns: Mutex<HashMap<ServerName, Arc<Turn<()>>>>,
     folder: Option<PathBuf>,
 }
 
-impl Leads {
-    /// Leads that also exclude other processes, by locks on files in a folder.
+impl DiscoveryLocks {
+    /// DiscoveryLocks that also exclude other processes, by locks on files in a folder.
     pub(crate) fn across_processes(folder: PathBuf) -> Self {
         Self {
             folder: Some(folder),
@@ -56,14 +56,14 @@ impl Leads {
         }
     }
 
-    pub(crate) async fn take(&self, server: &ServerName) -> StoreResult<Lead> {
+    pub(crate) async fn take(&self, server: &ServerName) -> StoreResult<DiscoveryLock> {
         let turn = self.turn(server);
         let (turn, has_waited) = match turn.clone().try_lock_owned() {
             Ok(turn) => (turn, false),
             Err(_) => (turn.lock_owned().await, true),
         };
         let Some(folder) = &self.folder else {
-            return Ok(Lead {
+            return Ok(DiscoveryLock {
                 _file: None,
                 _turn: turn,
                 has_waited,
@@ -71,15 +71,15 @@ impl Leads {
         };
         let path = folder.join(format!("{server}.lock"));
         let file =
-            private::lock_file(&path).map_err(|e| failure::io("open the lock", &path, &e))?;
+            private_files::lock_file(&path).map_err(|e| errors::io("open the lock", &path, &e))?;
         match file.try_lock() {
-            Ok(()) => Ok(Lead {
+            Ok(()) => Ok(DiscoveryLock {
                 _file: Some(HeldFile(file)),
                 _turn: turn,
                 has_waited,
             }),
             Err(TryLockError::WouldBlock) => wait_in_thread(file, turn, &path).await,
-            Err(TryLockError::Error(e)) => Err(failure::io("take the lock", &path, &e)),
+            Err(TryLockError::Error(e)) => Err(errors::io("take the lock", &path, &e)),
         }
     }
 
@@ -92,10 +92,10 @@ impl Leads {
 
 /// Waits in a thread of its own, not in the runtime's pool: the pool would hold up the program's end
 /// for as long as another process leads. If the caller gives up, the lead is dropped as soon as it comes.
-async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> StoreResult<Lead> {
+async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> StoreResult<DiscoveryLock> {
     let (sender, receiver) = oneshot::channel();
     let waiting = move || {
-        let outcome = file.lock().map(|()| Lead {
+        let outcome = file.lock().map(|()| DiscoveryLock {
             _file: Some(HeldFile(file)),
             _turn: turn,
             has_waited: true,
@@ -105,9 +105,9 @@ async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> S
     std::thread::Builder::new()
         .name("pegboard-lead".to_owned())
         .spawn(waiting)
-        .map_err(|e| failure::io("wait for the lock", path, &e))?;
+        .map_err(|e| errors::io("wait for the lock", path, &e))?;
     match receiver.await {
-        Ok(outcome) => outcome.map_err(|e| failure::io("take the lock", path, &e)),
+        Ok(outcome) => outcome.map_err(|e| errors::io("take the lock", path, &e)),
         Err(_) => Err(ToolError::new(
             Reason::Internal,
             "the thread that waited for a lock ended early",
@@ -127,9 +127,9 @@ mod tests {
     #[tokio::test]
     async fn r_disc_11_one_leader_at_a_time_and_servers_do_not_hinder_each_other() {
         let folder = tempfile::tempdir().unwrap();
-        // Two `Leads` over one folder see each other only by the files, as two processes do.
-        let sides: Vec<Arc<Leads>> = (0..2)
-            .map(|_| Arc::new(Leads::across_processes(folder.path().to_owned())))
+        // Two `DiscoveryLocks` over one folder see each other only by the files, as two processes do.
+        let sides: Vec<Arc<DiscoveryLocks>> = (0..2)
+            .map(|_| Arc::new(DiscoveryLocks::across_processes(folder.path().to_owned())))
             .collect();
         let inside = Arc::new(AtomicUsize::new(0));
         let held = sides[0].take(&name("other")).await.unwrap();
@@ -154,8 +154,8 @@ mod tests {
     async fn r_disc_11_giving_up_the_wait_leaves_no_lock_behind() {
         let folder = tempfile::tempdir().unwrap();
         let (a, b) = (
-            Leads::across_processes(folder.path().to_owned()),
-            Leads::across_processes(folder.path().to_owned()),
+            DiscoveryLocks::across_processes(folder.path().to_owned()),
+            DiscoveryLocks::across_processes(folder.path().to_owned()),
         );
         let held = a.take(&name("github")).await.unwrap();
         for _ in 0..10 {

@@ -105,7 +105,7 @@ async fn check_keeping(store: &dyn Store) {
     assert!(!store.forget(&name("alpha")).await.unwrap());
     assert_eq!(store.clear().await.unwrap(), 2);
     assert_eq!(store.load().await.unwrap().records, []);
-    drop(store.lead(&name("alpha")).await.unwrap());
+    drop(store.lock_discovery(&name("alpha")).await.unwrap());
 
     let other = ServerRecord {
         config: ConfigHash([1; 32]),
@@ -176,7 +176,7 @@ async fn r_store_02_after_a_restart_everything_is_there() {
             store.save(record).await.unwrap();
         }
     }
-    let loaded = open(folder.path()).load_now().unwrap();
+    let loaded = open(folder.path()).load_blocking().unwrap();
     assert_eq!(loaded.records, records);
     assert_eq!(loaded.notices, []);
 }
@@ -275,7 +275,7 @@ async fn r_store_k03_records_of_another_machine_are_not_trusted() {
         there.path().join("pegboard.db"),
     )
     .unwrap();
-    let loaded = open(there.path()).load_now().unwrap();
+    let loaded = open(there.path()).load_blocking().unwrap();
     assert_eq!(loaded.records, []);
     assert_eq!(loaded.notices[0].reason, Reason::CacheUntrusted);
 }
@@ -330,7 +330,7 @@ async fn r_store_k07_every_file_is_0600_also_after_it_was_wider() {
     };
     let store = open(folder.path());
     store.save(&record(&name("alpha"), 1)).await.unwrap();
-    let _lead = store.lead(&name("alpha")).await.unwrap();
+    let _lead = store.lock_discovery(&name("alpha")).await.unwrap();
     assert!(
         folder.path().join("pegboard.db-wal").exists(),
         "the log is there while the store is open"
@@ -373,7 +373,7 @@ async fn a_store_that_was_deleted_under_an_open_one_is_built_again() {
     fs::remove_file(folder.path().join("pegboard.db")).unwrap();
     store.save(&record(&name("beta"), 2)).await.unwrap();
     assert_eq!(
-        open(folder.path()).load_now().unwrap().records,
+        open(folder.path()).load_blocking().unwrap().records,
         [record(&name("beta"), 2)]
     );
 }
@@ -412,16 +412,16 @@ async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
 
     let store = open(folder.path());
     let wanted = || records.iter().map(|kept| (&kept.server, &kept.config));
-    assert_eq!(store.load_of(wanted()).unwrap().records, records);
+    assert_eq!(store.load_matching(wanted()).unwrap().records, records);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while length() > 0 {
         assert!(std::time::Instant::now() < deadline, "{} bytes", length());
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.load_of(wanted()).unwrap().records, records);
+    assert_eq!(store.load_matching(wanted()).unwrap().records, records);
     store.save(&record(&name("server_00"), 99)).await.unwrap();
     let later = open(folder.path());
-    assert_eq!(later.load_now().unwrap().records.len(), records.len());
+    assert_eq!(later.load_blocking().unwrap().records.len(), records.len());
 }
 
 #[tokio::test]
@@ -430,14 +430,14 @@ async fn a_store_that_is_opened_later_gives_what_an_earlier_one_kept() {
     let state = StateDir::open(folder.path()).unwrap();
     let kept = record(&name("server"), 1);
     let wanted = || std::iter::once((&kept.server, &kept.config));
-    let first = SqliteStore::open_later(&state).unwrap();
+    let first = SqliteStore::open_lazily(&state).unwrap();
     assert!(first.is_new());
-    assert!(first.load_of(wanted()).unwrap().records.is_empty());
+    assert!(first.load_matching(wanted()).unwrap().records.is_empty());
     first.save(&kept).await.unwrap();
-    let later = SqliteStore::open_later(&state).unwrap();
+    let later = SqliteStore::open_lazily(&state).unwrap();
     assert!(!later.is_new());
     assert_eq!(
-        later.load_of(wanted()).unwrap().records,
+        later.load_matching(wanted()).unwrap().records,
         std::slice::from_ref(&kept)
     );
 }
@@ -446,7 +446,7 @@ async fn a_store_that_is_opened_later_gives_what_an_earlier_one_kept() {
 async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
-    let (store, _) = SqliteStore::open_beside(&state).unwrap();
+    let (store, _) = SqliteStore::open_in_background(&state).unwrap();
     let store = std::sync::Arc::new(store);
     let mut saving = tokio::task::JoinSet::new();
     for number in 0..50_u64 {
@@ -459,5 +459,5 @@ async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
     }
     store.rest().await;
     drop(store);
-    assert_eq!(open(folder.path()).load_now().unwrap().records.len(), 50);
+    assert_eq!(open(folder.path()).load_blocking().unwrap().records.len(), 50);
 }

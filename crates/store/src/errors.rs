@@ -12,7 +12,7 @@ use crate::state_dir::UNWRITABLE_REMEDY;
 pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> ToolError {
     ToolError::new(
         Reason::StoreIo,
-        format!("could not {doing} {}: {error}", shown(path)),
+        format!("could not {doing} {}: {error}", display_path(path)),
     )
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolE
     };
     ToolError::new(
         Reason::StoreIo,
-        format!("could not {doing} {}: {why}", shown(path)),
+        format!("could not {doing} {}: {why}", display_path(path)),
     )
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolE
 pub(crate) fn read_only(path: &Path, why: &ToolError) -> ToolError {
     let message = format!(
         "{} can only be read, so what is new is not stored: {}",
-        shown(path),
+        display_path(path),
         why.message
     );
     ToolError::new(Reason::StoreIo, message).with_remedy(UNWRITABLE_REMEDY)
@@ -69,6 +69,6 @@ pub(crate) fn untrusted(server: &ServerName, why: &str) -> ToolError {
 }
 
 /// A path as it may be printed.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     format!("`{}`", UntrustedText::new(&path.to_string_lossy()))
 }

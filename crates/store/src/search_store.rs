@@ -7,9 +7,9 @@ use pegboard_model::{ConfigHash, Fingerprint, ServerName, Timestamp};
 use crate::StoreResult;
 
 /// Queries that are remembered at the most; the oldest go first.
-pub const MOST_REMEMBERED: usize = 4_000;
+pub const MAX_REMEMBERED_QUERIES: usize = 4_000;
 /// Queries that are remembered for one tool: more would only drown the others.
-pub const MOST_REMEMBERED_PER_TOOL: usize = 16;
+pub const MAX_REMEMBERED_QUERIES_PER_TOOL: usize = 16;
 
 /// A query that led to a successful call of a tool. The words are not kept, only their vector.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct RememberedQuery {
 
 /// Keeps what search by meaning needs. Vectors belong to one model: those of another are not given out.
 #[async_trait]
-pub trait MeaningStore: Send + Sync {
+pub trait SearchStore: Send + Sync {
     /// The vectors of a server's tools under one definition, as they were saved.
     async fn load_vectors(
         &self,
@@ -47,11 +47,11 @@ pub trait MeaningStore: Send + Sync {
     ) -> StoreResult<()>;
 
     /// Every remembered query, the newest first.
-    async fn load_memory(&self, model: &str) -> StoreResult<Vec<RememberedQuery>>;
+    async fn load_queries(&self, model: &str) -> StoreResult<Vec<RememberedQuery>>;
 
     /// Remembers a query.
     async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()>;
 
     /// Forgets every query and says how many there were.
-    async fn forget_memory(&self) -> StoreResult<usize>;
+    async fn clear_queries(&self) -> StoreResult<usize>;
 }

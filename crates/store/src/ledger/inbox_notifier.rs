@@ -11,38 +11,38 @@ use std::time::Duration;
 use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::watch;
 
-use crate::private;
+use crate::private_files;
 
 /// How often waiting processes look where the system cannot watch folders.
-const WITHOUT_WATCHING: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FILE: &str = "inbox";
 
-pub(super) struct Bell {
+pub(super) struct InboxNotifier {
     changes: Arc<watch::Sender<u64>>,
     folder: Option<PathBuf>,
-    rung: AtomicU64,
-    ears: Mutex<Ears>,
+    notifications: AtomicU64,
+    listener: Mutex<Listener>,
 }
 
 #[derive(Default)]
-enum Ears {
+enum Listener {
     #[default]
     None,
     Watching {
         _watcher: notify::RecommendedWatcher,
     },
     /// The system watches no folder for us.
-    Looking,
+    Polling,
 }
 
-impl Bell {
+impl InboxNotifier {
     /// A bell that is heard in this process alone.
     pub(super) fn here() -> Self {
         Self {
             changes: Arc::new(watch::Sender::new(0)),
             folder: None,
-            rung: AtomicU64::new(0),
-            ears: Mutex::default(),
+            notifications: AtomicU64::new(0),
+            listener: Mutex::default(),
         }
     }
 
@@ -55,16 +55,16 @@ impl Bell {
     }
 
     /// Tells everybody.
-    pub(super) fn ring(&self) {
+    pub(super) fn notify_all(&self) {
         self.changes.send_modify(|count| *count += 1);
         let Some(folder) = &self.folder else { return };
-        let count = self.rung.fetch_add(1, Ordering::Relaxed);
+        let count = self.notifications.fetch_add(1, Ordering::Relaxed);
         let text = format!("{} {count}\n", std::process::id());
         // Without the file the others learn of it when their own time is over.
-        let written = private::ensure_folder(folder).and_then(|()| {
-            let mut options = private::options();
+        let written = private_files::ensure_folder(folder).and_then(|()| {
+            let mut options = private_files::options();
             let options = options.write(true).create(true).truncate(true);
-            let mut file = private::open_own_file(&folder.join(FILE), options)?;
+            let mut file = private_files::open_own_file(&folder.join(FILE), options)?;
             std::io::Write::write_all(&mut file, text.as_bytes())
         });
         if let Err(error) = written {
@@ -73,20 +73,20 @@ impl Bell {
     }
 
     /// Hears what is rung from now on.
-    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         let heard = self.changes.subscribe();
         if let Some(folder) = &self.folder {
-            let mut ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(*ears, Ears::None) {
-                *ears = self.hear(folder);
+            let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(*listener, Listener::None) {
+                *listener = self.start_listening(folder);
             }
         }
         heard
     }
 
-    fn hear(&self, folder: &Path) -> Ears {
+    fn start_listening(&self, folder: &Path) -> Listener {
         let changes = self.changes.clone();
-        let watching = private::ensure_folder(folder)
+        let watching = private_files::ensure_folder(folder)
             .map_err(notify::Error::io)
             .and_then(|()| {
                 let mut watcher =
@@ -99,23 +99,23 @@ impl Bell {
                 Ok(watcher)
             });
         match watching {
-            Ok(watcher) => Ears::Watching { _watcher: watcher },
+            Ok(watcher) => Listener::Watching { _watcher: watcher },
             Err(_) => {
-                self.look_now_and_then();
-                Ears::Looking
+                self.poll();
+                Listener::Polling
             }
         }
     }
 
     /// Wakes whoever waits now and then, as long as somebody does.
-    fn look_now_and_then(&self) {
+    fn poll(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         let changes = Arc::downgrade(&self.changes);
         runtime.spawn(async move {
             loop {
-                tokio::time::sleep(WITHOUT_WATCHING).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 match changes.upgrade() {
                     Some(changes) => changes.send_modify(|count| *count += 1),
                     None => return,

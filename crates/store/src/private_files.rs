@@ -40,7 +40,7 @@ pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8
 /// Fails if it is a symbolic link, not a regular file, or owned by another user: none of its target's rights are
 /// changed then.
 pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let file = open_in_place(path, options).map_err(|error| {
+    let file = open_without_following(path, options).map_err(|error| {
         // The open of a link fails in ways that differ by system.
         let about = fs::symlink_metadata(path);
         match about {
@@ -65,7 +65,7 @@ pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Resul
 }
 
 /// Opens a file that is no link, without waiting for the other end if it is a pipe.
-fn open_in_place(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+fn open_without_following(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;

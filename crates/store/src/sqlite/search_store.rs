@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteStore;
 use crate::StoreResult;
-use crate::meaning::{MOST_REMEMBERED, MOST_REMEMBERED_PER_TOOL, MeaningStore, RememberedQuery};
+use crate::search_store::{MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, RememberedQuery};
 use crate::seal::Sealer;
 
 /// Says under the seal what a body is, so that none passes for another.
@@ -14,7 +14,7 @@ const VECTORS: &[u8] = b"vectors";
 const MEMORY: &[u8] = b"memory";
 
 #[async_trait]
-impl MeaningStore for SqliteStore {
+impl SearchStore for SqliteStore {
     async fn load_vectors(
         &self,
         server: &ServerName,
@@ -33,7 +33,7 @@ impl MeaningStore for SqliteStore {
                     .optional()?;
                 let parts = [VECTORS, model.as_bytes(), &config.0];
                 Ok(row
-                    .filter(|(body, seal)| inner.sealer.fits_parts(&server, parts, body, seal))
+                    .filter(|(body, seal)| inner.sealer.verify_parts(&server, parts, body, seal))
                     .map(|(body, _)| body))
             })
         })
@@ -69,11 +69,11 @@ impl MeaningStore for SqliteStore {
         .await
     }
 
-    async fn load_memory(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
+    async fn load_queries(&self, model: &str) -> StoreResult<Vec<RememberedQuery>> {
         let model = model.to_owned();
         self.run(move |inner| {
             inner.with("read the store", |connection| {
-                load_memory(connection, &inner.sealer, &model)
+                load_queries(connection, &inner.sealer, &model)
             })
         })
         .await
@@ -89,7 +89,7 @@ impl MeaningStore for SqliteStore {
         .await
     }
 
-    async fn forget_memory(&self) -> StoreResult<usize> {
+    async fn clear_queries(&self) -> StoreResult<usize> {
         self.run(|inner| {
             inner.change("write to the store", |connection| {
                 connection.execute("DELETE FROM memory", [])
@@ -99,7 +99,7 @@ impl MeaningStore for SqliteStore {
     }
 }
 
-fn load_memory(
+fn load_queries(
     connection: &Connection,
     sealer: &Sealer,
     model: &str,
@@ -107,7 +107,7 @@ fn load_memory(
     let sql = "SELECT server, tool, fingerprint, vector, at, seal FROM memory
                WHERE model = ?1 ORDER BY at DESC, id DESC LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let most = i64::try_from(MOST_REMEMBERED).unwrap_or(i64::MAX);
+    let most = i64::try_from(MAX_REMEMBERED_QUERIES).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![model, most], |row| {
         let server: String = row.get(0)?;
         let fingerprint: Vec<u8> = row.get(2)?;
@@ -125,7 +125,7 @@ fn load_memory(
     let mut found = Vec::new();
     for row in rows {
         if let (Some(query), seal) = row?
-            && sealer.fits_parts(&query.server, parts(model, &query), &query.vector, &seal)
+            && sealer.verify_parts(&query.server, parts(model, &query), &query.vector, &seal)
         {
             found.push(query);
         }
@@ -161,12 +161,12 @@ fn remember(
         params![
             query.server.as_str(),
             query.tool,
-            i64::try_from(MOST_REMEMBERED_PER_TOOL).unwrap_or(i64::MAX),
+            i64::try_from(MAX_REMEMBERED_QUERIES_PER_TOOL).unwrap_or(i64::MAX),
         ],
     )?;
     transaction.execute(
         "DELETE FROM memory WHERE id NOT IN (SELECT id FROM memory ORDER BY id DESC LIMIT ?1)",
-        [i64::try_from(MOST_REMEMBERED).unwrap_or(i64::MAX)],
+        [i64::try_from(MAX_REMEMBERED_QUERIES).unwrap_or(i64::MAX)],
     )?;
     transaction.commit()
 }

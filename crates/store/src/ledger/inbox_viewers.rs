@@ -8,19 +8,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{StoreResult, failure, private};
+use crate::{StoreResult, errors, private_files};
 
 /// How often a look is repeated that may have met another process's look and not a person.
-const LOOKS: usize = 4;
+const LOCK_ATTEMPTS: usize = 4;
 
 /// A person looks at the inbox until this is dropped.
 #[derive(Debug)]
-pub struct Attendance {
+pub struct InboxViewer {
     count: Arc<AtomicUsize>,
     _held: Option<File>,
 }
 
-impl Drop for Attendance {
+impl Drop for InboxViewer {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::SeqCst);
     }
@@ -28,12 +28,12 @@ impl Drop for Attendance {
 
 /// Who looks, in this process and, by the file, in others.
 #[derive(Debug, Default)]
-pub(super) struct Attended {
+pub(super) struct InboxViewers {
     here: Arc<AtomicUsize>,
     file: Option<PathBuf>,
 }
 
-impl Attended {
+impl InboxViewers {
     pub(super) fn across_processes(file: PathBuf) -> Self {
         Self {
             file: Some(file),
@@ -41,24 +41,24 @@ impl Attended {
         }
     }
 
-    pub(super) fn attend(&self) -> StoreResult<Attendance> {
+    pub(super) fn register_viewer(&self) -> StoreResult<InboxViewer> {
         let held = match &self.file {
             None => None,
             Some(path) => {
-                let fault = |error: std::io::Error| failure::io("lock", path, &error);
-                let file = private::lock_file(path).map_err(fault)?;
+                let fault = |error: std::io::Error| errors::io("lock", path, &error);
+                let file = private_files::lock_file(path).map_err(fault)?;
                 file.lock_shared().map_err(fault)?;
                 Some(file)
             }
         };
         self.here.fetch_add(1, Ordering::SeqCst);
-        Ok(Attendance {
+        Ok(InboxViewer {
             count: self.here.clone(),
             _held: held,
         })
     }
 
-    pub(super) fn is_attended(&self) -> bool {
+    pub(super) fn has_viewers(&self) -> bool {
         if self.here.load(Ordering::SeqCst) > 0 {
             return true;
         }
@@ -66,10 +66,10 @@ impl Attended {
             return false;
         };
         // A file that nobody made yet, nobody holds.
-        let Ok(file) = private::open_own_file(path, File::options().read(true)) else {
+        let Ok(file) = private_files::open_own_file(path, File::options().read(true)) else {
             return false;
         };
-        for _ in 0..LOOKS {
+        for _ in 0..LOCK_ATTEMPTS {
             match file.try_lock() {
                 Ok(()) => {
                     let _ = file.unlock();
@@ -92,12 +92,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inbox.lock");
         // Two sides over one file see each other only by the lock, as two processes do.
-        let [one, other] = [(), ()].map(|()| Attended::across_processes(path.clone()));
-        assert!(!one.is_attended() && !other.is_attended());
-        let (first, second) = (one.attend().unwrap(), other.attend().unwrap());
+        let [one, other] = [(), ()].map(|()| InboxViewers::across_processes(path.clone()));
+        assert!(!one.has_viewers() && !other.has_viewers());
+        let (first, second) = (one.register_viewer().unwrap(), other.register_viewer().unwrap());
         drop(second);
-        assert!(other.is_attended(), "the first still looks");
+        assert!(other.has_viewers(), "the first still looks");
         drop(first);
-        assert!(!one.is_attended() && !other.is_attended());
+        assert!(!one.has_viewers() && !other.has_viewers());
     }
 }

@@ -14,7 +14,7 @@ type Waiter = oneshot::Sender<StoreResult<()>>;
 
 /// Records that wait to be written, and who waits for that. There are never more than discoveries under way.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<Waiting>);
+pub(super) struct WriteQueue(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
@@ -23,7 +23,7 @@ struct Waiting {
     is_served: bool,
 }
 
-impl Queue {
+impl WriteQueue {
     /// Adds a record; whether the caller must see to it that somebody writes.
     pub(super) fn push(&self, record: ServerRecord, waiter: Waiter) -> bool {
         let mut waiting = self.waiting();
@@ -44,9 +44,9 @@ impl Queue {
 }
 
 /// Somebody who writes all that waits, on a thread that may wait for the disk.
-pub(super) struct Writer(Option<Arc<Inner>>);
+pub(super) struct QueueWriter(Option<Arc<Inner>>);
 
-impl Writer {
+impl QueueWriter {
     pub(super) fn new(store: Arc<Inner>) -> Self {
         Self(Some(store))
     }
@@ -55,19 +55,19 @@ impl Writer {
         let Some(store) = self.0.take() else { return };
         let mut batch = store.queue.next();
         loop {
-            let told = store.write(batch);
+            let results = store.write(batch);
             batch = store.queue.next();
             if batch.is_empty() {
                 // Given back first: whoever waited may close the store and look at its file.
                 drop(store);
-                return tell(told);
+                return report(results);
             }
-            tell(told);
+            report(results);
         }
     }
 }
 
-impl Drop for Writer {
+impl Drop for QueueWriter {
     fn drop(&mut self) {
         // A runtime that goes down may never run it: then those who wait are told, and the next one serves.
         if let Some(store) = &self.0 {
@@ -76,8 +76,8 @@ impl Drop for Writer {
     }
 }
 
-fn tell(told: Vec<(Waiter, StoreResult<()>)>) {
-    for (waiter, outcome) in told {
+fn report(results: Vec<(Waiter, StoreResult<()>)>) {
+    for (waiter, outcome) in results {
         // Who no longer waits does not need to know.
         let _ = waiter.send(outcome);
     }

@@ -4,10 +4,10 @@ use pegboard_model::{UntrustedText, Layer, Reason, Template};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::problem::Severity;
 use crate::template::Values;
-use crate::typed::{Typed, duplicates};
+use crate::reader::{TableReader, duplicates};
 
 /// The keys of `[agent]`.
 pub(crate) const AGENT_KEYS: &[&str] = &[
@@ -24,9 +24,9 @@ pub(crate) const AGENT_KEYS: &[&str] = &[
 ];
 
 /// Highest limit of turns and calls that means anything.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 /// Highest limit of tokens that means anything.
-const MOST_TOKENS: usize = 1_000_000_000;
+const MAX_TOKENS: usize = 1_000_000_000;
 
 /// Who runs the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,24 +75,24 @@ pub struct AgentSettings {
 
 /// Reads `[agent]` of the user's own files. A project's file could lead the user's key to another host, so it has no
 /// say here.
-pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
     for file in files {
         let Some(root) = file.table("agent") else {
             continue;
         };
-        let mut typed = file.typed(None, values);
+        let mut reader = file.reader(None, values);
         if file.layer == Layer::Project {
-            typed.report(
+            reader.report(
                 Severity::Warning,
                 Reason::ConfigInvalid,
                 root.key_start,
                 "a project file cannot say which model is asked; `agent` is ignored here",
                 "write it into your own config file, if you mean it",
             );
-            loaded.problems.append(&mut typed.problems);
+            loaded.problems.append(&mut reader.problems);
             continue;
         }
-        let entries = typed.table(root, r#"{"provider": "anthropic"}"#);
+        let entries = reader.table(root, r#"{"provider": "anthropic"}"#);
         let entries = entries.unwrap_or_default();
         let twice: Vec<&str> = duplicates(entries)
             .iter()
@@ -100,40 +100,40 @@ pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
             .collect();
         for entry in entries {
             if !twice.contains(&entry.key.as_str())
-                && loaded.agent.apply(entry, &mut typed).is_some()
+                && loaded.agent.apply(entry, &mut reader).is_some()
             {
                 let key = format!("agent.{}", UntrustedText::new(&entry.key).shortened(60));
                 let (source, layer) = (&file.source, file.layer);
                 explain_entry(&mut loaded.values, "agent", key, entry, source, layer);
             }
         }
-        loaded.problems.append(&mut typed.problems);
+        loaded.problems.append(&mut reader.problems);
     }
 }
 
 impl AgentSettings {
-    fn apply(&mut self, entry: &crate::node::Entry, typed: &mut Typed<'_>) -> Option<()> {
+    fn apply(&mut self, entry: &crate::node::Entry, reader: &mut TableReader<'_>) -> Option<()> {
         match entry.key.as_str() {
             "provider" => {
                 use AgentProvider::{Anthropic, OpenAi};
                 let words = [("anthropic", Anthropic), ("openai", OpenAi)];
-                self.provider = Some(typed.word(entry, &words)?);
+                self.provider = Some(reader.word(entry, &words)?);
             }
             "loading" => {
                 use AgentLoading::{All, Deferred, Meta};
                 let words = [("meta", Meta), ("deferred", Deferred), ("all", All)];
-                self.loading = Some(typed.word(entry, &words)?);
+                self.loading = Some(reader.word(entry, &words)?);
             }
-            "model" => self.model = Some(typed.text(entry)?),
-            "system" => self.system = Some(typed.text(entry)?),
-            "base_url" => self.base_url = Some(typed.template("base_url", &entry.node)?),
-            "api_key" => self.api_key = Some(typed.template("api_key", &entry.node)?),
-            "max_turns" => self.max_turns = Some(typed.count(entry, MOST_STEPS)?),
-            "max_calls" => self.max_calls = Some(typed.count(entry, MOST_STEPS)?),
-            "max_tokens" => self.max_tokens = Some(typed.count(entry, MOST_TOKENS)?),
-            "max_time" => self.max_time = Some(typed.duration(entry, false)?),
+            "model" => self.model = Some(reader.text(entry)?),
+            "system" => self.system = Some(reader.text(entry)?),
+            "base_url" => self.base_url = Some(reader.template("base_url", &entry.node)?),
+            "api_key" => self.api_key = Some(reader.template("api_key", &entry.node)?),
+            "max_turns" => self.max_turns = Some(reader.count(entry, MAX_STEPS)?),
+            "max_calls" => self.max_calls = Some(reader.count(entry, MAX_STEPS)?),
+            "max_tokens" => self.max_tokens = Some(reader.count(entry, MAX_TOKENS)?),
+            "max_time" => self.max_time = Some(reader.duration(entry, false)?),
             _ => {
-                typed.unknown_key(entry, "`agent`", AGENT_KEYS);
+                reader.unknown_key(entry, "`agent`", AGENT_KEYS);
                 return None;
             }
         }

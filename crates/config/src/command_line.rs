@@ -2,7 +2,7 @@
 
 use pegboard_model::{UntrustedText, Template, Transport, secret_arguments};
 
-use crate::explain::shown_url;
+use crate::explain::masked_url;
 use crate::sensitive::has_written_secret;
 use crate::template::hidden;
 
@@ -21,7 +21,7 @@ pub fn command_line(transport: &Transport) -> String {
 }
 
 /// The same for places where nobody is asked to agree: without what may be secret in it.
-pub fn shown_command_line(transport: &Transport) -> String {
+pub fn masked_command_line(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, .. } => {
             let flags = secret_arguments(args.iter().map(Template::written));
@@ -39,7 +39,7 @@ pub fn shown_command_line(transport: &Transport) -> String {
             let words = std::iter::once(command).chain(args);
             words.collect::<Vec<_>>().join(" ")
         }
-        Transport::Http { url, .. } => shown_url(url.written()),
+        Transport::Http { url, .. } => masked_url(url.written()),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_08_secrets_among_the_arguments_are_hidden_where_nobody_agrees() {
+    fn r_cfg_08_secrets_among_the_arguments_are_masked_outside_reviews() {
         let args = [
             "--token",
             "canary",
@@ -140,7 +140,7 @@ mod tests {
             env: Default::default(),
             cwd: None,
         };
-        let shown = shown_command_line(&transport);
+        let shown = masked_command_line(&transport);
         assert_eq!(shown, "run --token *** *** ***${TOKEN} plain");
         assert!(
             command_line(&transport).contains("canary"),
@@ -164,7 +164,7 @@ mod tests {
             env: Default::default(),
             cwd: None,
         };
-        let shown = shown_command_line(&transport);
+        let shown = masked_command_line(&transport);
         assert_eq!(shown, "*** *** *** *** *** *** pypi-query-mcp-server");
         let url = Template::literal("https://host/s/ghp_canary0123456789/mcp");
         let transport = Transport::Http {
@@ -172,7 +172,7 @@ mod tests {
             headers: Default::default(),
             bearer: None,
         };
-        assert_eq!(shown_command_line(&transport), "https://host/s/***/mcp");
+        assert_eq!(masked_command_line(&transport), "https://host/s/***/mcp");
     }
 
     #[test]

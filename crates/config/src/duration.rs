@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Longest duration that is accepted; it keeps every sum of times far from overflow.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Reads `30s`, `5m`, `24h`, `500ms`, `1h30m` or a whole number of seconds; the error says what to write.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -35,7 +35,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let part = number.checked_mul(milliseconds).map(Duration::from_millis);
         total = part
             .and_then(|part| total.checked_add(part))
-            .filter(|total| *total <= LONGEST)
+            .filter(|total| *total <= MAX_DURATION)
             .ok_or_else(|| "the duration is longer than ten years".to_owned())?;
         rest = after;
     }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_02_durations_are_read_as_people_write_them() {
+    fn r_cfg_02_durations_are_parsed_in_their_usual_forms() {
         check("30s", Some(30_000));
         check("5m", Some(300_000));
         check("24h", Some(86_400_000));

@@ -28,7 +28,7 @@ pub struct Environment {
 
 impl Environment {
     /// The environment of this process. Variables that are not Unicode are left out.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -72,7 +72,7 @@ pub struct Paths {
 
 impl Paths {
     /// The folders; `PEGBOARD_CONFIG_DIR` and `PEGBOARD_STATE_DIR` override them.
-    pub fn of(env: &Environment) -> Self {
+    pub fn from_env(env: &Environment) -> Self {
         let folder = |own: &str, xdg: &str, default: &str| {
             if let Some(path) = env.var(own) {
                 return env.working_dir.join(path);
@@ -157,7 +157,7 @@ mod tests {
 
     #[track_caller]
     fn check(vars: &[(&str, &str)], config: &str, state: &str) {
-        let paths = Paths::of(&environment(vars));
+        let paths = Paths::from_env(&environment(vars));
         assert_eq!(
             (paths.config_dir, paths.state_dir),
             (config.into(), state.into()),

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::node::{Entry, Node, Value};
 use crate::problem::shown_text;
-use crate::sensitive::{Showing, has_written_secret, secret_items, showing, shown_name};
+use crate::sensitive::{Visibility, has_written_secret, secret_items, visibility, shown_name};
 use crate::template::hidden;
 use crate::text::SourceText;
 
 /// One value of the configuration in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Explained {
+pub struct EffectiveValue {
     /// Where it stands, as `settings.ttl` or `servers.github.command`.
     pub key: String,
     /// The value, with secrets hidden.
@@ -32,17 +32,17 @@ pub struct Explained {
 
 /// Adds a row for each value under a key of a server or a profile; `root` is the table of all of them.
 pub(crate) fn explain_entry(
-    rows: &mut Vec<Explained>,
+    rows: &mut Vec<EffectiveValue>,
     root: &str,
     key: String,
     entry: &Entry,
     source: &SourceText,
     layer: Layer,
 ) {
-    let showing = showing(root, &entry.key);
+    let visibility = visibility(root, &entry.key);
     let mut push = |key: String, value: String, at: usize| {
         let line = Some(source.line_of(at));
-        rows.push(Explained {
+        rows.push(EffectiveValue {
             key,
             value,
             layer,
@@ -51,55 +51,55 @@ pub(crate) fn explain_entry(
             note: None,
         });
     };
-    flatten(key, &entry.node, entry.key_start, showing, &mut push);
+    flatten(key, &entry.node, entry.key_start, visibility, &mut push);
 }
 
 fn flatten(
     key: String,
     node: &Node,
     at: usize,
-    showing: Showing,
+    visibility: Visibility,
     push: &mut impl FnMut(String, String, usize),
 ) {
     match &node.value {
         Value::Map(entries) if !entries.is_empty() => {
             for entry in entries {
-                let name = match showing {
-                    Showing::Hidden => shown_name(entry),
+                let name = match visibility {
+                    Visibility::Hidden => shown_name(entry),
                     _ => shown_text(&entry.key, 60).into_owned(),
                 };
                 let inner = format!("{key}.{name}");
-                flatten(inner, &entry.node, entry.key_start, showing, push);
+                flatten(inner, &entry.node, entry.key_start, visibility, push);
             }
         }
-        _ => push(key, shown(node, showing), at),
+        _ => push(key, shown(node, visibility), at),
     }
 }
 
-fn shown(node: &Node, showing: Showing) -> String {
+fn shown(node: &Node, visibility: Visibility) -> String {
     let mut out = String::new();
-    show(&mut out, node, showing);
+    show(&mut out, node, visibility);
     out
 }
 
-fn show(out: &mut String, node: &Node, showing: Showing) {
+fn show(out: &mut String, node: &Node, visibility: Visibility) {
     match &node.value {
         Value::List(items) => {
             out.push('[');
-            for (at, (item, flagged)) in items.iter().zip(secret_items(items, showing)).enumerate()
+            for (at, (item, flagged)) in items.iter().zip(secret_items(items, visibility)).enumerate()
             {
                 out.push_str(if at == 0 { "" } else { ", " });
-                show(out, item, if flagged { Showing::Hidden } else { showing });
+                show(out, item, if flagged { Visibility::Hidden } else { visibility });
             }
             out.push(']');
         }
-        Value::Text(text) => match showing {
-            Showing::Hidden => out.push_str(&hidden(text)),
-            Showing::Address => out.push_str(&shown_url(text)),
-            Showing::Arguments if has_written_secret(text) => out.push_str(&hidden(text)),
-            Showing::Open | Showing::Arguments => out.push_str(&shown_text(text, usize::MAX)),
+        Value::Text(text) => match visibility {
+            Visibility::Hidden => out.push_str(&hidden(text)),
+            Visibility::Address => out.push_str(&masked_url(text)),
+            Visibility::Arguments if has_written_secret(text) => out.push_str(&hidden(text)),
+            Visibility::Open | Visibility::Arguments => out.push_str(&shown_text(text, usize::MAX)),
         },
-        _ if showing == Showing::Hidden => out.push_str("***"),
+        _ if visibility == Visibility::Hidden => out.push_str("***"),
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Integer(number) => out.push_str(&number.to_string()),
@@ -110,7 +110,7 @@ fn show(out: &mut String, node: &Node, showing: Showing) {
 }
 
 /// An address without user and password, and with the values of its query hidden.
-pub(crate) fn shown_url(url: &str) -> String {
+pub(crate) fn masked_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return hidden(url);
     };
@@ -176,7 +176,7 @@ mod tests {
             ("https://host?a=b?c=d@e", "https://host?a=***"),
             ("user:canary@host", "***"),
         ] {
-            assert_eq!(shown_url(url), shown);
+            assert_eq!(masked_url(url), shown);
         }
     }
 }

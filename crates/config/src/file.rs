@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use pegboard_model::{Layer, Limits, Reason};
 
-use crate::foreign::is_foreign;
-use crate::load::Loaded;
+use crate::client_files::is_client_file;
+use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
-use crate::regular_file::{ReadFault, not_regular, read_regular_file_if};
+use crate::regular_file::{ReadError, not_regular, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
 use crate::template::Values;
 use crate::text::SourceText;
-use crate::typed::{Typed, duplicates};
+use crate::reader::{TableReader, duplicates};
 
 /// The keys at the top of a file.
 const ROOT_KEYS: &[&str] = &[
@@ -60,9 +60,9 @@ fn read_checked(
     };
     let bytes = match read_regular_file_if(path, limits.config_bytes, check) {
         Ok(bytes) => bytes?,
-        Err(ReadFault::TooLarge) => return Err(too_large()),
-        Err(ReadFault::NotRegular) => return Err(not_regular(path)),
-        Err(ReadFault::Io(error)) => return Err(Problem::io(path, "read", &error)),
+        Err(ReadError::TooLarge) => return Err(too_large()),
+        Err(ReadError::NotRegular) => return Err(not_regular(path)),
+        Err(ReadError::Io(error)) => return Err(Problem::io(path, "read", &error)),
     };
     String::from_utf8(bytes).map_err(|error| {
         let sound = error
@@ -94,7 +94,7 @@ impl ConfigFile {
         layer: Layer,
         strict: bool,
         limits: &Limits,
-        loaded: &mut Loaded,
+        loaded: &mut LoadedConfig,
     ) -> Option<Self> {
         let problems = &mut loaded.problems;
         let check = |about: &Metadata| {
@@ -156,12 +156,12 @@ impl ConfigFile {
     }
 
     /// A reader of typed values for one table of this file.
-    pub(crate) fn typed<'a>(
+    pub(crate) fn reader<'a>(
         &'a self,
         server: Option<&'a str>,
         values: &'a Values<'a>,
-    ) -> Typed<'a> {
-        Typed {
+    ) -> TableReader<'a> {
+        TableReader {
             source: &self.source,
             values,
             layer: self.layer,
@@ -181,33 +181,33 @@ impl ConfigFile {
 
     /// Reports what is wrong at the top of the file: unknown keys, keys that stand twice.
     pub(crate) fn check_root(&mut self, values: &Values<'_>, problems: &mut Vec<Problem>) {
-        let mut typed = self.typed(None, values);
+        let mut reader = self.reader(None, values);
         match self.source.tree() {
             Some(tree) if !tree.is_empty() && !matches!(tree.value, Value::Map(_)) => {
                 let message = format!("the file must hold a table, but it is {}", tree.kind());
-                typed.invalid(tree.start, message, "start with `servers` or `mcpServers`");
+                reader.invalid(tree.start, message, "start with `servers` or `mcpServers`");
             }
             _ => {}
         }
         let known = |entry: &&Entry| ROOT_KEYS.contains(&entry.key.as_str());
-        let first = problems.len() + typed.problems.len();
-        typed.duplicates(self.root_entries());
+        let first = problems.len() + reader.problems.len();
+        reader.duplicates(self.root_entries());
         let twice = duplicates(self.root_entries()).into_iter().enumerate();
         let refused_roots = twice
             .map(|(at, (_, second))| (second.key.clone(), first + at))
             .collect();
-        let foreign = is_foreign(&self.source);
+        let foreign = is_client_file(&self.source);
         for entry in self.root_entries().iter().filter(|entry| !known(entry)) {
             if foreign || entry.key == "$schema" {
                 continue;
             }
             if SETTING_KEYS.contains(&entry.key.as_str()) {
-                typed.misplaced_setting(entry);
+                reader.misplaced_setting(entry);
             } else {
-                typed.unknown_key(entry, "a config file", ROOT_KEYS);
+                reader.unknown_key(entry, "a config file", ROOT_KEYS);
             }
         }
-        problems.append(&mut typed.problems);
+        problems.append(&mut reader.problems);
         self.refused_roots = refused_roots;
     }
 }

@@ -6,7 +6,7 @@ use pegboard_model::{Layer, Limits, Reason};
 
 use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths, config_files_in, find_project};
 use crate::file::{ConfigFile, ignored_problem};
-use crate::load::{LoadOptions, Loaded, SourceFile};
+use crate::load::{LoadOptions, LoadedConfig, SourceFile};
 use crate::permission::is_placed_by_other;
 use crate::problem::{Problem, shown_path};
 
@@ -16,7 +16,7 @@ pub(crate) fn read_files(
     env: &Environment,
     paths: &Paths,
     limits: &Limits,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedConfig,
 ) -> Vec<ConfigFile> {
     let mut candidates: Vec<(PathBuf, Layer)> = Vec::new();
     if let Some(file) = &options.config_file {
@@ -74,7 +74,7 @@ pub(crate) fn read_files(
 }
 
 /// The config file in a folder; more than one is an error that names them.
-fn own_file(folder: &Path, loaded: &mut Loaded) -> PathBuf {
+fn own_file(folder: &Path, loaded: &mut LoadedConfig) -> PathBuf {
     let found = config_files_in(folder);
     let missing = CONFIG_FILE_NAMES.iter().map(|name| folder.join(name));
     for path in missing.filter(|path| !found.contains(path)) {

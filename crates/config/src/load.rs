@@ -8,9 +8,9 @@ use pegboard_model::{UntrustedText, GlobalRules, HashKey, Layer, Limits, ServerN
 use serde::Serialize;
 
 use crate::agent::{AgentSettings, read_agent};
-use crate::contents::Contents;
+use crate::content_hashes::ContentHashes;
 use crate::environment::{CONFIG_FILE_NAMES, Environment, Paths};
-use crate::explain::Explained;
+use crate::explain::EffectiveValue;
 use crate::file::ConfigFile;
 use crate::layers::read_files;
 use crate::merge::{apply_environment, merge_servers};
@@ -24,7 +24,7 @@ use crate::settings::Settings;
 use crate::specs::finish;
 use crate::template::Values;
 use crate::trace::{TraceSettings, read_trace};
-use crate::typed::nearest;
+use crate::reader::nearest;
 
 /// What the command line says about configuration.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ pub struct SourceFile {
 
 /// Everything the configuration says, and everything that is wrong with it.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The sound servers by name.
     pub servers: BTreeMap<ServerName, ServerSpec>,
     /// Servers that are left out, by the name they were written with (escaped); the numbers are
@@ -75,18 +75,18 @@ pub struct Loaded {
     /// Files that hold nothing but white space.
     pub empty_files: Vec<PathBuf>,
     /// What the files held when they were read.
-    pub contents: Contents,
+    pub contents: ContentHashes,
     /// Files that were not read because another user owns them.
     pub ignored_files: Vec<PathBuf>,
     /// Every value in force, with its place.
-    pub values: Vec<Explained>,
+    pub values: Vec<EffectiveValue>,
     /// The project's folder, when there is one.
     pub project: Option<PathBuf>,
     /// The file that `add` and `remove` change.
     pub edit_target: PathBuf,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Whether something was left out.
     pub fn has_errors(&self) -> bool {
         self.problems
@@ -103,7 +103,7 @@ impl Loaded {
     }
 
     /// Names of servers that may have been meant, best first.
-    pub fn near_server_names(&self, wrong: &str) -> Vec<String> {
+    pub fn similar_server_names(&self, wrong: &str) -> Vec<String> {
         let names = self
             .servers
             .keys()
@@ -145,10 +145,10 @@ pub fn load(
     paths: &Paths,
     key: &HashKey,
     limits: &Limits,
-) -> Loaded {
-    let mut loaded = Loaded {
+) -> LoadedConfig {
+    let mut loaded = LoadedConfig {
         edit_target: paths.user_file(),
-        ..Loaded::default()
+        ..LoadedConfig::default()
     };
     let mut files = read_files(options, env, paths, limits, &mut loaded);
     let project = loaded.project.clone();
@@ -169,21 +169,21 @@ pub fn load(
     loaded
 }
 
-fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
     let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(entry) = file.table("settings") else {
             continue;
         };
-        let mut typed = file.typed(None, values);
-        for entry in loaded.settings.apply(entry, file.layer, &mut typed) {
+        let mut reader = file.reader(None, values);
+        for entry in loaded.settings.apply(entry, file.layer, &mut reader) {
             taken.insert(entry.key.as_str(), (file, entry));
         }
-        loaded.problems.append(&mut typed.problems);
+        loaded.problems.append(&mut reader.problems);
     }
     for (key, value) in loaded.settings.shown() {
         let place = taken.get(key);
-        loaded.values.push(Explained {
+        loaded.values.push(EffectiveValue {
             key: format!("settings.{key}"),
             value: UntrustedText::new(&value).to_string(),
             layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),

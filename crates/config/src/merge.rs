@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use pegboard_model::{ClientRequests, Layer, PolicyRule};
 
-use crate::command_line::shown_command_line;
+use crate::command_line::masked_command_line;
 use crate::environment::Environment;
-use crate::explain::Explained;
+use crate::explain::EffectiveValue;
 use crate::file::ConfigFile;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::node::Entry;
-use crate::overlay::{Overlaid, has_overlay, overlay_server, servers_of_environment};
-use crate::policies::kept_rules;
+use crate::env_overrides::{EnvOverride, has_env_overrides, apply_env_overrides, servers_from_environment};
+use crate::policies::retained_rules;
 use crate::problem::{shown_path, shown_text};
 use crate::review::ReplacedServer;
 use crate::server::Definition;
 use crate::template::Values;
 
 /// A server after the files were laid over each other.
-pub(crate) struct Merged<'n> {
+pub(crate) struct MergedServer<'n> {
     pub(crate) definition: Option<Box<Definition>>,
     pub(crate) layer: Layer,
     /// Its place, unless only the environment defines it.
@@ -28,14 +28,14 @@ pub(crate) struct Merged<'n> {
     pub(crate) replaces: Option<String>,
     /// The user's own server that a project's file replaced, also when a second project file came after.
     pub(crate) own: Option<ReplacedServer>,
-    pub(crate) overlaid: Vec<Overlaid>,
+    pub(crate) env_overrides: Vec<EnvOverride>,
     /// What the user's own file says about policies of a server that a project's file replaced.
     pub(crate) kept: Vec<PolicyRule>,
     /// What the user's own file lets such a server request from clients.
     pub(crate) kept_requests: ClientRequests,
 }
 
-impl<'n> Merged<'n> {
+impl<'n> MergedServer<'n> {
     fn file(&self) -> Option<&'n ConfigFile> {
         self.place.map(|(file, _, _)| file)
     }
@@ -48,7 +48,7 @@ impl<'n> Merged<'n> {
     }
 }
 
-impl Merged<'_> {
+impl MergedServer<'_> {
     /// The user's own server that is lost when a file of this layer defines the server.
     fn own_server(&mut self, by: Layer) -> Option<ReplacedServer> {
         match (by, self.layer) {
@@ -57,7 +57,7 @@ impl Merged<'_> {
                 file: self.file().map(|file| shown_path(&file.source.path)),
                 line: (self.place).map(|(file, _, entry)| file.source.line_of(entry.key_start)),
                 command: (self.definition.as_ref())
-                    .map(|definition| shown_command_line(&definition.transport)),
+                    .map(|definition| masked_command_line(&definition.transport)),
             }),
             _ => None,
         }
@@ -70,7 +70,7 @@ impl Merged<'_> {
             && self.layer != Layer::Project
             && let Some(definition) = &self.definition
         {
-            kept.extend(kept_rules(self.file(), self.layer, definition));
+            kept.extend(retained_rules(self.file(), self.layer, definition));
         }
         kept
     }
@@ -89,15 +89,15 @@ impl Merged<'_> {
 pub(crate) fn merge_servers<'n>(
     files: &'n [ConfigFile],
     values: &Values<'_>,
-    loaded: &mut Loaded,
-) -> BTreeMap<String, Merged<'n>> {
-    let mut merged: BTreeMap<String, Merged<'n>> = BTreeMap::new();
+    loaded: &mut LoadedConfig,
+) -> BTreeMap<String, MergedServer<'n>> {
+    let mut merged: BTreeMap<String, MergedServer<'n>> = BTreeMap::new();
     let mut room = values.limits.servers;
     for file in files {
         let found = file.servers(&loaded.settings, values, room, &mut loaded.problems);
         room = room.saturating_sub(found.len());
         for (root, entry) in file.own_entries(&loaded.settings) {
-            loaded.values.push(Explained {
+            loaded.values.push(EffectiveValue {
                 key: format!("{}.{}", root.key, shown_text(&entry.key, 60)),
                 value: "Pegboard itself, not a server of it".to_owned(),
                 layer: file.layer,
@@ -108,14 +108,14 @@ pub(crate) fn merge_servers<'n>(
         }
         for server in found {
             let key = server.name.map_or(server.shown, |name| name.to_string());
-            let mut new = Merged {
+            let mut new = MergedServer {
                 definition: server.definition,
                 layer: file.layer,
                 place: Some((file, server.root, server.entry)),
                 problems: server.problems,
                 replaces: None,
                 own: None,
-                overlaid: Vec::new(),
+                env_overrides: Vec::new(),
                 kept: Vec::new(),
                 kept_requests: ClientRequests::default(),
             };
@@ -139,26 +139,26 @@ pub(crate) fn merge_servers<'n>(
 }
 
 pub(crate) fn apply_environment(
-    merged: &mut BTreeMap<String, Merged<'_>>,
+    merged: &mut BTreeMap<String, MergedServer<'_>>,
     env: &Environment,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedConfig,
 ) {
-    if !has_overlay(env) {
+    if !has_env_overrides(env) {
         return;
     }
     let known = |name: &str| merged.contains_key(name);
-    let defined = servers_of_environment(known, &loaded.settings, env, &mut loaded.problems);
+    let defined = servers_from_environment(known, &loaded.settings, env, &mut loaded.problems);
     for (name, definition) in defined {
         let definition = Some(Box::new(definition));
-        let (problems, overlaid) = (Vec::new(), Vec::new());
-        let new = Merged {
+        let (problems, env_overrides) = (Vec::new(), Vec::new());
+        let new = MergedServer {
             definition,
             layer: Layer::Environment,
             place: None,
             problems,
             replaces: None,
             own: None,
-            overlaid,
+            env_overrides,
             kept: Vec::new(),
             kept_requests: ClientRequests::default(),
         };
@@ -166,7 +166,7 @@ pub(crate) fn apply_environment(
     }
     for (name, server) in merged.iter_mut() {
         if let Some(definition) = &mut server.definition {
-            server.overlaid = overlay_server(name, definition, env, &mut loaded.problems);
+            server.env_overrides = apply_env_overrides(name, definition, env, &mut loaded.problems);
         }
     }
 }

@@ -6,13 +6,13 @@ use crate::problem::Problem;
 
 /// What becomes of a written name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NameVerdict {
+pub(crate) enum NameCheck {
     /// It is a name.
-    Good(ServerName),
+    Valid(ServerName),
     /// It is nearly one, and is used under its corrected form.
     Corrected(ServerName),
     /// The server is left out.
-    Bad {
+    Invalid {
         reason: Reason,
         why: String,
         help: String,
@@ -20,25 +20,25 @@ pub(crate) enum NameVerdict {
 }
 
 /// Longest name of another client's server that is corrected; a longer one is hardly a name.
-const FOREIGN_NAME_MAX: usize = 128;
+const CLIENT_NAME_MAX: usize = 128;
 /// Hexadecimal digits of the hash in a shortened name.
 const HASH_LENGTH: usize = 6;
 
 /// Judges a name. In files of other clients (`lenient`) a name may differ from ours by case, `-`, `.`, `/` and
 /// spaces, and may be longer.
-pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
+pub(crate) fn check_name(text: &str, lenient: bool) -> NameCheck {
     let bad = match ServerName::parse(text) {
-        Ok(name) => return NameVerdict::Good(name),
+        Ok(name) => return NameCheck::Valid(name),
         Err(bad) => bad,
     };
     let plain = text.trim().to_lowercase();
     let reserved = ServerName::is_reserved(&plain);
     if lenient
         && !reserved
-        && is_nearly_a_name(text)
+        && is_correctable(text)
         && let Some(name) = same_letters(text).or_else(|| short_form(text))
     {
-        return NameVerdict::Corrected(name);
+        return NameCheck::Corrected(name);
     }
     let help = match &bad.corrected {
         Some(name) => format!("rename it to `{name}`"),
@@ -46,13 +46,13 @@ pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
     };
     if reserved {
         let why = format!("Pegboard keeps the name `{plain}` for itself");
-        return NameVerdict::Bad {
+        return NameCheck::Invalid {
             reason: Reason::ConfigNameReserved,
             why,
             help,
         };
     }
-    NameVerdict::Bad {
+    NameCheck::Invalid {
         reason: Reason::ConfigName,
         why: format!("this is not a server name: {}", bad.why),
         help,
@@ -61,23 +61,23 @@ pub(crate) fn judge(text: &str, lenient: bool) -> NameVerdict {
 
 /// A name that a user typed, as a server name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypedName {
+pub struct NormalizedName {
     /// The name that is used.
     pub name: ServerName,
     /// Whether it is not the text that was typed.
     pub is_corrected: bool,
 }
 
-impl TypedName {
+impl NormalizedName {
     /// Corrects a typed name as names in other clients' files are corrected.
     ///
     /// # Errors
     /// Fails if the name is reserved or cannot be corrected without guessing.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let (name, is_corrected) = match judge(text, true) {
-            NameVerdict::Good(name) => (name, false),
-            NameVerdict::Corrected(name) => (name, true),
-            NameVerdict::Bad { reason, why, help } => {
+        let (name, is_corrected) = match check_name(text, true) {
+            NameCheck::Valid(name) => (name, false),
+            NameCheck::Corrected(name) => (name, true),
+            NameCheck::Invalid { reason, why, help } => {
                 return Err(Problem::error(reason, why).help(help).of_server(text));
             }
         };
@@ -85,11 +85,11 @@ impl TypedName {
     }
 }
 
-fn is_nearly_a_name(text: &str) -> bool {
+fn is_correctable(text: &str) -> bool {
     // Package names begin with `@`; names of the public registry have one `/`.
     let parts: Vec<&str> = text.trim_start_matches('@').split('/').collect();
     let has_word = |part: &&str| part.contains(|c: char| c.is_ascii_alphanumeric());
-    text.len() <= FOREIGN_NAME_MAX
+    text.len() <= CLIENT_NAME_MAX
         && parts.len() <= 2
         && parts.iter().all(has_word)
         && !text.contains("__")
@@ -145,10 +145,10 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, own: &str, foreign: &str) {
-        let show = |lenient| match judge(text, lenient) {
-            NameVerdict::Good(name) => name.to_string(),
-            NameVerdict::Corrected(name) => format!("~{name}"),
-            NameVerdict::Bad { reason, .. } => reason.code().to_owned(),
+        let show = |lenient| match check_name(text, lenient) {
+            NameCheck::Valid(name) => name.to_string(),
+            NameCheck::Corrected(name) => format!("~{name}"),
+            NameCheck::Invalid { reason, .. } => reason.code().to_owned(),
         };
         assert_eq!(
             (show(false).as_str(), show(true).as_str()),
@@ -190,14 +190,14 @@ mod tests {
 
     #[track_caller]
     fn check_short(text: &str, start: &str) {
-        let NameVerdict::Corrected(name) = judge(text, true) else {
+        let NameCheck::Corrected(name) = check_name(text, true) else {
             panic!("`{text}` is not corrected");
         };
         let (words, hash) = name.as_str().rsplit_once('_').unwrap();
         assert_eq!(words, start, "{name}");
         assert!(hash.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
-        assert_eq!(judge(text, true), NameVerdict::Corrected(name), "stable");
-        assert!(matches!(judge(text, false), NameVerdict::Bad { .. }));
+        assert_eq!(check_name(text, true), NameCheck::Corrected(name), "stable");
+        assert!(matches!(check_name(text, false), NameCheck::Invalid { .. }));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         check_short("abCdEfGhIjKlMnOpQrStUvWx", "ab_cd_ef_gh_ij_kl");
         check_short(&"x".repeat(25), &"x".repeat(17));
         let [one, other] =
-            ["a", "b"].map(|end| judge(&format!("{}{end}", "word-".repeat(6)), true));
+            ["a", "b"].map(|end| check_name(&format!("{}{end}", "word-".repeat(6)), true));
         assert_ne!(one, other);
     }
 }

@@ -10,19 +10,19 @@ use pegboard_model::{UntrustedText, GlobalRules, Layer, Origin, Policy, PolicyRu
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::server::Definition;
 use crate::template::Values;
 
 /// Rules in all files together; more would make every listing slow.
-const MOST_RULES: usize = 1_000;
+const MAX_RULES: usize = 1_000;
 
 /// Reads the rules of all files. A rule whose policy cannot be read asks until it is mended: leaving it out
 /// could allow what it was written against.
 pub(crate) fn read_policies(
     files: &[ConfigFile],
     values: &Values<'_>,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedConfig,
 ) -> Arc<GlobalRules> {
     let mut global = GlobalRules {
         ask_destructive: loaded.settings.ask_destructive,
@@ -32,30 +32,30 @@ pub(crate) fn read_policies(
         let Some(root) = file.table("policies") else {
             continue;
         };
-        let mut typed = file.typed(None, values);
+        let mut reader = file.reader(None, values);
         let example = r#"{"delete_*": "ask"}"#;
-        for entry in typed.table(root, example).unwrap_or_default() {
-            if global.rules.len() >= MOST_RULES {
+        for entry in reader.table(root, example).unwrap_or_default() {
+            if global.rules.len() >= MAX_RULES {
                 let message =
-                    format!("more than {MOST_RULES} rules are given; from here on all tools ask");
-                typed.invalid(entry.key_start, message, "join rules with `*`");
+                    format!("more than {MAX_RULES} rules are given; from here on all tools ask");
+                reader.invalid(entry.key_start, message, "join rules with `*`");
                 global.rules.push(PolicyRule {
                     pattern: "*".to_owned(),
                     policy: Policy::Ask,
-                    origin: origin(file, typed.line_of(entry)),
+                    origin: origin(file, reader.line_of(entry)),
                 });
                 break;
             }
             global.rules.push(PolicyRule {
                 pattern: entry.key.clone(),
-                policy: typed.rule(entry).unwrap_or(Policy::Ask),
-                origin: origin(file, typed.line_of(entry)),
+                policy: reader.rule(entry).unwrap_or(Policy::Ask),
+                origin: origin(file, reader.line_of(entry)),
             });
             let key = format!("policies.{}", UntrustedText::new(&entry.key).shortened(60));
             let (source, layer) = (&file.source, file.layer);
             explain_entry(&mut loaded.values, "policies", key, entry, source, layer);
         }
-        loaded.problems.append(&mut typed.problems);
+        loaded.problems.append(&mut reader.problems);
     }
     Arc::new(global)
 }
@@ -69,7 +69,7 @@ fn origin(file: &ConfigFile, line: usize) -> Origin {
 }
 
 /// What a definition that is replaced says about policies, as rules that stay.
-pub(crate) fn kept_rules(
+pub(crate) fn retained_rules(
     file: Option<&ConfigFile>,
     layer: Layer,
     definition: &Definition,

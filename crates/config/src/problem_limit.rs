@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use pegboard_model::{Limits, Reason};
 
 use crate::file::ConfigFile;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::problem::{Problem, Severity, shown_path};
 
 /// What is known of one file's problems while they are gone through.
 #[derive(Default)]
-struct Share {
+struct FileProblems {
     errors: usize,
     kept: usize,
     left_out: usize,
@@ -21,9 +21,9 @@ struct Share {
 }
 
 /// Keeps at most `config_problems` problems of each file, errors before warnings, and adds one for all others.
-pub(crate) fn limit_problems(loaded: &mut Loaded, files: &[ConfigFile], limits: &Limits) {
+pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], limits: &Limits) {
     let limit = limits.config_problems;
-    let mut shares: BTreeMap<PathBuf, Share> = BTreeMap::new();
+    let mut shares: BTreeMap<PathBuf, FileProblems> = BTreeMap::new();
     for problem in &loaded.problems {
         if let Some(file) = &problem.file {
             let share = share_of(&mut shares, file);
@@ -98,7 +98,7 @@ pub(crate) fn limit_problems(loaded: &mut Loaded, files: &[ConfigFile], limits: 
     }
 }
 
-fn share_of<'s>(shares: &'s mut BTreeMap<PathBuf, Share>, file: &std::path::Path) -> &'s mut Share {
+fn share_of<'s>(shares: &'s mut BTreeMap<PathBuf, FileProblems>, file: &std::path::Path) -> &'s mut FileProblems {
     shares.entry(file.to_owned()).or_default()
 }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use pegboard_model::{UntrustedText, Layer, Reason, ServerName};
 use serde::Serialize;
 
-use crate::explain::{Explained, explain_entry};
+use crate::explain::{EffectiveValue, explain_entry};
 use crate::file::ConfigFile;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_path};
-use crate::profile_narrowing::{NotTaken, WrittenKeys, bounded, narrowed};
+use crate::profile_narrowing::{RejectedKey, WrittenKeys, bounded, narrowed};
 use crate::template::Values;
-use crate::typed::{Typed, duplicates, nearest};
+use crate::reader::{TableReader, duplicates, nearest};
 
 /// The profile of clients that name none.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -21,7 +21,7 @@ pub const DEFAULT_PROFILE: &str = "default";
 pub(crate) const PROFILE_KEYS: &[&str] = &["mode", "pinned", "prefix", "servers"];
 
 /// Longest name: it stands in addresses.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME_LENGTH: usize = 32;
 
 /// How tools are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -61,19 +61,19 @@ impl Default for Profile {
 }
 
 /// The profiles of some files by name, with their places.
-type Found<'n> = BTreeMap<&'n str, (&'n ConfigFile, &'n Entry)>;
+type ProfileEntries<'n> = BTreeMap<&'n str, (&'n ConfigFile, &'n Entry)>;
 
 /// Reads the profiles of all files. A project's profiles can only narrow what the user's own files say. The servers must
 /// be known already.
-pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
-    let (mut own, mut of_project) = (Found::new(), Found::new());
+pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
+    let (mut own, mut of_project) = (ProfileEntries::new(), ProfileEntries::new());
     for file in files {
         let Some(root) = file.table("profiles") else {
             continue;
         };
-        let mut typed = file.typed(None, values);
+        let mut reader = file.reader(None, values);
         let example = "{ work = { servers = [\"github\"] } }";
-        let entries = typed.table(root, example).unwrap_or_default();
+        let entries = reader.table(root, example).unwrap_or_default();
         let twice: Vec<&str> = duplicates(entries)
             .iter()
             .map(|(_, entry)| entry.key.as_str())
@@ -83,16 +83,16 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
             _ => &mut own,
         };
         for entry in entries {
-            if is_name(entry, &mut typed) && !twice.contains(&entry.key.as_str()) {
+            if is_name(entry, &mut reader) && !twice.contains(&entry.key.as_str()) {
                 found.insert(&entry.key, (file, entry));
             }
         }
-        loaded.problems.append(&mut typed.problems);
+        loaded.problems.append(&mut reader.problems);
     }
     for (name, (file, entry)) in &own {
-        let mut typed = file.typed(None, values);
-        let profile = read_profile(entry, loaded, &mut typed);
-        loaded.problems.append(&mut typed.problems);
+        let mut reader = file.reader(None, values);
+        let profile = read_profile(entry, loaded, &mut reader);
+        loaded.problems.append(&mut reader.problems);
         let Some(profile) = profile else { continue };
         loaded.profiles.insert((*name).to_owned(), profile);
         explain(name, file, entry, loaded);
@@ -100,37 +100,37 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
     let default = loaded.profiles.get(DEFAULT_PROFILE).cloned();
     let default = default.filter(|_| own.contains_key(DEFAULT_PROFILE));
     for (name, (file, entry)) in of_project {
-        let mut typed = file.typed(None, values);
-        if let Some(profile) = read_profile(entry, loaded, &mut typed) {
+        let mut reader = file.reader(None, values);
+        if let Some(profile) = read_profile(entry, loaded, &mut reader) {
             let place = (file, entry);
             let own = own.get(name).copied();
-            take_from_project(
+            apply_project_profile(
                 name,
                 profile,
                 place,
                 own,
                 default.as_ref(),
                 loaded,
-                &mut typed,
+                &mut reader,
             );
         }
-        loaded.problems.append(&mut typed.problems);
+        loaded.problems.append(&mut reader.problems);
     }
 }
 
 /// Takes over as much of a project's profile as narrows what the user's own file says, and reports the rest.
-fn take_from_project(
+fn apply_project_profile(
     name: &str,
     wanted: Profile,
     (file, entry): (&ConfigFile, &Entry),
     own: Option<(&ConfigFile, &Entry)>,
     default: Option<&Profile>,
-    loaded: &mut Loaded,
-    typed: &mut Typed<'_>,
+    loaded: &mut LoadedConfig,
+    reader: &mut TableReader<'_>,
 ) {
     let known: Vec<&str> = loaded.servers.keys().map(ServerName::as_str).collect();
     let written = |key: &str| entry.node.get(key).is_some();
-    let (profile, not_taken) = match (own, loaded.profiles.get(name)) {
+    let (profile, rejected) = match (own, loaded.profiles.get(name)) {
         (Some(_), Some(own)) => {
             let keys = WrittenKeys {
                 mode: written("mode"),
@@ -143,7 +143,7 @@ fn take_from_project(
             // What the user meant is not known, so nothing may take its place.
             let message =
                 format!("the project's profile `{name}` is not used: yours cannot be read");
-            typed.report(
+            reader.report(
                 Severity::Warning,
                 Reason::ConfigInvalid,
                 entry.key_start,
@@ -157,16 +157,16 @@ fn take_from_project(
             None => (wanted, Vec::new()),
         },
     };
-    for not in &not_taken {
-        report_not_taken(not, entry, typed);
+    for not in &rejected {
+        report_rejected(not, entry, reader);
     }
     let first = loaded.values.len();
     explain(name, file, entry, loaded);
-    correct_rows(name, &profile, first, &not_taken, loaded);
+    correct_rows(name, &profile, first, &rejected, loaded);
     loaded.profiles.insert(name.to_owned(), profile);
 }
 
-fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
+fn report_rejected(not: &RejectedKey, profile: &Entry, reader: &mut TableReader<'_>) {
     let Some(entry) = profile.node.get(not.key) else {
         return;
     };
@@ -181,7 +181,7 @@ fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
         }
         _ => format!("`{}`", not.key),
     };
-    typed.report(
+    reader.report(
         Severity::Warning,
         Reason::ConfigInvalid,
         item.map_or(entry.node.start, |item| item.start),
@@ -193,7 +193,7 @@ fn report_not_taken(not: &NotTaken, profile: &Entry, typed: &mut Typed<'_>) {
     );
 }
 
-fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut Loaded) {
+fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut LoadedConfig) {
     for inner in profile.node.entries() {
         let key = format!("profiles.{name}.{}", UntrustedText::new(&inner.key).shortened(60));
         let (source, layer) = (&file.source, file.layer);
@@ -207,15 +207,15 @@ fn correct_rows(
     name: &str,
     profile: &Profile,
     first: usize,
-    not_taken: &[NotTaken],
-    loaded: &mut Loaded,
+    rejected: &[RejectedKey],
+    loaded: &mut LoadedConfig,
 ) {
     let list = |texts: &[String]| UntrustedText::new(&format!("[{}]", texts.join(", "))).to_string();
     let mut of_project = loaded.values.split_off(first);
     // A key that is refused as a whole keeps the row of the user's file.
     of_project.retain(|row| {
         let key = row.key.rsplit('.').next().unwrap_or_default();
-        !not_taken
+        !rejected
             .iter()
             .any(|not| not.key == key && not.item.is_none())
     });
@@ -231,7 +231,7 @@ fn correct_rows(
             Some(own) => {
                 let place = own.file.as_deref().map(shown_path).unwrap_or_default();
                 let line = own.line.unwrap_or_default();
-                *own = Explained {
+                *own = EffectiveValue {
                     note: Some(format!("narrows {place}:{line}")),
                     ..row
                 };
@@ -241,16 +241,16 @@ fn correct_rows(
     }
 }
 
-fn is_name(entry: &Entry, typed: &mut Typed<'_>) -> bool {
+fn is_name(entry: &Entry, reader: &mut TableReader<'_>) -> bool {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     let name = &entry.key;
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(good) {
+    if (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(good) {
         return true;
     }
     let shown = UntrustedText::new(name).shortened(60).to_string();
     let message = format!("`{shown}` cannot be the name of a profile");
-    let help = format!("use up to {LONGEST_NAME} of the characters a-z, 0-9, `_` and `-`");
-    typed.report(
+    let help = format!("use up to {MAX_NAME_LENGTH} of the characters a-z, 0-9, `_` and `-`");
+    reader.report(
         Severity::Error,
         Reason::ConfigName,
         entry.key_start,
@@ -260,45 +260,45 @@ fn is_name(entry: &Entry, typed: &mut Typed<'_>) -> bool {
     false
 }
 
-fn read_profile(entry: &Entry, loaded: &Loaded, typed: &mut Typed<'_>) -> Option<Profile> {
+fn read_profile(entry: &Entry, loaded: &LoadedConfig, reader: &mut TableReader<'_>) -> Option<Profile> {
     let mut profile = Profile::default();
     let mut unprefixed = None;
-    for entry in typed.table(entry, "{ servers = [\"github\"] }")? {
+    for entry in reader.table(entry, "{ servers = [\"github\"] }")? {
         match entry.key.as_str() {
             "servers" => {
-                profile.servers = typed.texts(entry)?;
+                profile.servers = reader.texts(entry)?;
                 for (at, server) in placed(entry, &profile.servers) {
-                    check_server(server, at, loaded, typed);
+                    check_server(server, at, loaded, reader);
                 }
             }
             "pinned" => {
-                profile.pinned = typed.texts(entry)?;
+                profile.pinned = reader.texts(entry)?;
                 for (at, pattern) in placed(entry, &profile.pinned) {
-                    check_pinned(pattern, at, loaded, typed);
+                    check_pinned(pattern, at, loaded, reader);
                 }
             }
             "mode" => {
                 use ProfileMode::{Both, Direct, Lazy};
                 let words = [("lazy", Lazy), ("direct", Direct), ("both", Both)];
-                profile.mode = typed.word(entry, &words)?;
+                profile.mode = reader.word(entry, &words)?;
             }
             "prefix" => {
-                profile.prefix = typed.boolean(entry)?;
+                profile.prefix = reader.boolean(entry)?;
                 unprefixed = Some(entry);
             }
-            _ => typed.unknown_key(entry, "a profile", PROFILE_KEYS),
+            _ => reader.unknown_key(entry, "a profile", PROFILE_KEYS),
         }
     }
     if let Some(entry) = unprefixed.filter(|_| !profile.prefix)
         && !matches!(profile.servers.as_slice(), [only] if !only.contains('*'))
     {
-        typed.invalid(
+        reader.invalid(
             entry.node.start,
             "`prefix = false` needs exactly one server, or names would not tell whose tool is meant",
             "name one server in `servers`, without `*`, or remove `prefix`",
         );
     }
-    (!typed.failed()).then_some(profile)
+    (!reader.failed()).then_some(profile)
 }
 
 /// The texts of a list with their places.
@@ -312,7 +312,7 @@ fn placed<'t>(entry: &Entry, texts: &'t [String]) -> Vec<(usize, &'t str)> {
 
 /// A server that is not there is a warning only: the profile works with the others, and the server may
 /// come later.
-fn check_server(name: &str, at: usize, loaded: &Loaded, typed: &mut Typed<'_>) {
+fn check_server(name: &str, at: usize, loaded: &LoadedConfig, reader: &mut TableReader<'_>) {
     if name.contains('*') {
         return;
     }
@@ -332,15 +332,15 @@ fn check_server(name: &str, at: usize, loaded: &Loaded, typed: &mut Typed<'_>) {
     let shown = UntrustedText::new(name).shortened(60).to_string();
     let message = format!("no server `{shown}` is configured");
     let (severity, reason) = (Severity::Warning, Reason::ServerUnknown);
-    typed.report(severity, reason, at, message, help);
+    reader.report(severity, reason, at, message, help);
 }
 
-fn check_pinned(pattern: &str, at: usize, loaded: &Loaded, typed: &mut Typed<'_>) {
+fn check_pinned(pattern: &str, at: usize, loaded: &LoadedConfig, reader: &mut TableReader<'_>) {
     match pattern.split_once('/') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-            check_server(server, at, loaded, typed);
+            check_server(server, at, loaded, reader);
         }
-        _ => typed.invalid(
+        _ => reader.invalid(
             at,
             "`pinned` must hold tools as `server/tool`",
             "write for example `[\"github/create_issue\", \"time/*\"]`",

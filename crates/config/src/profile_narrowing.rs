@@ -21,7 +21,7 @@ pub(crate) struct WrittenKeys {
 
 /// Something of a project's profile that does not hold.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotTaken {
+pub(crate) struct RejectedKey {
     /// The key that it is about.
     pub(crate) key: &'static str,
     /// The position in the list, for a key that has one.
@@ -36,20 +36,20 @@ pub(crate) fn narrowed(
     wanted: &Profile,
     written: WrittenKeys,
     known: &[&str],
-) -> (Profile, Vec<NotTaken>) {
-    let mut not_taken = Vec::new();
+) -> (Profile, Vec<RejectedKey>) {
+    let mut rejected = Vec::new();
     let servers = common_servers(
         own,
         wanted,
         "your profile of the same name",
         known,
-        &mut not_taken,
+        &mut rejected,
     );
     let mut mode = own.mode;
     if written.mode {
         match listed(wanted.mode) <= listed(own.mode) {
             true => mode = wanted.mode,
-            false => not_taken.push(NotTaken {
+            false => rejected.push(RejectedKey {
                 key: "mode",
                 item: None,
                 why: "your profile of the same name lists fewer tools".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn narrowed(
         for (at, pattern) in wanted.pinned.iter().enumerate() {
             match own.pinned.iter().any(|own| covers(own, pattern)) {
                 true => pinned.push(pattern.clone()),
-                false => not_taken.push(NotTaken {
+                false => rejected.push(RejectedKey {
                     key: "pinned",
                     item: Some(at),
                     why: "your profile of the same name does not pin it".to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn narrowed(
         }
     }
     if written.prefix && wanted.prefix != own.prefix {
-        not_taken.push(NotTaken {
+        rejected.push(RejectedKey {
             key: "prefix",
             item: None,
             why: "your profile of the same name decides it".to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn narrowed(
         mode,
         prefix: own.prefix,
     };
-    (profile, not_taken)
+    (profile, rejected)
 }
 
 /// A project's profile that the user's file does not have, under the user's `default` profile.
@@ -91,15 +91,15 @@ pub(crate) fn bounded(
     default: &Profile,
     wanted: &Profile,
     known: &[&str],
-) -> (Profile, Vec<NotTaken>) {
-    let mut not_taken = Vec::new();
+) -> (Profile, Vec<RejectedKey>) {
+    let mut rejected = Vec::new();
     let whose = format!("your profile `{DEFAULT_PROFILE}`");
-    let servers = common_servers(default, wanted, &whose, known, &mut not_taken);
+    let servers = common_servers(default, wanted, &whose, known, &mut rejected);
     let profile = Profile {
         servers,
         ..wanted.clone()
     };
-    (profile, not_taken)
+    (profile, rejected)
 }
 
 /// How much a mode puts before a model.
@@ -117,7 +117,7 @@ fn common_servers(
     wanted: &Profile,
     whose: &str,
     known: &[&str],
-    not_taken: &mut Vec<NotTaken>,
+    rejected: &mut Vec<RejectedKey>,
 ) -> Vec<String> {
     if wanted.servers.is_empty() || own.servers.is_empty() {
         let both = [&own.servers, &wanted.servers];
@@ -140,7 +140,7 @@ fn common_servers(
         };
         let names = known.iter().filter(holds).map(|name| (*name).to_owned());
         common.extend(named.chain(names));
-        not_taken.push(NotTaken {
+        rejected.push(RejectedKey {
             key: "servers",
             item: Some(at),
             why: match pattern.contains(['*', '?']) {
@@ -188,9 +188,9 @@ mod tests {
             prefix: false,
         };
         let known = ["docs_a", "docs_b", "safe", "time"];
-        let (got, not_taken) = narrowed(&own, &wanted, written, &known);
+        let (got, rejected) = narrowed(&own, &wanted, written, &known);
         assert_eq!(got.servers, expected, "{own:?} {wanted:?}");
-        assert_eq!(not_taken.len(), refused, "{not_taken:?}");
+        assert_eq!(rejected.len(), refused, "{rejected:?}");
         for name in known {
             let holds = |profile: &Profile| {
                 let servers = &profile.servers;
@@ -237,11 +237,11 @@ mod tests {
             let mut wanted = profile(&[], wanted);
             wanted.pinned = vec!["time/now".to_owned(), "safe/open".to_owned()];
             wanted.prefix = false;
-            let (got, not_taken) = narrowed(&own, &wanted, written, &[]);
+            let (got, rejected) = narrowed(&own, &wanted, written, &[]);
             assert_eq!(got.mode, expected);
             assert_eq!(got.pinned, ["time/now"]);
             assert!(got.prefix);
-            let keys: Vec<_> = not_taken.iter().map(|not| (not.key, not.item)).collect();
+            let keys: Vec<_> = rejected.iter().map(|not| (not.key, not.item)).collect();
             assert!(keys.contains(&("pinned", Some(1))) && keys.contains(&("prefix", None)));
         }
     }

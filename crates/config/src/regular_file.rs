@@ -11,7 +11,7 @@ use crate::problem::{Problem, shown_path};
 
 /// Why a file was not read.
 #[derive(Debug)]
-pub(crate) enum ReadFault {
+pub(crate) enum ReadError {
     Io(io::Error),
     /// It is a folder, a pipe, a socket or a device.
     NotRegular,
@@ -19,18 +19,18 @@ pub(crate) enum ReadFault {
     TooLarge,
 }
 
-impl ReadFault {
+impl ReadError {
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-impl From<ReadFault> for io::Error {
-    fn from(fault: ReadFault) -> Self {
-        match fault {
-            ReadFault::Io(error) => error,
-            ReadFault::NotRegular => Self::other("it is not a regular file"),
-            ReadFault::TooLarge => Self::other("the file is too large"),
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io(error) => error,
+            ReadError::NotRegular => Self::other("it is not a regular file"),
+            ReadError::TooLarge => Self::other("the file is too large"),
         }
     }
 }
@@ -76,7 +76,7 @@ fn kind(about: &Metadata) -> &'static str {
 ///
 /// # Errors
 /// Fails if the file cannot be opened or read, is not a regular file, or is larger.
-pub(crate) fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFault> {
+pub(crate) fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let read = read_regular_file_if(path, limit, |_| Ok::<_, Infallible>(()))?;
     let Ok(bytes) = read;
     Ok(bytes)
@@ -90,25 +90,25 @@ pub(crate) fn read_regular_file_if<E>(
     path: &Path,
     limit: u64,
     check: impl FnOnce(&Metadata) -> Result<(), E>,
-) -> Result<Result<Vec<u8>, E>, ReadFault> {
-    let file = open(path).map_err(ReadFault::Io)?;
-    let about = file.metadata().map_err(ReadFault::Io)?;
+) -> Result<Result<Vec<u8>, E>, ReadError> {
+    let file = open(path).map_err(ReadError::Io)?;
+    let about = file.metadata().map_err(ReadError::Io)?;
     if !about.is_file() {
-        return Err(ReadFault::NotRegular);
+        return Err(ReadError::NotRegular);
     }
     if let Err(error) = check(&about) {
         return Ok(Err(error));
     }
     if about.len() > limit {
-        return Err(ReadFault::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
     // It may grow while it is read.
     file.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
-        .map_err(ReadFault::Io)?;
+        .map_err(ReadError::Io)?;
     if bytes.len() as u64 > limit {
-        return Err(ReadFault::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     Ok(Ok(bytes))
 }
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(read_regular_file(&path, 5).unwrap(), b"12345");
         assert!(matches!(
             read_regular_file(&path, 4),
-            Err(ReadFault::TooLarge)
+            Err(ReadError::TooLarge)
         ));
         assert!(matches!(
             read_regular_file(folder.path(), 9),
-            Err(ReadFault::NotRegular)
+            Err(ReadError::NotRegular)
         ));
         let missing = read_regular_file(&folder.path().join("none"), 9).unwrap_err();
         assert!(missing.is_missing());
@@ -151,7 +151,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
         assert!(matches!(
             read_regular_file(&pipe, 9),
-            Err(ReadFault::NotRegular)
+            Err(ReadError::NotRegular)
         ));
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::command_line::{command_line, has_hiding_space, quoted};
 use crate::loader_variables::loader_variable;
 use crate::problem::shown_path;
-use crate::received::{Received, received};
+use crate::received_values::{ReceivedValue, received};
 
 /// Characters that the shown texts of one server may have together. A longer definition cannot be trusted:
 /// nobody reads more than about thirty screens, and whatever is cut off could be what matters.
@@ -67,7 +67,7 @@ pub struct ShownDefinition {
     /// The headers of its requests.
     pub headers: Vec<ShownValue>,
     /// Which of the user's secrets and variables it would receive.
-    pub receives: Vec<Received>,
+    pub receives: Vec<ReceivedValue>,
 }
 
 /// A variable or a header.
@@ -84,9 +84,9 @@ pub struct ShownValue {
 
 /// What of the user's environment reaches a server without being named in the project's file.
 #[derive(Default)]
-pub(crate) struct FromUser {
+pub(crate) struct InheritedVariables {
     /// Variables that were applied because they carry the server's name.
-    pub(crate) overlaid: Vec<String>,
+    pub(crate) env_overrides: Vec<String>,
     /// Variables that are set and that the user's `env_allow` lists.
     pub(crate) allowed: Vec<String>,
 }
@@ -95,9 +95,9 @@ impl TrustReview {
     pub(crate) fn new(
         spec: &ServerSpec,
         replaces: Option<ReplacedServer>,
-        from_user: &FromUser,
+        inherited: &InheritedVariables,
     ) -> Self {
-        let shown = ShownDefinition::new(&spec.transport, from_user);
+        let shown = ShownDefinition::new(&spec.transport, inherited);
         let characters = shown.characters();
         let refused = (characters > REVIEW_CHARACTERS).then(|| {
             format!(
@@ -166,7 +166,7 @@ impl TrustReview {
         for header in &shown.headers {
             lines.push(format!("with header {}: {}", header.name, header.value));
         }
-        lines.extend(shown.receives.iter().map(Received::sentence));
+        lines.extend(shown.receives.iter().map(ReceivedValue::sentence));
         lines
     }
 }
@@ -195,7 +195,7 @@ fn place(file: Option<&str>, line: Option<usize>) -> String {
 }
 
 impl ShownDefinition {
-    fn new(transport: &Transport, from_user: &FromUser) -> Self {
+    fn new(transport: &Transport, inherited: &InheritedVariables) -> Self {
         let (folder, variables, headers) = match transport {
             Transport::Stdio { env, cwd, .. } => {
                 let folder = cwd.as_ref().map(|cwd| shown_value(&cwd.exact()));
@@ -223,7 +223,7 @@ impl ShownDefinition {
             folder,
             variables,
             headers,
-            receives: received(transport, from_user),
+            receives: received(transport, inherited),
         }
     }
 

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};
 use crate::keychain::Keychain;
 use crate::problem::{Problem, shown_path};
-use crate::regular_file::{ReadFault, not_regular, read_regular_file};
+use crate::regular_file::{ReadError, not_regular, read_regular_file};
 use crate::template::is_secret_reference;
 
 /// Largest file that is read.
-const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Where the value of a secret is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub enum SecretBackend {
 
 /// A secret that was kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct StoredSecret {
     /// Where its value is.
     pub backend: SecretBackend,
     /// The version of the value.
@@ -36,7 +36,7 @@ pub struct Kept {
 
 /// A kept secret without its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SecretName {
+pub struct SecretInfo {
     /// The name in `${secret:NAME}`.
     pub name: String,
     /// Where its value is.
@@ -48,25 +48,25 @@ pub struct SecretName {
 /// Keeps secrets in `secrets.json` of the state folder; with the feature `keyring` and a working
 /// keychain the file holds names and versions only.
 #[derive(Clone, Debug)]
-pub struct SecretKeeper {
+pub struct SecretStore {
     path: PathBuf,
     keychain: Keychain,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
-    secrets: BTreeMap<String, Stored>,
+struct SecretsFile {
+    secrets: BTreeMap<String, SecretRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct SecretRecord {
     backend: SecretBackend,
     version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     value: Option<String>,
 }
 
-impl SecretKeeper {
+impl SecretStore {
     /// The file that names, versions and values are kept in.
     pub(crate) fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("secrets.json")
@@ -81,7 +81,7 @@ impl SecretKeeper {
     }
 
     /// Keeps a value under a name, in place of an older one.
-    pub fn set(&self, name: &str, value: Secret) -> Result<Kept, Problem> {
+    pub fn set(&self, name: &str, value: Secret) -> Result<StoredSecret, Problem> {
         if !is_secret_reference(name) {
             let shown = UntrustedText::new(name).shortened(60).to_string();
             let message = format!("`{shown}` is not a name for a secret");
@@ -103,14 +103,14 @@ impl SecretKeeper {
         };
         let kept_here = (backend == SecretBackend::File).then(|| value.reveal().to_owned());
         self.change(|content| {
-            let stored = Stored {
+            let stored = SecretRecord {
                 backend,
                 version: version.clone(),
                 value: kept_here,
             };
             content.secrets.insert(name.to_owned(), stored);
         })?;
-        Ok(Kept { backend, version })
+        Ok(StoredSecret { backend, version })
     }
 
     /// Forgets a secret; answers whether there was one.
@@ -127,7 +127,7 @@ impl SecretKeeper {
     }
 
     /// The secrets that are kept, by name, without their values.
-    pub fn names(&self) -> Vec<SecretName> {
+    pub fn names(&self) -> Vec<SecretInfo> {
         self.list().unwrap_or_default()
     }
 
@@ -135,9 +135,9 @@ impl SecretKeeper {
     ///
     /// # Errors
     /// Fails if `secrets.json` cannot be read, is damaged, or is not a regular file.
-    pub fn list(&self) -> Result<Vec<SecretName>, Problem> {
+    pub fn list(&self) -> Result<Vec<SecretInfo>, Problem> {
         let names = self.read()?.secrets.into_iter();
-        let named = |(name, stored): (String, Stored)| SecretName {
+        let named = |(name, stored): (String, SecretRecord)| SecretInfo {
             name,
             backend: stored.backend,
             version: stored.version,
@@ -145,11 +145,11 @@ impl SecretKeeper {
         Ok(names.map(named).collect())
     }
 
-    fn read(&self) -> Result<Content, Problem> {
-        let bytes = match read_regular_file(&self.path, LARGEST_FILE) {
+    fn read(&self) -> Result<SecretsFile, Problem> {
+        let bytes = match read_regular_file(&self.path, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
-            Err(fault) if fault.is_missing() => return Ok(Content::default()),
-            Err(ReadFault::NotRegular) => return Err(not_regular(&self.path)),
+            Err(fault) if fault.is_missing() => return Ok(SecretsFile::default()),
+            Err(ReadError::NotRegular) => return Err(not_regular(&self.path)),
             Err(fault) => return Err(Problem::io(&self.path, "read", &fault.into())),
         };
         // The parser's own message could repeat a part of a value.
@@ -162,7 +162,7 @@ impl SecretKeeper {
     }
 
     /// Changes the file. A damaged one is never overwritten: it may hold values that exist nowhere else.
-    fn change(&self, change: impl FnOnce(&mut Content)) -> Result<(), Problem> {
+    fn change(&self, change: impl FnOnce(&mut SecretsFile)) -> Result<(), Problem> {
         let failed = |error: std::io::Error| Problem::io(&self.path, "write", &error);
         create_private_folder(self.path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         let _lock = WriteLock::take(&self.path).map_err(failed)?;
@@ -173,7 +173,7 @@ impl SecretKeeper {
     }
 }
 
-impl SecretLookup for SecretKeeper {
+impl SecretLookup for SecretStore {
     fn secret(&self, name: &str) -> Option<Secret> {
         let stored = self.read().ok()?.secrets.remove(name)?;
         match stored.backend {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn r_cfg_08_a_kept_secret_comes_back_and_its_version_changes_with_its_value() {
         let state = tempfile::tempdir().unwrap();
-        let keeper = SecretKeeper::open(&state.path().join("state"));
+        let keeper = SecretStore::open(&state.path().join("state"));
         assert!(keeper.names().is_empty());
         let first = keeper.set("github", Secret::new("canary-one")).unwrap();
         let second = keeper.set("github", Secret::new("canary-two")).unwrap();
@@ -228,7 +228,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("secrets.json");
         std::fs::write(&file, "{\"secrets\":{\"a\":\"canary\"").unwrap();
-        let keeper = SecretKeeper::open(state.path());
+        let keeper = SecretStore::open(state.path());
         let problem = keeper.set("b", Secret::new("canary")).unwrap_err();
         assert!(!format!("{problem} {problem:?}").contains("canary"));
         assert!(std::fs::read_to_string(&file).unwrap().contains("canary"));
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn names_and_sizes_of_secrets_are_checked() {
         let state = tempfile::tempdir().unwrap();
-        let keeper = SecretKeeper::open(state.path());
+        let keeper = SecretStore::open(state.path());
         for bad in ["", "a b", "a}", "a:-b", &"x".repeat(65)] {
             assert_eq!(
                 keeper.set(bad, Secret::new("v")).unwrap_err().reason,
@@ -257,7 +257,7 @@ mod tests {
     fn r_cfg_08_only_the_owner_can_read_the_secrets_file() {
         use std::os::unix::fs::PermissionsExt;
         let state = tempfile::tempdir().unwrap();
-        SecretKeeper::open(state.path())
+        SecretStore::open(state.path())
             .set("a", Secret::new("v"))
             .unwrap();
         let mode = std::fs::metadata(state.path().join("secrets.json"))

@@ -12,7 +12,7 @@ use crate::text::Format;
 
 /// What may be shown of the values under a key of a server or of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Showing {
+pub(crate) enum Visibility {
     /// They are shown as they are.
     Open,
     /// Those that follow a flag like `--token` are hidden.
@@ -25,26 +25,26 @@ pub(crate) enum Showing {
 
 /// What may be shown under a key. Whatever is not known to be harmless is hidden: `barer` may hold what
 /// belongs to `bearer`.
-pub(crate) fn showing(root: &str, key: &str) -> Showing {
+pub(crate) fn visibility(root: &str, key: &str) -> Visibility {
     match (root, key) {
-        ("settings", key) if SETTING_KEYS.contains(&key) => Showing::Open,
-        ("policies", _) => Showing::Open,
-        ("profiles", key) if PROFILE_KEYS.contains(&key) => Showing::Open,
-        ("trace", "capture_content" | "environment" | "service_name") => Showing::Open,
-        ("trace", "endpoint") => Showing::Address,
-        ("agent", "base_url") => Showing::Address,
-        ("agent", key) if key != "api_key" && AGENT_KEYS.contains(&key) => Showing::Open,
+        ("settings", key) if SETTING_KEYS.contains(&key) => Visibility::Open,
+        ("policies", _) => Visibility::Open,
+        ("profiles", key) if PROFILE_KEYS.contains(&key) => Visibility::Open,
+        ("trace", "capture_content" | "environment" | "service_name") => Visibility::Open,
+        ("trace", "endpoint") => Visibility::Address,
+        ("agent", "base_url") => Visibility::Address,
+        ("agent", key) if key != "api_key" && AGENT_KEYS.contains(&key) => Visibility::Open,
         ("servers" | "mcpServers", key) => match key {
-            "command" | "args" => Showing::Arguments,
-            "url" | "serverUrl" | "httpUrl" => Showing::Address,
-            "env" | "headers" | "bearer" => Showing::Hidden,
+            "command" | "args" => Visibility::Arguments,
+            "url" | "serverUrl" | "httpUrl" => Visibility::Address,
+            "env" | "headers" | "bearer" => Visibility::Hidden,
             "disabled" | "timeout" | "transport" | "alwaysAllow" | "autoApprove" | "envFile" => {
-                Showing::Open
+                Visibility::Open
             }
-            key if SERVER_KEYS.contains(&key) => Showing::Open,
-            _ => Showing::Hidden,
+            key if SERVER_KEYS.contains(&key) => Visibility::Open,
+            _ => Visibility::Hidden,
         },
-        _ => Showing::Hidden,
+        _ => Visibility::Hidden,
     }
 }
 
@@ -72,7 +72,7 @@ impl VisibleSpans {
         spans
     }
 
-    /// References say where a value comes from, and only their names are shown. `Showing::Open` values are visible as
+    /// References say where a value comes from, and only their names are shown. `Visibility::Open` values are visible as
     /// a whole, so spans may lie in each other here; they are merged before they are used.
     fn references(&mut self, node: &Node, source: &str) {
         match &node.value {
@@ -105,7 +105,7 @@ impl VisibleSpans {
     fn table(&mut self, root: &str, table: &Node) {
         for entry in table.entries() {
             self.key(entry);
-            self.values(&entry.node, showing(root, &entry.key));
+            self.values(&entry.node, visibility(root, &entry.key));
         }
     }
 
@@ -115,33 +115,33 @@ impl VisibleSpans {
             .push((entry.key_start, entry.key_start + entry.key.len() + 2));
     }
 
-    fn values(&mut self, node: &Node, showing: Showing) {
+    fn values(&mut self, node: &Node, visibility: Visibility) {
         match &node.value {
             Value::Map(entries) => {
                 for entry in entries {
-                    if showing != Showing::Hidden || is_plausible(entry) {
+                    if visibility != Visibility::Hidden || is_plausible(entry) {
                         self.key(entry);
                     }
-                    self.values(&entry.node, showing);
+                    self.values(&entry.node, visibility);
                 }
             }
             Value::List(items) => {
-                for (item, flagged) in items.iter().zip(secret_items(items, showing)) {
-                    self.values(item, if flagged { Showing::Hidden } else { showing });
+                for (item, flagged) in items.iter().zip(secret_items(items, visibility)) {
+                    self.values(item, if flagged { Visibility::Hidden } else { visibility });
                 }
             }
             Value::Text(text) => {
-                let visible = match showing {
-                    Showing::Open => true,
-                    Showing::Arguments => !has_written_secret(text),
-                    Showing::Address => text.contains("://") && !has_written_secret(text),
-                    Showing::Hidden => false,
+                let visible = match visibility {
+                    Visibility::Open => true,
+                    Visibility::Arguments => !has_written_secret(text),
+                    Visibility::Address => text.contains("://") && !has_written_secret(text),
+                    Visibility::Hidden => false,
                 };
                 if visible {
                     self.0.push((node.start, node.end));
                 }
             }
-            _ if showing != Showing::Hidden => self.0.push((node.start, node.end)),
+            _ if visibility != Visibility::Hidden => self.0.push((node.start, node.end)),
             _ => {}
         }
     }
@@ -185,12 +185,12 @@ pub(crate) fn shown_name(entry: &Entry) -> String {
 }
 
 /// Longest name of a variable or header that is shown.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 fn is_plausible(entry: &Entry) -> bool {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
     !entry.key.is_empty()
-        && entry.key.len() <= LONGEST_NAME
+        && entry.key.len() <= MAX_NAME_LENGTH
         && entry.key.chars().all(harmless)
         && (has_value(&entry.node) || looks_like_name(&entry.key))
 }
@@ -214,8 +214,8 @@ pub(crate) fn has_written_secret(text: &str) -> bool {
 }
 
 /// Which items of a list of arguments may hold secrets.
-pub(crate) fn secret_items(items: &[Node], showing: Showing) -> Vec<bool> {
-    if showing != Showing::Arguments {
+pub(crate) fn secret_items(items: &[Node], visibility: Visibility) -> Vec<bool> {
+    if visibility != Visibility::Arguments {
         return vec![false; items.len()];
     }
     secret_arguments(items.iter().map(|item| match &item.value {

@@ -13,7 +13,7 @@ use crate::problem::Severity;
 use crate::settings::Settings;
 use crate::tools::ReadTools;
 use crate::transport::WrittenTransport;
-use crate::typed::Typed;
+use crate::reader::TableReader;
 
 /// The keys of a server, for did-you-mean and the schema.
 pub(crate) const SERVER_KEYS: &[&str] = &[
@@ -127,9 +127,9 @@ impl Definition {
 pub(crate) fn read_server(
     entry: &Entry,
     settings: &Settings,
-    typed: &mut Typed<'_>,
+    reader: &mut TableReader<'_>,
 ) -> Option<Definition> {
-    let entries = typed.table(entry, r#"{"command": "…"}"#)?;
+    let entries = reader.table(entry, r#"{"command": "…"}"#)?;
     let mut written = WrittenTransport::default();
     let mut timeouts = settings.timeouts();
     let (mut ttl, mut max_age) = (settings.ttl, settings.max_age);
@@ -143,48 +143,48 @@ pub(crate) fn read_server(
     for entry in entries {
         match entry.key.as_str() {
             "command" | "args" | "env" | "cwd" | "url" | "serverUrl" | "httpUrl" | "headers"
-            | "bearer" | "type" | "transport" => written.take(entry, typed),
-            "enabled" => enabled = typed.boolean(entry).map(|value| (value, entry)),
-            "disabled" => disabled = typed.boolean(entry).map(|value| (value, entry)),
-            "description" => description = typed.text(entry),
-            "category" => category = typed.text(entry),
-            "elicitation" => elicitation = typed.boolean(entry),
-            "sampling" => sampling = typed.boolean(entry),
+            | "bearer" | "type" | "transport" => written.take(entry, reader),
+            "enabled" => enabled = reader.boolean(entry).map(|value| (value, entry)),
+            "disabled" => disabled = reader.boolean(entry).map(|value| (value, entry)),
+            "description" => description = reader.text(entry),
+            "category" => category = reader.text(entry),
+            "elicitation" => elicitation = reader.boolean(entry),
+            "sampling" => sampling = reader.boolean(entry),
             "policy" => {
-                policy = typed.policy(entry);
-                rule_lines.insert("policy".to_owned(), typed.line_of(entry));
+                policy = reader.policy(entry);
+                rule_lines.insert("policy".to_owned(), reader.line_of(entry));
             }
             "policies" => {
-                for inner in typed
+                for inner in reader
                     .table(entry, r#"{"delete_*": "ask"}"#)
                     .unwrap_or_default()
                 {
-                    if let Some(policy) = typed.rule(inner) {
+                    if let Some(policy) = reader.rule(inner) {
                         policies.insert(inner.key.clone(), policy);
-                        rule_lines.insert(format!("policies.{}", inner.key), typed.line_of(inner));
+                        rule_lines.insert(format!("policies.{}", inner.key), reader.line_of(inner));
                     }
                 }
             }
-            "discovery_timeout" => set(&mut timeouts.discovery, typed.duration(entry, false)),
-            "connect_timeout" => set(&mut timeouts.connect, typed.duration(entry, false)),
-            "call_timeout" => set(&mut timeouts.call, typed.duration(entry, false)),
-            "idle_timeout" => set(&mut timeouts.idle, typed.duration(entry, true)),
-            "timeout" => set(&mut timeouts.call, foreign_timeout(entry, typed)),
-            "ttl" => set(&mut ttl, typed.duration(entry, true)),
-            "max_age" => set(&mut max_age, typed.duration(entry, true)),
+            "discovery_timeout" => set(&mut timeouts.discovery, reader.duration(entry, false)),
+            "connect_timeout" => set(&mut timeouts.connect, reader.duration(entry, false)),
+            "call_timeout" => set(&mut timeouts.call, reader.duration(entry, false)),
+            "idle_timeout" => set(&mut timeouts.idle, reader.duration(entry, true)),
+            "timeout" => set(&mut timeouts.call, client_timeout(entry, reader)),
+            "ttl" => set(&mut ttl, reader.duration(entry, true)),
+            "max_age" => set(&mut max_age, reader.duration(entry, true)),
             "tools" => {
                 let mut read = ReadTools {
                     tools: &mut tools,
                     policies: &mut policies,
                     lines: &mut rule_lines,
                 };
-                read.table(entry, typed);
+                read.table(entry, reader);
             }
             // Other clients let a file approve tools; here only `policy` of the user's own file does.
             "alwaysAllow" | "autoApprove" => {}
             "envFile" => {
-                let example = typed.source.format.example("NAME", "\"${NAME}\"");
-                typed.report(
+                let example = reader.source.format.example("NAME", "\"${NAME}\"");
+                reader.report(
                     Severity::Advice,
                     Reason::ConfigUnknownKey,
                     entry.key_start,
@@ -192,19 +192,19 @@ pub(crate) fn read_server(
                     format!("name the variables in `env`, as `{example}`"),
                 );
             }
-            _ => typed.unknown_key(entry, "a server", SERVER_KEYS),
+            _ => reader.unknown_key(entry, "a server", SERVER_KEYS),
         }
     }
 
     if let (Some((true, _)), Some((true, entry))) = (enabled, disabled) {
-        typed.invalid(
+        reader.invalid(
             entry.key_start,
             "the server is both `enabled` and `disabled`",
             "remove one of the two keys",
         );
     }
-    let transport = written.check(entry, typed);
-    if typed.failed() {
+    let transport = written.check(entry, reader);
+    if reader.failed() {
         return None;
     }
     Some(Definition {
@@ -235,11 +235,11 @@ fn set<T>(place: &mut T, value: Option<T>) {
 
 /// `timeout` of other clients' files: some mean seconds, some milliseconds, and none has a call that
 /// may take over a thousand seconds.
-fn foreign_timeout(entry: &Entry, typed: &mut Typed<'_>) -> Option<Duration> {
+fn client_timeout(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Duration> {
     match entry.node.value {
         Value::Integer(number) if number > 1000 => {
             u64::try_from(number).ok().map(Duration::from_millis)
         }
-        _ => typed.duration(entry, false),
+        _ => reader.duration(entry, false),
     }
 }

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
-use crate::typed::{Typed, duplicates};
+use crate::reader::{TableReader, duplicates};
 
 /// Most discoveries that may run side by side.
-const MOST_DISCOVERIES: usize = 1024;
+const MAX_CONCURRENT_DISCOVERIES: usize = 1024;
 
 /// Most tokens of a result that may be given at once.
-const MOST_RESULT_TOKENS: usize = 10_000_000;
+const MAX_RESULT_TOKENS: usize = 10_000_000;
 
 /// The port of the HTTP face when none is given.
 pub const DEFAULT_PORT: u16 = 7340;
@@ -183,27 +183,27 @@ impl Settings {
         vec![
             ("allow_hosts", list(&self.allow_hosts)),
             ("allow_origins", list(&self.allow_origins)),
-            ("answer_deadline", shown_duration(self.answer_deadline)),
-            ("approval_timeout", shown_duration(self.approval_timeout)),
+            ("answer_deadline", format_duration(self.answer_deadline)),
+            ("approval_timeout", format_duration(self.approval_timeout)),
             ("ask_destructive", self.ask_destructive.as_str().to_owned()),
             ("ask_via", self.ask_via.as_str().to_owned()),
             ("client_approval", self.client_approval.as_str().to_owned()),
-            ("call_timeout", shown_duration(self.call_timeout)),
+            ("call_timeout", format_duration(self.call_timeout)),
             (
                 "concurrent_discoveries",
                 self.concurrent_discoveries.to_string(),
             ),
-            ("connect_timeout", shown_duration(self.connect_timeout)),
-            ("discovery_timeout", shown_duration(self.discovery_timeout)),
+            ("connect_timeout", format_duration(self.connect_timeout)),
+            ("discovery_timeout", format_duration(self.discovery_timeout)),
             ("env_allow", list(&self.env_allow)),
             ("essential", list(&self.essential)),
-            ("idle_timeout", shown_duration(self.idle_timeout)),
+            ("idle_timeout", format_duration(self.idle_timeout)),
             ("listen", self.listen.to_string()),
             (
                 "log_level",
                 self.log_level.clone().unwrap_or_else(|| "off".to_owned()),
             ),
-            ("max_age", shown_duration(self.max_age)),
+            ("max_age", format_duration(self.max_age)),
             ("port", self.port.unwrap_or(DEFAULT_PORT).to_string()),
             (
                 "refresh_on_start",
@@ -217,7 +217,7 @@ impl Settings {
                 "stale_refresh",
                 word(serde_json::to_value(self.stale_refresh)),
             ),
-            ("ttl", shown_duration(self.ttl)),
+            ("ttl", format_duration(self.ttl)),
         ]
     }
 
@@ -226,9 +226,9 @@ impl Settings {
         &mut self,
         entry: &'n Entry,
         layer: Layer,
-        typed: &mut Typed<'_>,
+        reader: &mut TableReader<'_>,
     ) -> Vec<&'n Entry> {
-        let entries = typed.table(entry, r#"{"ttl": "5m"}"#).unwrap_or_default();
+        let entries = reader.table(entry, r#"{"ttl": "5m"}"#).unwrap_or_default();
         let twice: Vec<&str> = duplicates(entries)
             .iter()
             .map(|(_, e)| e.key.as_str())
@@ -238,18 +238,18 @@ impl Settings {
             .iter()
             .filter(|entry| !twice.contains(&entry.key.as_str()))
         {
-            if self.apply_one(entry, layer, typed).is_some() {
+            if self.apply_one(entry, layer, reader).is_some() {
                 taken.push(entry);
             }
         }
         taken
     }
 
-    fn apply_one(&mut self, entry: &Entry, layer: Layer, typed: &mut Typed<'_>) -> Option<()> {
+    fn apply_one(&mut self, entry: &Entry, layer: Layer, reader: &mut TableReader<'_>) -> Option<()> {
         match entry.key.as_str() {
             "refresh_on_start" => {
                 use RefreshOnStart::{All, Stale, Unknown};
-                self.refresh_on_start = typed.word(
+                self.refresh_on_start = reader.word(
                     entry,
                     &[("unknown", Unknown), ("stale", Stale), ("all", All)],
                 )?;
@@ -257,56 +257,56 @@ impl Settings {
             "stale_refresh" => {
                 use StaleRefresh::{Always, Background};
                 self.stale_refresh =
-                    typed.word(entry, &[("background", Background), ("always", Always)])?;
+                    reader.word(entry, &[("background", Background), ("always", Always)])?;
             }
             "concurrent_discoveries" => {
-                self.concurrent_discoveries = typed.count(entry, MOST_DISCOVERIES)?
+                self.concurrent_discoveries = reader.count(entry, MAX_CONCURRENT_DISCOVERIES)?
             }
-            "answer_deadline" => self.answer_deadline = typed.duration(entry, true)?,
+            "answer_deadline" => self.answer_deadline = reader.duration(entry, true)?,
             "ttl" => {
-                let wanted = typed.duration(entry, true)?;
+                let wanted = reader.duration(entry, true)?;
                 // Approvals and rules about annotations are checked again when a list is past its time.
                 if layer == Layer::Project && wanted > self.ttl {
                     let why = "a project file can only shorten how long lists count as fresh";
                     let help =
                         "write it into your own config file, or into a server of the project";
-                    not_of_projects(entry, typed, why, help);
+                    report_project_restriction(entry, reader, why, help);
                     return None;
                 }
                 self.ttl = wanted;
             }
-            "max_age" => self.max_age = typed.duration(entry, true)?,
-            "discovery_timeout" => self.discovery_timeout = typed.duration(entry, false)?,
-            "connect_timeout" => self.connect_timeout = typed.duration(entry, false)?,
-            "call_timeout" => self.call_timeout = typed.duration(entry, false)?,
-            "idle_timeout" => self.idle_timeout = typed.duration(entry, true)?,
+            "max_age" => self.max_age = reader.duration(entry, true)?,
+            "discovery_timeout" => self.discovery_timeout = reader.duration(entry, false)?,
+            "connect_timeout" => self.connect_timeout = reader.duration(entry, false)?,
+            "call_timeout" => self.call_timeout = reader.duration(entry, false)?,
+            "idle_timeout" => self.idle_timeout = reader.duration(entry, true)?,
             "env_allow" if layer == Layer::Project => {
                 let why = "a project file cannot let servers see more variables";
                 let help = "name the variables in your own config file, or in `env` of the server";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "listen" | "allow_hosts" | "allow_origins" if layer == Layer::Project => {
                 let why = "a project file cannot say who may reach Pegboard";
                 let help = "write it into your own config file, if you mean it";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "approval_timeout" if layer == Layer::Project => {
                 let why = "a project file cannot say how long people have to answer";
                 let help = "write it into your own config file, if you mean it";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
-            "approval_timeout" => self.approval_timeout = typed.duration(entry, true)?,
+            "approval_timeout" => self.approval_timeout = reader.duration(entry, true)?,
             "ask_destructive" => {
                 use AskDestructive::{Always, Never, WhenPossible};
                 let words = [Never, WhenPossible, Always].map(|word| (word.as_str(), word));
-                let wanted = typed.word(entry, &words)?;
+                let wanted = reader.word(entry, &words)?;
                 if layer == Layer::Project && wanted < self.ask_destructive {
                     let why = "a project file can only make Pegboard ask more often";
                     let help = "write it into your own config file, if you mean it";
-                    not_of_projects(entry, typed, why, help);
+                    report_project_restriction(entry, reader, why, help);
                     return None;
                 }
                 self.ask_destructive = wanted;
@@ -314,47 +314,47 @@ impl Settings {
             "ask_via" | "client_approval" if layer == Layer::Project => {
                 let why = "a project file cannot say who approves calls";
                 let help = "write it into your own config file, if you mean it";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "ask_via" => {
                 use AskVia::{Both, Client, Inbox};
                 let words = [Client, Inbox, Both].map(|word| (word.as_str(), word));
-                self.ask_via = typed.word(entry, &words)?;
+                self.ask_via = reader.word(entry, &words)?;
             }
             "client_approval" => {
                 use ClientApproval::{Call, Session};
                 let words = [Call, Session].map(|word| (word.as_str(), word));
-                self.client_approval = typed.word(entry, &words)?;
+                self.client_approval = reader.word(entry, &words)?;
             }
-            "essential" => self.essential = typed.texts(entry)?,
-            "result_tokens" => self.result_tokens = typed.count(entry, MOST_RESULT_TOKENS)?,
-            "search_by_meaning" => self.search_by_meaning = typed.boolean(entry)?,
+            "essential" => self.essential = reader.texts(entry)?,
+            "result_tokens" => self.result_tokens = reader.count(entry, MAX_RESULT_TOKENS)?,
+            "search_by_meaning" => self.search_by_meaning = reader.boolean(entry)?,
             "remember_searches" if layer == Layer::Project => {
                 let why = "a project file cannot have your searches kept";
                 let help = "write it into your own config file, if you want it";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "project_sampling" if layer == Layer::Project => {
                 let why = "a project file cannot let its servers use the client's model";
                 let help = "write it into your own config file, if you want it";
-                not_of_projects(entry, typed, why, help);
+                report_project_restriction(entry, reader, why, help);
                 return None;
             }
-            "project_sampling" => self.project_sampling = typed.boolean(entry)?,
-            "remember_searches" => self.remember_searches = typed.boolean(entry)?,
-            "log_level" => self.log_level = Some(typed.text(entry)?),
+            "project_sampling" => self.project_sampling = reader.boolean(entry)?,
+            "remember_searches" => self.remember_searches = reader.boolean(entry)?,
+            "log_level" => self.log_level = Some(reader.text(entry)?),
             "port" => {
-                let port = typed.count(entry, usize::from(u16::MAX))?;
+                let port = reader.count(entry, usize::from(u16::MAX))?;
                 self.port = u16::try_from(port).ok();
             }
-            "listen" => self.listen = address(entry, typed)?,
-            "allow_hosts" => self.allow_hosts = host_names(entry, typed)?,
-            "allow_origins" => self.allow_origins = origins(entry, typed)?,
-            "env_allow" => self.env_allow = variable_names(entry, typed)?,
+            "listen" => self.listen = address(entry, reader)?,
+            "allow_hosts" => self.allow_hosts = host_names(entry, reader)?,
+            "allow_origins" => self.allow_origins = origins(entry, reader)?,
+            "env_allow" => self.env_allow = variable_names(entry, reader)?,
             _ => {
-                typed.unknown_key(entry, "`settings`", SETTING_KEYS);
+                reader.unknown_key(entry, "`settings`", SETTING_KEYS);
                 return None;
             }
         }
@@ -363,8 +363,8 @@ impl Settings {
 }
 
 /// Tells that a key of a project's file has no effect.
-fn not_of_projects(entry: &Entry, typed: &mut Typed<'_>, why: &str, help: &str) {
-    typed.report(
+fn report_project_restriction(entry: &Entry, reader: &mut TableReader<'_>, why: &str, help: &str) {
+    reader.report(
         Severity::Warning,
         Reason::ConfigInvalid,
         entry.key_start,
@@ -373,42 +373,42 @@ fn not_of_projects(entry: &Entry, typed: &mut Typed<'_>, why: &str, help: &str) 
     );
 }
 
-fn variable_names(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
+fn variable_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
     let good = |name: &str| !name.is_empty() && !name.contains(['=', '\0', '$', ' ']);
-    checked_texts(entry, typed, good, "names of variables", "HTTPS_PROXY")
+    checked_texts(entry, reader, good, "names of variables", "HTTPS_PROXY")
 }
 
-fn host_names(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
+fn host_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
     let good = |name: &str| {
         let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
         !name.is_empty() && name.bytes().all(of_host)
     };
     let wanted = "names of hosts, each alone or with a port";
-    checked_texts(entry, typed, good, wanted, "box.lan")
+    checked_texts(entry, reader, good, wanted, "box.lan")
 }
 
-fn origins(entry: &Entry, typed: &mut Typed<'_>) -> Option<Vec<String>> {
+fn origins(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
     let good = |origin: &str| {
         let host = origin.split_once("://").map(|(_, host)| host);
         let host = host.map(|host| host.strip_suffix('/').unwrap_or(host));
         host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' ', '?', '#']))
     };
     let wanted = "origins, without a path and without `*`";
-    checked_texts(entry, typed, good, wanted, "https://app.example.com")
+    checked_texts(entry, reader, good, wanted, "https://app.example.com")
 }
 
 fn checked_texts(
     entry: &Entry,
-    typed: &mut Typed<'_>,
+    reader: &mut TableReader<'_>,
     good: impl Fn(&str) -> bool,
     wanted: &str,
     example: &str,
 ) -> Option<Vec<String>> {
-    let texts = typed.texts(entry)?;
+    let texts = reader.texts(entry)?;
     let wrong = texts.iter().position(|text| !good(text));
     if let (Some(wrong), Value::List(items)) = (wrong, &entry.node.value) {
         let at = items.get(wrong).map_or(entry.node.start, |item| item.start);
-        typed.invalid(
+        reader.invalid(
             at,
             format!("`{}` must hold {wanted}", entry.key),
             format!("write for example `[\"{example}\"]`"),
@@ -418,14 +418,14 @@ fn checked_texts(
     Some(texts)
 }
 
-fn address(entry: &Entry, typed: &mut Typed<'_>) -> Option<IpAddr> {
-    let text = typed.text(entry)?;
+fn address(entry: &Entry, reader: &mut TableReader<'_>) -> Option<IpAddr> {
+    let text = reader.text(entry)?;
     let parsed = match text.as_str() {
         "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         text => text.trim_matches(['[', ']']).parse().ok(),
     };
     if parsed.is_none() {
-        typed.invalid(
+        reader.invalid(
             entry.node.start,
             "`listen` must be an address of this machine",
             "write `127.0.0.1` for this machine alone, or `0.0.0.0` for everybody who can reach it",
@@ -435,7 +435,7 @@ fn address(entry: &Entry, typed: &mut Typed<'_>) -> Option<IpAddr> {
 }
 
 /// A duration as it would be written.
-pub(crate) fn shown_duration(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     match milliseconds {
         0 => "0s".to_owned(),

@@ -5,42 +5,42 @@ use std::path::Path;
 
 use pegboard_model::{TrustState, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
 
-use crate::agreements::Agreements;
+use crate::trust_store::TrustStore;
 use crate::definition_warnings::written_secrets;
 use crate::environment::{Environment, Paths};
-use crate::explain::{Explained, explain_entry};
+use crate::explain::{EffectiveValue, explain_entry};
 use crate::file::ConfigFile;
 use crate::hash::config_hash;
-use crate::load::Loaded;
-use crate::merge::Merged;
+use crate::load::LoadedConfig;
+use crate::merge::MergedServer;
 use crate::node::Entry;
-use crate::overlay::Overlaid;
-use crate::pinned::unpinned_package;
+use crate::env_overrides::EnvOverride;
+use crate::package_runners::unpinned_package;
 use crate::policies::complete;
 use crate::problem::{Problem, Severity, shown_text};
 use crate::regular_file::special_file_problem;
-use crate::review::{FromUser, TrustReview};
+use crate::review::{InheritedVariables, TrustReview};
 use crate::settings::Settings;
 
 /// Turns what is sound into specs, lists what is broken, and explains both.
 pub(crate) fn finish(
-    merged: BTreeMap<String, Merged<'_>>,
+    merged: BTreeMap<String, MergedServer<'_>>,
     files: &[ConfigFile],
     env: &Environment,
     paths: &Paths,
     key: &HashKey,
-    loaded: &mut Loaded,
+    loaded: &mut LoadedConfig,
 ) {
     let from_project = files.iter().any(|file| file.layer == Layer::Project);
-    let agreements = from_project.then(|| {
-        let file = Agreements::file(&paths.state_dir);
+    let trust_store = from_project.then(|| {
+        let file = TrustStore::file(&paths.state_dir);
         loaded.problems.extend(special_file_problem(&file));
         loaded.contents.record(&file);
-        Agreements::open(&paths.state_dir)
+        TrustStore::open(&paths.state_dir)
     });
     for (name, server) in merged {
         explain(&name, &server, &mut loaded.values);
-        let Merged {
+        let MergedServer {
             definition: Some(mut definition),
             ..
         } = server
@@ -64,9 +64,9 @@ pub(crate) fn finish(
             run_in_project(&mut definition.transport, loaded.project.as_deref());
         }
         let hash = config_hash(&definition.transport, key);
-        let approval = match (&agreements, &loaded.project) {
-            (Some(agreements), Some(project)) if server.layer == Layer::Project => {
-                agreements.approval(project, &parsed, &hash)
+        let approval = match (&trust_store, &loaded.project) {
+            (Some(trust_store), Some(project)) if server.layer == Layer::Project => {
+                trust_store.approval(project, &parsed, &hash)
             }
             _ => TrustState::Granted,
         };
@@ -89,7 +89,7 @@ pub(crate) fn finish(
             loaded.problems.push(advice);
         }
         if let Transport::Stdio { args, .. } = &definition.transport {
-            advise_on_secrets(&parsed, args, server.place, &mut loaded.problems);
+            warn_about_secrets(&parsed, args, server.place, &mut loaded.problems);
         }
         let mut most = server.kept_requests;
         if server.layer == Layer::Project && !loaded.settings.project_sampling {
@@ -100,12 +100,12 @@ pub(crate) fn finish(
         }
         let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
         spec.rules.client_requests = spec.rules.client_requests.and(most);
-        let switch = server.overlaid.iter().find(|key| key.key == "enabled");
+        let switch = server.env_overrides.iter().find(|key| key.key == "enabled");
         spec.rules.enabled_by = switch.map(|key| key.variable.clone());
         complete(&mut spec.rules, server.kept, &loaded.rules);
         if spec.origin.layer == Layer::Project {
-            let from_user = from_user(&server.overlaid, &loaded.settings, env);
-            let review = TrustReview::new(&spec, server.own, &from_user);
+            let inherited = inherited(&server.env_overrides, &loaded.settings, env);
+            let review = TrustReview::new(&spec, server.own, &inherited);
             // Trust that an earlier version took without showing everything does not count.
             spec.approval = review.approval;
             loaded.reviews.insert(parsed.clone(), review);
@@ -115,7 +115,7 @@ pub(crate) fn finish(
 }
 
 /// Advises to move secrets out of the arguments.
-fn advise_on_secrets(
+fn warn_about_secrets(
     server: &ServerName,
     args: &[Template],
     place: Option<(&ConfigFile, &str, &Entry)>,
@@ -135,11 +135,11 @@ fn advise_on_secrets(
 }
 
 /// What a project's server gets of the user's environment without its file naming it.
-fn from_user(overlaid: &[Overlaid], settings: &Settings, env: &Environment) -> FromUser {
+fn inherited(env_overrides: &[EnvOverride], settings: &Settings, env: &Environment) -> InheritedVariables {
     let allowed = settings.env_allow.iter();
     let allowed = allowed.filter(|name| env.vars.contains_key(*name));
-    FromUser {
-        overlaid: overlaid.iter().map(|key| key.variable.clone()).collect(),
+    InheritedVariables {
+        env_overrides: env_overrides.iter().map(|key| key.variable.clone()).collect(),
         allowed: allowed.cloned().collect(),
     }
 }
@@ -175,7 +175,7 @@ fn run_in_project(transport: &mut Transport, project: Option<&Path>) {
     }
 }
 
-fn explain(name: &str, server: &Merged<'_>, values: &mut Vec<Explained>) {
+fn explain(name: &str, server: &MergedServer<'_>, values: &mut Vec<EffectiveValue>) {
     let first = values.len();
     if let Some((file, _, entry)) = server.place {
         for inner in entry.node.entries() {
@@ -183,15 +183,15 @@ fn explain(name: &str, server: &Merged<'_>, values: &mut Vec<Explained>) {
             explain_entry(values, "servers", key, inner, &file.source, server.layer);
         }
     }
-    for overlaid in &server.overlaid {
-        let key = format!("servers.{name}.{}", overlaid.key);
+    for env_overrides in &server.env_overrides {
+        let key = format!("servers.{name}.{}", env_overrides.key);
         let mut kept = 0;
         values.retain(|row| {
             kept += 1;
             kept <= first || row.key != key
         });
-        let (value, layer) = (overlaid.shown.clone(), Layer::Environment);
-        values.push(Explained {
+        let (value, layer) = (env_overrides.shown.clone(), Layer::Environment);
+        values.push(EffectiveValue {
             key,
             value,
             layer,

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use pegboard_model::{Limits, PROJECT_REFERENCE, Secret, Template, TemplatePart};
 
-use crate::contents::Contents;
+use crate::content_hashes::ContentHashes;
 use crate::environment::Environment;
-use crate::load::Loaded;
+use crate::load::LoadedConfig;
 use crate::problem::Problem;
 use crate::regular_file::special_file_problem;
-use crate::secrets::SecretKeeper;
+use crate::secrets::SecretStore;
 
 /// Where the values of references come from, and how large they may get.
 pub(crate) struct Values<'a> {
@@ -22,16 +22,16 @@ pub(crate) struct Values<'a> {
     /// Where kept secrets are; without it none is known.
     state_dir: Option<&'a Path>,
     /// What is known of kept secrets; read when the first one is named.
-    kept: OnceCell<KeptSecrets>,
+    kept: OnceCell<SecretVersions>,
 }
 
 /// The kept secrets without their values.
 #[derive(Default)]
-struct KeptSecrets {
+struct SecretVersions {
     /// By name, with the version of the value.
     versions: BTreeMap<String, String>,
     /// What the file held.
-    contents: Contents,
+    contents: ContentHashes,
     problem: Option<Problem>,
 }
 
@@ -64,12 +64,12 @@ impl<'a> Values<'a> {
     }
 
     fn secret_version(&self, name: &str) -> Option<&String> {
-        let read = || self.state_dir.map(KeptSecrets::read).unwrap_or_default();
+        let read = || self.state_dir.map(SecretVersions::read).unwrap_or_default();
         self.kept.get_or_init(read).versions.get(name)
     }
 
     /// Adds what the file of the secrets held, if it was read, and what is wrong with it.
-    pub(crate) fn report(&self, loaded: &mut Loaded) {
+    pub(crate) fn report(&self, loaded: &mut LoadedConfig) {
         if let Some(kept) = self.kept.get() {
             loaded.contents.extend(kept.contents.clone());
             loaded.problems.extend(kept.problem.clone());
@@ -77,13 +77,13 @@ impl<'a> Values<'a> {
     }
 }
 
-impl KeptSecrets {
+impl SecretVersions {
     fn read(state_dir: &Path) -> Self {
-        let file = SecretKeeper::file(state_dir);
+        let file = SecretStore::file(state_dir);
         let problem = special_file_problem(&file);
-        let mut contents = Contents::default();
+        let mut contents = ContentHashes::default();
         contents.record(&file);
-        let names = SecretKeeper::open(state_dir).names().into_iter();
+        let names = SecretStore::open(state_dir).names().into_iter();
         Self {
             versions: names.map(|secret| (secret.name, secret.version)).collect(),
             contents,
@@ -94,7 +94,7 @@ impl KeptSecrets {
 
 /// Why a value cannot be resolved.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum TemplateFlaw {
+pub(crate) enum TemplateError {
     VariableMissing(String),
     SecretMissing(String),
     /// `${input:NAME}`: a value that VS Code asks the user for.
@@ -123,11 +123,11 @@ pub(crate) fn resolve(
     text: &str,
     values: &Values<'_>,
     own: &BTreeMap<String, Template>,
-) -> Result<Template, TemplateFlaw> {
+) -> Result<Template, TemplateError> {
     if !text.contains("${") && text.len() <= values.limits.value_bytes {
         return Ok(Template::literal(text));
     }
-    let mut parts = Parts::new(values.limits.value_bytes);
+    let mut parts = PartsBuilder::new(values.limits.value_bytes);
     let project = values.project.to_string_lossy();
     for piece in pieces(text)? {
         match piece {
@@ -141,7 +141,7 @@ pub(crate) fn resolve(
             Piece::Secret(name) => {
                 let version = values.secret_version(name);
                 let version =
-                    version.ok_or_else(|| TemplateFlaw::SecretMissing(name.to_owned()))?;
+                    version.ok_or_else(|| TemplateError::SecretMissing(name.to_owned()))?;
                 parts.kept(name, version);
             }
         }
@@ -154,13 +154,13 @@ fn variable<'v>(
     values: &'v Values<'_>,
     name: &str,
     default: Option<&'v str>,
-) -> Result<&'v str, TemplateFlaw> {
+) -> Result<&'v str, TemplateError> {
     let env = values.env;
     env.var(name)
         .or(default)
         // A variable that is set but empty is a value of its own when there is no default.
         .or_else(|| env.vars.get(name).map(String::as_str))
-        .ok_or_else(|| TemplateFlaw::VariableMissing(name.to_owned()))
+        .ok_or_else(|| TemplateError::VariableMissing(name.to_owned()))
 }
 
 fn is_empty(template: &Template) -> bool {
@@ -170,7 +170,7 @@ fn is_empty(template: &Template) -> bool {
 }
 
 /// The parts of a value while it is resolved.
-struct Parts {
+struct PartsBuilder {
     parts: Vec<TemplatePart>,
     /// What is known since the last kept secret.
     known: String,
@@ -178,7 +178,7 @@ struct Parts {
     limit: usize,
 }
 
-impl Parts {
+impl PartsBuilder {
     fn new(limit: usize) -> Self {
         Self {
             parts: Vec::new(),
@@ -188,10 +188,10 @@ impl Parts {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), TemplateFlaw> {
+    fn text(&mut self, text: &str) -> Result<(), TemplateError> {
         self.size += text.len();
         if self.size > self.limit {
-            return Err(TemplateFlaw::TooLarge);
+            return Err(TemplateError::TooLarge);
         }
         self.known.push_str(text);
         Ok(())
@@ -208,7 +208,7 @@ impl Parts {
         });
     }
 
-    fn template(&mut self, template: &Template) -> Result<(), TemplateFlaw> {
+    fn template(&mut self, template: &Template) -> Result<(), TemplateError> {
         for part in template.parts() {
             match part {
                 TemplatePart::Resolved(text) => self.text(text.reveal())?,
@@ -289,7 +289,7 @@ pub(crate) fn reference_spans(text: &str) -> Vec<(usize, usize)> {
         let name = inside.split(":-").next().unwrap_or_default();
         let is_named = match reference(name) {
             Ok(_) => true,
-            Err(TemplateFlaw::Prompt(prompt)) => is_secret_reference(&prompt),
+            Err(TemplateError::Prompt(prompt)) => is_secret_reference(&prompt),
             Err(_) => false,
         };
         if is_named {
@@ -300,7 +300,7 @@ pub(crate) fn reference_spans(text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateFlaw> {
+fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -314,7 +314,7 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateFlaw> {
         pieces.push(Piece::Literal(before));
         let body = from.get(2..).unwrap_or_default();
         let Some(end) = body.find('}') else {
-            return Err(TemplateFlaw::Malformed("a `${` has no closing `}`"));
+            return Err(TemplateError::Malformed("a `${` has no closing `}`"));
         };
         let (inside, after) = body.split_at(end);
         pieces.push(reference(inside)?);
@@ -325,20 +325,20 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateFlaw> {
     Ok(pieces)
 }
 
-fn reference(inside: &str) -> Result<Piece<'_>, TemplateFlaw> {
+fn reference(inside: &str) -> Result<Piece<'_>, TemplateError> {
     if inside == "project" {
         return Ok(Piece::Project);
     }
     if let Some(name) = inside.strip_prefix("secret:") {
         if !is_secret_reference(name) {
-            return Err(TemplateFlaw::Malformed(
+            return Err(TemplateError::Malformed(
                 "the name in `${secret:…}` is not a secret's name",
             ));
         }
         return Ok(Piece::Secret(name));
     }
     if let Some(name) = inside.strip_prefix("input:") {
-        return Err(TemplateFlaw::Prompt(name.to_owned()));
+        return Err(TemplateError::Prompt(name.to_owned()));
     }
     // Other clients write `${env:NAME}` for the same thing.
     let inside = inside.strip_prefix("env:").unwrap_or(inside);
@@ -349,12 +349,12 @@ fn reference(inside: &str) -> Result<Piece<'_>, TemplateFlaw> {
     let legal = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !legal {
-        return Err(TemplateFlaw::Malformed(
+        return Err(TemplateError::Malformed(
             "what stands in `${…}` is not a variable's name",
         ));
     }
     if default.is_some_and(|default| default.contains("${")) {
-        return Err(TemplateFlaw::Malformed(
+        return Err(TemplateError::Malformed(
             "a default cannot hold another `${…}`",
         ));
     }
@@ -376,7 +376,7 @@ mod tests {
     use pegboard_model::NoSecrets;
 
     #[track_caller]
-    fn check(text: &str, expected: Result<&str, TemplateFlaw>) {
+    fn check(text: &str, expected: Result<&str, TemplateError>) {
         let vars = [
             ("NAME", "value"),
             ("EMPTY", ""),
@@ -420,12 +420,12 @@ mod tests {
         check("$NAME $ {NAME}", Ok("$NAME $ {NAME}"));
         check("${project}/x", Ok("/work/here/x"));
         check("${env:project}", Ok("a variable"));
-        check("${NONE}", Err(TemplateFlaw::VariableMissing("NONE".into())));
+        check("${NONE}", Err(TemplateError::VariableMissing("NONE".into())));
         check(
             "${secret:none}",
-            Err(TemplateFlaw::SecretMissing("none".into())),
+            Err(TemplateError::SecretMissing("none".into())),
         );
-        check("${BIG}", Err(TemplateFlaw::TooLarge));
+        check("${BIG}", Err(TemplateError::TooLarge));
         for malformed in [
             "${",
             "${NAME",
@@ -436,7 +436,7 @@ mod tests {
             "${1A}",
         ] {
             assert!(
-                matches!(pieces(malformed), Err(TemplateFlaw::Malformed(_))),
+                matches!(pieces(malformed), Err(TemplateError::Malformed(_))),
                 "{malformed}"
             );
         }

@@ -6,7 +6,7 @@ use pegboard_model::{Policy, Reason, ToolExample, ToolOverride};
 
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
-use crate::typed::Typed;
+use crate::reader::TableReader;
 
 /// Longest summary; listings promise that no line is longer.
 const SUMMARY_CHARACTERS: usize = 80;
@@ -34,14 +34,14 @@ pub(crate) struct ReadTools<'a> {
 
 impl ReadTools<'_> {
     /// Reads the table: overrides by tool name.
-    pub(crate) fn table(&mut self, entry: &Entry, typed: &mut Typed<'_>) {
+    pub(crate) fn table(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
         if matches!(entry.node.value, Value::List(_)) {
             // Another client's list of tools that its models may see.
-            let example = typed
+            let example = reader
                 .source
                 .format
                 .example("policies", r#"{"delete_*": "disable"}"#);
-            typed.report(
+            reader.report(
                 Severity::Advice,
                 Reason::ConfigUnknownKey,
                 entry.key_start,
@@ -51,57 +51,57 @@ impl ReadTools<'_> {
             return;
         }
         let example = r#"{"tool_name": {"summary": "…"}}"#;
-        for tool in typed.table(entry, example).unwrap_or_default() {
-            self.tool(tool, typed);
+        for tool in reader.table(entry, example).unwrap_or_default() {
+            self.tool(tool, reader);
         }
     }
 
-    fn tool(&mut self, tool: &Entry, typed: &mut Typed<'_>) {
+    fn tool(&mut self, tool: &Entry, reader: &mut TableReader<'_>) {
         // `NAME: "allow"` is short for a table that holds only the policy.
         if matches!(tool.node.value, Value::Text(_)) {
-            if let Some(policy) = typed.rule(tool) {
+            if let Some(policy) = reader.rule(tool) {
                 self.policies.insert(tool.key.clone(), policy);
                 let key = format!("policies.{}", tool.key);
-                self.lines.insert(key, typed.line_of(tool));
+                self.lines.insert(key, reader.line_of(tool));
             }
             return;
         }
         let mut change = ToolOverride::default();
-        for entry in typed.table(tool, r#"{"summary": "…"}"#).unwrap_or_default() {
+        for entry in reader.table(tool, r#"{"summary": "…"}"#).unwrap_or_default() {
             match entry.key.as_str() {
-                "summary" => change.summary = summary(entry, typed),
-                "description" => change.description = typed.text(entry),
-                "category" => change.category = typed.text(entry),
-                "examples" => change.examples = examples(entry, typed),
-                "related" => change.related = typed.texts(entry),
+                "summary" => change.summary = summary(entry, reader),
+                "description" => change.description = reader.text(entry),
+                "category" => change.category = reader.text(entry),
+                "examples" => change.examples = examples(entry, reader),
+                "related" => change.related = reader.texts(entry),
                 "enabled" => {
-                    change.enabled = typed.boolean(entry);
+                    change.enabled = reader.boolean(entry);
                     let key = format!("tools.{}.enabled", tool.key);
-                    self.lines.insert(key, typed.line_of(entry));
+                    self.lines.insert(key, reader.line_of(entry));
                 }
                 "deprecated" => {
                     change.deprecated = match &entry.node.value {
                         Value::Bool(true) => Some(String::new()),
                         Value::Bool(false) => None,
-                        _ => typed.text(entry),
+                        _ => reader.text(entry),
                     }
                 }
                 "policy" => {
-                    if let Some(policy) = typed.policy(entry) {
+                    if let Some(policy) = reader.policy(entry) {
                         self.policies.insert(tool.key.clone(), policy);
                         let key = format!("policies.{}", tool.key);
-                        self.lines.insert(key, typed.line_of(entry));
+                        self.lines.insert(key, reader.line_of(entry));
                     }
                 }
-                _ => typed.unknown_key(entry, "a tool", TOOL_KEYS),
+                _ => reader.unknown_key(entry, "a tool", TOOL_KEYS),
             }
         }
         self.tools.insert(tool.key.clone(), change);
     }
 }
 
-fn summary(entry: &Entry, typed: &mut Typed<'_>) -> Option<String> {
-    let text = typed.text(entry)?;
+fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {
+    let text = reader.text(entry)?;
     let length = text.chars().count();
     if length <= SUMMARY_CHARACTERS && !text.contains(['\n', '\r']) {
         return Some(text);
@@ -114,7 +114,7 @@ fn summary(entry: &Entry, typed: &mut Typed<'_>) -> Option<String> {
         "the summary has more than one line and is not used".to_owned()
     };
     let help = "shorten it, and put the rest into `description`";
-    typed.report(
+    reader.report(
         Severity::Warning,
         Reason::ConfigInvalid,
         entry.node.start,
@@ -125,14 +125,14 @@ fn summary(entry: &Entry, typed: &mut Typed<'_>) -> Option<String> {
 }
 
 /// Examples: tables with `arguments` (and a `description` and an `expected_output`), or just the arguments.
-fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
+fn examples(entry: &Entry, reader: &mut TableReader<'_>) -> Vec<ToolExample> {
     let Value::List(items) = &entry.node.value else {
-        let example = typed
+        let example = reader
             .source
             .format
             .written(r#"[{"arguments": {"path": "/"}}]"#);
         let help = format!("write a list of tables, for example `{example}`");
-        typed.invalid(
+        reader.invalid(
             entry.node.start,
             format!("`examples` must be a list, but it is {}", entry.node.kind()),
             help,
@@ -148,11 +148,11 @@ fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
                 "the arguments of an example must be a table, but they are {}",
                 whole.kind()
             );
-            let example = typed
+            let example = reader
                 .source
                 .format
                 .written(r#"{"arguments": {"path": "/"}}"#);
-            typed.invalid(
+            reader.invalid(
                 whole.start,
                 message,
                 format!("write for example `{example}`"),
@@ -160,7 +160,7 @@ fn examples(entry: &Entry, typed: &mut Typed<'_>) -> Vec<ToolExample> {
             continue;
         }
         let description = match (arguments, item.get("description")) {
-            (Some(_), Some(entry)) => typed.text(entry),
+            (Some(_), Some(entry)) => reader.text(entry),
             _ => None,
         };
         let expected_output = match (arguments, item.get("expected_output")) {

@@ -8,12 +8,12 @@ use pegboard_model::{UntrustedText, Layer, Reason, Template};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
-use crate::known::{header_flaw, url_flaw};
-use crate::load::Loaded;
+use crate::template_checks::{header_error, url_error};
+use crate::load::LoadedConfig;
 use crate::node::Entry;
 use crate::problem::Severity;
 use crate::template::Values;
-use crate::typed::{Typed, duplicates};
+use crate::reader::{TableReader, duplicates};
 
 /// The keys of `[trace]`.
 pub(crate) const TRACE_KEYS: &[&str] = &[
@@ -56,33 +56,33 @@ pub struct LangfuseSettings {
 }
 
 /// Reads the table of all files, key by key.
-pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut Loaded) {
+pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
     let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(root) = file.table("trace") else {
             continue;
         };
-        let mut typed = file.typed(None, values);
+        let mut reader = file.reader(None, values);
         if file.layer == Layer::Project {
             let message = "a project file cannot say where traces go; `trace` is ignored here";
             let help = "write it into your own config file, if you mean it";
             let (severity, reason) = (Severity::Warning, Reason::ConfigInvalid);
-            typed.report(severity, reason, root.key_start, message, help);
+            reader.report(severity, reason, root.key_start, message, help);
         } else {
-            let entries = typed.table(root, r#"{"endpoint": "http://localhost:4318"}"#);
+            let entries = reader.table(root, r#"{"endpoint": "http://localhost:4318"}"#);
             let entries = entries.unwrap_or_default();
             let twice: Vec<&str> = (duplicates(entries).iter())
                 .map(|(_, entry)| entry.key.as_str())
                 .collect();
             for entry in entries {
                 if !twice.contains(&entry.key.as_str())
-                    && loaded.trace.apply(entry, &mut typed).is_some()
+                    && loaded.trace.apply(entry, &mut reader).is_some()
                 {
                     taken.insert(&entry.key, (file, entry));
                 }
             }
         }
-        for mut problem in typed.problems {
+        for mut problem in reader.problems {
             problem.severity = Severity::Warning;
             loaded.problems.push(problem);
         }
@@ -95,16 +95,16 @@ pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
 }
 
 impl TraceSettings {
-    fn apply(&mut self, entry: &Entry, typed: &mut Typed<'_>) -> Option<()> {
+    fn apply(&mut self, entry: &Entry, reader: &mut TableReader<'_>) -> Option<()> {
         match entry.key.as_str() {
-            "endpoint" => self.endpoint = Some(address("endpoint", entry, typed)?),
-            "headers" => self.headers = headers(entry, typed),
-            "langfuse" => self.langfuse = Some(langfuse(entry, typed)?),
-            "capture_content" => self.capture_content = typed.boolean(entry)?,
-            "service_name" => self.service_name = Some(typed.text(entry)?),
-            "environment" => self.environment = Some(typed.text(entry)?),
+            "endpoint" => self.endpoint = Some(address("endpoint", entry, reader)?),
+            "headers" => self.headers = headers(entry, reader),
+            "langfuse" => self.langfuse = Some(langfuse(entry, reader)?),
+            "capture_content" => self.capture_content = reader.boolean(entry)?,
+            "service_name" => self.service_name = Some(reader.text(entry)?),
+            "environment" => self.environment = Some(reader.text(entry)?),
             _ => {
-                typed.unknown_key(entry, "`trace`", TRACE_KEYS);
+                reader.unknown_key(entry, "`trace`", TRACE_KEYS);
                 return None;
             }
         }
@@ -112,13 +112,13 @@ impl TraceSettings {
     }
 }
 
-fn address(key: &str, entry: &Entry, typed: &mut Typed<'_>) -> Option<Template> {
-    let address = typed.template(key, &entry.node)?;
-    let Some(flaw) = url_flaw(&address) else {
+fn address(key: &str, entry: &Entry, reader: &mut TableReader<'_>) -> Option<Template> {
+    let address = reader.template(key, &entry.node)?;
+    let Some(error) = url_error(&address) else {
         return Some(address);
     };
-    let message = format!("`{key}` is no address: {flaw}");
-    typed.invalid(
+    let message = format!("`{key}` is no address: {error}");
+    reader.invalid(
         entry.node.start,
         message,
         "write it as `http://localhost:4318`",
@@ -126,19 +126,19 @@ fn address(key: &str, entry: &Entry, typed: &mut Typed<'_>) -> Option<Template> 
     None
 }
 
-fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
-    let mut headers = typed.templates(entry);
+fn headers(entry: &Entry, reader: &mut TableReader<'_>) -> BTreeMap<String, Template> {
+    let mut headers = reader.templates(entry);
     headers.retain(|name, value| {
-        let Some(flaw) = header_flaw(name, value) else {
+        let Some(error) = header_error(name, value) else {
             return true;
         };
         let name = UntrustedText::new(name).shortened(60).to_string();
-        let message = format!("the header `{name}` cannot be sent: {flaw}");
-        let example = typed
+        let message = format!("the header `{name}` cannot be sent: {error}");
+        let example = reader
             .source
             .format
             .written(r#"{"x-api-key": "${secret:collector}"}"#);
-        typed.invalid(
+        reader.invalid(
             entry.node.start,
             message,
             format!("write it as `{example}`"),
@@ -148,16 +148,16 @@ fn headers(entry: &Entry, typed: &mut Typed<'_>) -> BTreeMap<String, Template> {
     headers
 }
 
-fn langfuse(entry: &Entry, typed: &mut Typed<'_>) -> Option<LangfuseSettings> {
+fn langfuse(entry: &Entry, reader: &mut TableReader<'_>) -> Option<LangfuseSettings> {
     let example =
         r#"{"public_key": "${secret:langfuse_public}", "secret_key": "${secret:langfuse}"}"#;
     let (mut public_key, mut secret_key, mut base_url) = (None, None, None);
-    for inner in typed.table(entry, example)? {
+    for inner in reader.table(entry, example)? {
         match inner.key.as_str() {
-            "public_key" => public_key = typed.template("langfuse.public_key", &inner.node),
-            "secret_key" => secret_key = typed.template("langfuse.secret_key", &inner.node),
-            "base_url" => base_url = address("langfuse.base_url", inner, typed),
-            _ => typed.unknown_key(inner, "`trace.langfuse`", LANGFUSE_KEYS),
+            "public_key" => public_key = reader.template("langfuse.public_key", &inner.node),
+            "secret_key" => secret_key = reader.template("langfuse.secret_key", &inner.node),
+            "base_url" => base_url = address("langfuse.base_url", inner, reader),
+            _ => reader.unknown_key(inner, "`trace.langfuse`", LANGFUSE_KEYS),
         }
     }
     match (public_key, secret_key) {
@@ -168,7 +168,7 @@ fn langfuse(entry: &Entry, typed: &mut Typed<'_>) -> Option<LangfuseSettings> {
         }),
         _ => {
             let message = "`langfuse` needs `public_key` and `secret_key`";
-            typed.invalid(entry.key_start, message, format!("write `{example}`"));
+            reader.invalid(entry.key_start, message, format!("write `{example}`"));
             None
         }
     }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use pegboard_model::{Layer, Reason, Template, Transport, secret_arguments};
 
-use crate::known::{anchored, has_kept, header_flaw, known_parts, known_start, url_flaw};
+use crate::template_checks::{anchored, has_stored_secret, header_error, known_parts, known_start, url_error};
 use crate::node::{Entry, Value};
-use crate::own_folder::OwnServer;
+use crate::working_dir::UserServer;
 use crate::problem::{Severity, shown_text};
 use crate::sensitive::{has_written_secret, shown_name};
-use crate::typed::Typed;
+use crate::reader::TableReader;
 
 /// The keys of a transport as they were read, before it is known which transport they make.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(crate) struct WrittenTransport<'n> {
 
 impl<'n> WrittenTransport<'n> {
     /// Remembers a key.
-    pub(crate) fn take(&mut self, entry: &'n Entry, typed: &mut Typed<'_>) {
+    pub(crate) fn take(&mut self, entry: &'n Entry, reader: &mut TableReader<'_>) {
         let place = match entry.key.as_str() {
             "command" => &mut self.command,
             "args" => &mut self.args,
@@ -44,7 +44,7 @@ impl<'n> WrittenTransport<'n> {
                 if !is_same(first, entry) {
                     let message =
                         format!("`{}` and `{}` contradict each other", first.key, entry.key);
-                    typed.invalid(entry.key_start, message, "remove one of the two keys");
+                    reader.invalid(entry.key_start, message, "remove one of the two keys");
                 }
             }
             _ => *place = Some(entry),
@@ -52,17 +52,17 @@ impl<'n> WrittenTransport<'n> {
     }
 
     /// Makes the transport that the keys describe.
-    pub(crate) fn check(self, server: &Entry, typed: &mut Typed<'_>) -> Option<Transport> {
+    pub(crate) fn check(self, server: &Entry, reader: &mut TableReader<'_>) -> Option<Transport> {
         let kind = match self.kind {
-            Some(entry) => Some(transport_kind(entry, typed)?),
+            Some(entry) => Some(transport_kind(entry, reader)?),
             None => None,
         };
         match (self.command, self.url) {
-            (Some(command), None) if kind != Some("http") => self.stdio(command, typed),
-            (None, Some(url)) if kind != Some("stdio") => self.http(url, typed),
+            (Some(command), None) if kind != Some("http") => self.stdio(command, reader),
+            (None, Some(url)) if kind != Some("stdio") => self.http(url, reader),
             (Some(_), Some(url)) => {
                 let help = "keep `command` for a local server, or `url` for a remote one";
-                typed.invalid(
+                reader.invalid(
                     url.key_start,
                     "the server has both `command` and `url`",
                     help,
@@ -72,7 +72,7 @@ impl<'n> WrittenTransport<'n> {
             (None, None) => {
                 let help =
                     "write `command` and `args` for a local server, or `url` for a remote one";
-                typed.invalid(
+                reader.invalid(
                     server.key_start,
                     "the server has neither `command` nor `url`",
                     help,
@@ -89,7 +89,7 @@ impl<'n> WrittenTransport<'n> {
                     .or(url)
                     .map_or(server.key_start, |entry| entry.key_start);
                 let message = format!("the server's `type` does not go with {other}");
-                typed.invalid(
+                reader.invalid(
                     at,
                     message,
                     "remove `type`; it follows from `command` or `url`",
@@ -99,51 +99,51 @@ impl<'n> WrittenTransport<'n> {
         }
     }
 
-    fn stdio(&self, command: &Entry, typed: &mut Typed<'_>) -> Option<Transport> {
+    fn stdio(&self, command: &Entry, reader: &mut TableReader<'_>) -> Option<Transport> {
         for entry in [self.headers, self.bearer].into_iter().flatten() {
-            ignored(entry, "`url`", typed);
+            ignored(entry, "`url`", reader);
         }
         let env = self
             .env
-            .map(|entry| typed.templates(entry))
+            .map(|entry| reader.templates(entry))
             .unwrap_or_default();
-        typed.own_env.clone_from(&env);
+        reader.own_env.clone_from(&env);
         let mut words = Vec::new();
         match &command.node.value {
             Value::List(items) => {
                 words.extend(
                     items
                         .iter()
-                        .filter_map(|item| typed.template("command", item)),
+                        .filter_map(|item| reader.template("command", item)),
                 );
             }
             _ => {
-                words.extend(typed.template("command", &command.node));
+                words.extend(reader.template("command", &command.node));
                 if let Some(program) = words.first() {
-                    check_command_line(program, command, typed);
+                    check_command_line(program, command, reader);
                 }
             }
         }
         match self.args.map(|entry| (entry, &entry.node.value)) {
             Some((_, Value::List(items))) => {
-                words.extend(items.iter().filter_map(|item| typed.template("args", item)));
+                words.extend(items.iter().filter_map(|item| reader.template("args", item)));
             }
             Some((entry, _)) => {
                 let message = format!(
                     "`args` must be a list of texts, but it is {}",
                     entry.node.kind()
                 );
-                let help = typed.example("args", "[\"…\", \"…\"]");
-                typed.invalid(entry.node.start, message, help);
+                let help = reader.example("args", "[\"…\", \"…\"]");
+                reader.invalid(entry.node.start, message, help);
             }
             None => {}
         }
         let mut words = words.into_iter();
         let program = match words.next() {
-            Some(program) if !known_start(&program).is_empty() || has_kept(&program) => program,
+            Some(program) if !known_start(&program).is_empty() || has_stored_secret(&program) => program,
             _ => {
-                if !typed.failed() {
-                    typed.invalid(
+                if !reader.failed() {
+                    reader.invalid(
                         command.node.start,
                         "`command` is empty",
                         "name the program that runs the server",
@@ -155,13 +155,13 @@ impl<'n> WrittenTransport<'n> {
         let args: Vec<Template> = words.collect();
         let cwd = self
             .cwd
-            .and_then(|entry| typed.template("cwd", &entry.node));
-        self.check_characters(&program, &args, &env, cwd.as_ref(), command, typed);
-        let home = &typed.values.env.home;
-        let program = anchored(program, typed.folder, home, |text| text.contains('/'));
-        let cwd = cwd.map(|cwd| anchored(cwd, typed.folder, home, |_| true));
-        if typed.layer != Layer::Project {
-            let written = OwnServer {
+            .and_then(|entry| reader.template("cwd", &entry.node));
+        self.check_characters(&program, &args, &env, cwd.as_ref(), command, reader);
+        let home = &reader.values.env.home;
+        let program = anchored(program, reader.folder, home, |text| text.contains('/'));
+        let cwd = cwd.map(|cwd| anchored(cwd, reader.folder, home, |_| true));
+        if reader.layer != Layer::Project {
+            let written = UserServer {
                 program: &program,
                 args: &args,
                 cwd: cwd.as_ref(),
@@ -169,7 +169,7 @@ impl<'n> WrittenTransport<'n> {
                 args_entry: self.args,
                 cwd_entry: self.cwd,
             };
-            written.check(typed);
+            written.check(reader);
         }
         Some(Transport::Stdio {
             command: program,
@@ -187,7 +187,7 @@ impl<'n> WrittenTransport<'n> {
         env: &BTreeMap<String, Template>,
         cwd: Option<&Template>,
         command: &Entry,
-        typed: &mut Typed<'_>,
+        reader: &mut TableReader<'_>,
     ) {
         let has_nul = |template: &Template| known_parts(template).any(|text| text.contains('\0'));
         let mut values = std::iter::once(program)
@@ -195,7 +195,7 @@ impl<'n> WrittenTransport<'n> {
             .chain(env.values())
             .chain(cwd);
         if values.any(has_nul) {
-            typed.invalid(
+            reader.invalid(
                 command.key_start,
                 "a value of the server holds a NUL character",
                 "remove it",
@@ -206,7 +206,7 @@ impl<'n> WrittenTransport<'n> {
             .filter(|name| name.is_empty() || name.contains(['=', '\0']))
         {
             let at = self.env.and_then(|entry| entry.node.get(name));
-            typed.invalid(
+            reader.invalid(
                 at.map_or(command.key_start, |entry| entry.key_start),
                 "a key of `env` is not the name of a variable",
                 "write a name like `API_KEY`",
@@ -214,43 +214,43 @@ impl<'n> WrittenTransport<'n> {
         }
     }
 
-    fn http(&self, url: &Entry, typed: &mut Typed<'_>) -> Option<Transport> {
+    fn http(&self, url: &Entry, reader: &mut TableReader<'_>) -> Option<Transport> {
         for entry in [self.args, self.env, self.cwd].into_iter().flatten() {
-            ignored(entry, "`command`", typed);
+            ignored(entry, "`command`", reader);
         }
-        let address = typed.template(&url.key, &url.node);
-        if let Some(flaw) = address.as_ref().and_then(url_flaw) {
-            let help = typed.example(&url.key, "\"https://example.com/mcp\"");
-            typed.invalid(
+        let address = reader.template(&url.key, &url.node);
+        if let Some(error) = address.as_ref().and_then(url_error) {
+            let help = reader.example(&url.key, "\"https://example.com/mcp\"");
+            reader.invalid(
                 url.node.start,
-                format!("`{}` is not an address: {flaw}", url.key),
+                format!("`{}` is not an address: {error}", url.key),
                 help,
             );
         }
         let headers = self
             .headers
-            .map(|entry| typed.templates(entry))
+            .map(|entry| reader.templates(entry))
             .unwrap_or_default();
         let bearer = self
             .bearer
-            .and_then(|entry| typed.template("bearer", &entry.node));
+            .and_then(|entry| reader.template("bearer", &entry.node));
         for (name, value) in &headers {
-            if let (Some(flaw), Some(entry)) = (header_flaw(name, value), self.headers) {
+            if let (Some(error), Some(entry)) = (header_error(name, value), self.headers) {
                 let inner = entry.node.get(name);
                 let at = inner.map_or(entry.node.start, |inner| inner.key_start);
                 let name = inner.map(shown_name).unwrap_or_default();
-                typed.invalid(
+                reader.invalid(
                     at,
-                    format!("the header `{name}` cannot be sent: {flaw}"),
+                    format!("the header `{name}` cannot be sent: {error}"),
                     "correct the header",
                 );
             }
         }
         if let (Some(value), Some(entry)) = (&bearer, self.bearer)
-            && let Some(flaw) = header_flaw("Authorization", value)
+            && let Some(error) = header_error("Authorization", value)
         {
-            let message = format!("`bearer` cannot be sent: {flaw}");
-            typed.invalid(entry.node.start, message, "correct the token");
+            let message = format!("`bearer` cannot be sent: {error}");
+            reader.invalid(entry.node.start, message, "correct the token");
         }
         Some(Transport::Http {
             url: address?,
@@ -261,14 +261,14 @@ impl<'n> WrittenTransport<'n> {
 }
 
 /// Reports a `command` that holds a whole command line: no shell splits it, so no such program would be found.
-fn check_command_line(program: &Template, command: &Entry, typed: &mut Typed<'_>) {
+fn check_command_line(program: &Template, command: &Entry, reader: &mut TableReader<'_>) {
     let text = known_start(program);
     let mut words = text.split_whitespace();
     let (Some(first), Some(_)) = (words.next(), words.next()) else {
         return;
     };
     // The name of a program, or of a folder on the way to it, may hold spaces.
-    let is_file = |name: &str| is_program(name, typed);
+    let is_file = |name: &str| is_program(name, reader);
     if is_file(text) || (first.contains('/') && !is_file(first)) {
         return;
     }
@@ -284,24 +284,24 @@ fn check_command_line(program: &Template, command: &Entry, typed: &mut Typed<'_>
     let (first, rest) = shown
         .split_first()
         .map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
-    let format = typed.source.format;
+    let format = reader.source.format;
     let help = format!(
         "write `{}` and `{}`",
         format.example("command", first),
         format.example("args", &format!("[{}]", rest.join(", ")))
     );
     let message = "`command` holds a whole command line, but it must name the program alone";
-    typed.invalid(command.node.start, message, help);
+    reader.invalid(command.node.start, message, help);
 }
 
 /// Whether a program is there: at its path, or in a folder of `PATH`.
-fn is_program(name: &str, typed: &Typed<'_>) -> bool {
+fn is_program(name: &str, reader: &TableReader<'_>) -> bool {
     if name.contains('/') {
-        let home = &typed.values.env.home;
-        let path = anchored(Template::literal(name), typed.folder, home, |_| true);
+        let home = &reader.values.env.home;
+        let path = anchored(Template::literal(name), reader.folder, home, |_| true);
         return Path::new(known_start(&path)).is_file();
     }
-    let path = typed.values.env.var("PATH").unwrap_or_default();
+    let path = reader.values.env.var("PATH").unwrap_or_default();
     std::env::split_paths(path).any(|folder| folder.join(name).is_file())
 }
 
@@ -327,25 +327,25 @@ fn meaning(text: &str) -> &str {
     known.map_or(text, |(_, meaning)| meaning)
 }
 
-fn transport_kind(entry: &Entry, typed: &mut Typed<'_>) -> Option<&'static str> {
+fn transport_kind(entry: &Entry, reader: &mut TableReader<'_>) -> Option<&'static str> {
     if matches!(&entry.node.value, Value::Text(text) if text == "sse") {
         let help = "ask the server's maker for its Streamable HTTP address and write that as `url`, without `type`";
-        typed.invalid(
+        reader.invalid(
             entry.node.start,
             "the HTTP+SSE transport is not supported",
             help,
         );
         return None;
     }
-    typed.word(entry, &KINDS)
+    reader.word(entry, &KINDS)
 }
 
-fn ignored(entry: &Entry, belongs_to: &str, typed: &mut Typed<'_>) {
+fn ignored(entry: &Entry, belongs_to: &str, reader: &mut TableReader<'_>) {
     let message = format!(
         "`{}` has no effect here; it belongs to {belongs_to}",
         entry.key
     );
-    typed.report(
+    reader.report(
         Severity::Warning,
         Reason::ConfigInvalid,
         entry.key_start,

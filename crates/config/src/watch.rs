@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use notify::{RecursiveMode, Watcher as _};
 use pegboard_model::Reason;
 
-use crate::contents::Contents;
+use crate::content_hashes::ContentHashes;
 use crate::problem::Problem;
 
 /// How long the folder must be quiet before the files are looked at: editors write in several steps.
-const QUIET: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How long a folder that is never quiet can put the look off.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_DEBOUNCE: Duration = Duration::from_secs(1);
 
 /// How long a file that lost its content may take to get a new one: some programs empty or delete a file before they
 /// write it.
-const SETTLED: Duration = Duration::from_secs(1);
+const EMPTY_FILE_GRACE: Duration = Duration::from_secs(1);
 
 /// Watches files for changes until it is dropped.
 ///
@@ -32,7 +32,7 @@ pub struct Watcher {
 }
 
 enum Signal {
-    Stirred,
+    Changed,
     Stop,
 }
 
@@ -42,42 +42,42 @@ impl Watcher {
     /// this one counts too.
     pub fn start(
         files: Vec<PathBuf>,
-        read: &Contents,
+        read: &ContentHashes,
         on_change: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Problem> {
-        Self::start_settling(files, read, SETTLED, on_change)
+        Self::start_with_grace(files, read, EMPTY_FILE_GRACE, on_change)
     }
 
-    fn start_settling(
+    fn start_with_grace(
         files: Vec<PathBuf>,
-        read: &Contents,
-        settled: Duration,
+        read: &ContentHashes,
+        empty_grace: Duration,
         on_change: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Problem> {
         let (signals, incoming) = channel();
-        let stirred = signals.clone();
+        let events = signals.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let only_read = event.is_ok_and(|event| event.kind.is_access());
             if !only_read {
                 // The other end is gone only while the watcher is being dropped.
-                let _ = stirred.send(Signal::Stirred);
+                let _ = events.send(Signal::Changed);
             }
         })
         .map_err(|error| cannot_watch(&error.to_string()))?;
-        let mut folders = Folders {
+        let mut folders = WatchedFolders {
             watcher,
             watched: BTreeSet::new(),
         };
         folders.follow(&files);
-        let now = Contents::now(&files);
+        let now = ContentHashes::now(&files);
         let seen = now.or_earlier(read);
         if now != seen {
-            let _ = signals.send(Signal::Stirred);
+            let _ = signals.send(Signal::Changed);
         }
         let thread = std::thread::Builder::new()
             .name("config-watch".to_owned())
             .spawn(move || {
-                let watched = Watched { files, settled };
+                let watched = WatchLoop { files, empty_grace };
                 watched.run(&incoming, folders, seen, on_change);
             })
             .map_err(|error| cannot_watch(&error.to_string()))?;
@@ -109,21 +109,21 @@ fn cannot_watch(why: &str) -> Problem {
 }
 
 /// What the watcher's thread looks at.
-struct Watched {
+struct WatchLoop {
     files: Vec<PathBuf>,
-    settled: Duration,
+    empty_grace: Duration,
 }
 
-impl Watched {
+impl WatchLoop {
     fn run(
         &self,
         incoming: &Receiver<Signal>,
-        mut folders: Folders,
-        mut seen: Contents,
+        mut folders: WatchedFolders,
+        mut seen: ContentHashes,
         on_change: impl Fn(),
     ) {
-        while let Ok(Signal::Stirred) = incoming.recv() {
-            let Some(now) = self.settled_contents(incoming, &mut folders, &seen) else {
+        while let Ok(Signal::Changed) = incoming.recv() {
+            let Some(now) = self.stable_contents(incoming, &mut folders, &seen) else {
                 return;
             };
             if now != seen {
@@ -134,25 +134,25 @@ impl Watched {
     }
 
     /// What the files hold once their folders are quiet; `None` when the watcher is to end.
-    fn settled_contents(
+    fn stable_contents(
         &self,
         incoming: &Receiver<Signal>,
-        folders: &mut Folders,
-        seen: &Contents,
-    ) -> Option<Contents> {
+        folders: &mut WatchedFolders,
+        seen: &ContentHashes,
+    ) -> Option<ContentHashes> {
         let first = Instant::now();
         loop {
-            if !is_quiet(incoming, first) {
+            if !wait_until_quiet(incoming, first) {
                 return None;
             }
             folders.follow(&self.files);
-            let now = Contents::now(&self.files);
-            let left = self.settled.saturating_sub(first.elapsed());
+            let now = ContentHashes::now(&self.files);
+            let left = self.empty_grace.saturating_sub(first.elapsed());
             if left.is_zero() || !seen.lost_text(&now) {
                 return Some(now);
             }
             match incoming.recv_timeout(left) {
-                Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Signal::Changed) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
@@ -160,22 +160,22 @@ impl Watched {
 }
 
 /// Waits until the folders are quiet, or have not been for long; `false` when the watcher is to end.
-fn is_quiet(incoming: &Receiver<Signal>, first: Instant) -> bool {
+fn wait_until_quiet(incoming: &Receiver<Signal>, first: Instant) -> bool {
     loop {
-        match incoming.recv_timeout(QUIET) {
-            Ok(Signal::Stirred) if first.elapsed() < LONGEST_WAIT => {}
-            Ok(Signal::Stirred) | Err(RecvTimeoutError::Timeout) => return true,
+        match incoming.recv_timeout(DEBOUNCE) {
+            Ok(Signal::Changed) if first.elapsed() < MAX_DEBOUNCE => {}
+            Ok(Signal::Changed) | Err(RecvTimeoutError::Timeout) => return true,
             Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
         }
     }
 }
 
-struct Folders {
+struct WatchedFolders {
     watcher: notify::RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
 }
 
-impl Folders {
+impl WatchedFolders {
     /// Watches the folder of each file, the folder of what a link points to, and for a folder that is
     /// not there the nearest one above it.
     fn follow(&mut self, files: &[PathBuf]) {
@@ -209,12 +209,12 @@ mod tests {
     use crate::atomic::write_file_atomically;
     use std::sync::mpsc::channel;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn watch(files: Vec<PathBuf>) -> (Watcher, std::sync::mpsc::Receiver<()>) {
         let (sender, changes) = channel();
         let sender = std::sync::Mutex::new(sender);
-        let watcher = Watcher::start(files, &Contents::default(), move || {
+        let watcher = Watcher::start(files, &ContentHashes::default(), move || {
             let _ = sender.lock().unwrap().send(());
         })
         .unwrap();
@@ -222,29 +222,29 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_01_a_change_is_told_also_when_the_file_is_renamed_into_place() {
+    fn r_cfg_01_a_change_is_reported_when_the_file_is_renamed_into_place() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, "a = 1").unwrap();
         let (_watcher, changes) = watch(vec![file.clone()]);
         write_file_atomically(&file, b"a = 2", 0o600).unwrap();
-        changes.recv_timeout(PATIENCE).expect("a renamed file");
+        changes.recv_timeout(TIMEOUT).expect("a renamed file");
         std::fs::write(&file, "a = 3").unwrap();
         changes
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .expect("a file written in place");
         std::fs::remove_file(&file).unwrap();
-        changes.recv_timeout(PATIENCE).expect("a deleted file");
+        changes.recv_timeout(TIMEOUT).expect("a deleted file");
     }
 
     #[test]
-    fn r_cfg_01_a_file_in_a_folder_that_appears_later_is_told() {
+    fn r_cfg_01_a_file_in_a_folder_that_appears_later_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("deep/er/config.toml");
         let (_watcher, changes) = watch(vec![file.clone()]);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "a = 1").unwrap();
-        changes.recv_timeout(PATIENCE).expect("a new file");
+        changes.recv_timeout(TIMEOUT).expect("a new file");
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         std::fs::write(folder.path().join("unwatched"), "x").unwrap();
         // The change after it is the first one that is told.
         std::fs::write(&other, "b = 1").unwrap();
-        changes.recv_timeout(PATIENCE).expect("the other file");
+        changes.recv_timeout(TIMEOUT).expect("the other file");
         drop(watcher);
         assert!(changes.recv().is_err(), "told twice");
     }
@@ -270,7 +270,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, "a = 1").unwrap();
-        let mut read = Contents::default();
+        let mut read = ContentHashes::default();
         read.record(&file);
         std::fs::write(&file, "a = 2").unwrap();
         let (sender, changes) = channel();
@@ -279,7 +279,7 @@ mod tests {
             let _ = sender.lock().unwrap().send(());
         };
         let _watcher = Watcher::start(vec![file], &read, on_change).unwrap();
-        changes.recv_timeout(PATIENCE).expect("an early change");
+        changes.recv_timeout(TIMEOUT).expect("an early change");
     }
 
     #[test]
@@ -296,15 +296,15 @@ mod tests {
         };
         let files = vec![file.clone()];
         // Longer than the test takes, however slow the machine is.
-        let settled = 10 * PATIENCE;
+        let empty_grace = 10 * TIMEOUT;
         let _watcher =
-            Watcher::start_settling(files, &Contents::default(), settled, on_change).unwrap();
+            Watcher::start_with_grace(files, &ContentHashes::default(), empty_grace, on_change).unwrap();
         std::fs::write(&file, "").unwrap();
         // An editor that takes longer than the folder has to be quiet.
-        let reported = changes.recv_timeout(2 * QUIET);
+        let reported = changes.recv_timeout(2 * DEBOUNCE);
         assert!(reported.is_err(), "reported while it is empty");
         std::fs::write(&file, "a = 2").unwrap();
-        assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), "a = 2");
+        assert_eq!(changes.recv_timeout(TIMEOUT).unwrap(), "a = 2");
     }
 
     #[test]
@@ -314,6 +314,6 @@ mod tests {
         std::fs::write(&file, "a = 1").unwrap();
         let (_watcher, changes) = watch(vec![file.clone()]);
         std::fs::write(&file, " \n").unwrap();
-        changes.recv_timeout(PATIENCE).expect("an empty file");
+        changes.recv_timeout(TIMEOUT).expect("an empty file");
     }
 }

@@ -44,13 +44,13 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
 }
 
 /// A collection that is being filled.
-struct Open {
+struct OpenCollection {
     anchor: usize,
     start: usize,
-    filling: Filling,
+    filling: PartialCollection,
 }
 
-enum Filling {
+enum PartialCollection {
     List(Vec<Node>),
     Map(Map),
 }
@@ -89,7 +89,7 @@ impl Map {
 struct Builder<'a> {
     offsets: &'a Offsets<'a>,
     depth: usize,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: HashMap<usize, Node>,
     copy_budget: u64,
     root: Option<Node>,
@@ -100,9 +100,9 @@ impl Builder<'_> {
         let start = self.offsets.byte(&span.start);
         let end = self.offsets.byte(&span.end);
         match event {
-            Event::SequenceStart(anchor, _) => self.begin(anchor, start, Filling::List(Vec::new())),
+            Event::SequenceStart(anchor, _) => self.begin(anchor, start, PartialCollection::List(Vec::new())),
             Event::MappingStart(anchor, _) => {
-                self.begin(anchor, start, Filling::Map(Map::default()))
+                self.begin(anchor, start, PartialCollection::Map(Map::default()))
             }
             Event::SequenceEnd | Event::MappingEnd => self.finish(end),
             Event::Scalar(text, style, anchor, tag) => {
@@ -154,14 +154,14 @@ impl Builder<'_> {
         }
     }
 
-    fn begin(&mut self, anchor: usize, start: usize, filling: Filling) -> Result<(), SyntaxError> {
+    fn begin(&mut self, anchor: usize, start: usize, filling: PartialCollection) -> Result<(), SyntaxError> {
         if self.open.len() >= self.depth {
             return Err(SyntaxError::too_large(
                 start,
                 "the values are nested too deep",
             ));
         }
-        self.open.push(Open {
+        self.open.push(OpenCollection {
             anchor,
             start,
             filling,
@@ -174,8 +174,8 @@ impl Builder<'_> {
             return Ok(());
         };
         let value = match open.filling {
-            Filling::List(items) => Value::List(items),
-            Filling::Map(map) => Value::Map(map.finished()),
+            PartialCollection::List(items) => Value::List(items),
+            PartialCollection::Map(map) => Value::Map(map.finished()),
         };
         // A block ends where the next thing starts; only brackets have an end of their own.
         let in_brackets = self
@@ -203,8 +203,8 @@ impl Builder<'_> {
             return Ok(());
         };
         match &mut open.filling {
-            Filling::List(items) => items.push(node),
-            Filling::Map(map) => match map.waiting.take() {
+            PartialCollection::List(items) => items.push(node),
+            PartialCollection::Map(map) => match map.waiting.take() {
                 Some((key, key_start)) => map.put(Entry {
                     key,
                     key_start,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_config::{Environment, LoadOptions, Loaded, Paths, SecretKeeper, Settings};
+use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore, Settings};
 use pegboard_hub::{
     Approver, AskSettings, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh,
     SystemClock,
@@ -49,7 +49,7 @@ pub struct Configured {
     /// The environment it was read with.
     pub environment: Environment,
     /// What the files and variables say.
-    pub loaded: Loaded,
+    pub loaded: LoadedConfig,
     /// The folder of all that lasts.
     pub state: StateDir,
     /// The key of config hashes.
@@ -66,8 +66,8 @@ impl Configured {
         let environment = options
             .environment
             .clone()
-            .unwrap_or_else(Environment::of_process);
-        let paths = Paths::of(&environment);
+            .unwrap_or_else(Environment::from_process);
+        let paths = Paths::from_env(&environment);
         let state = StateDir::open(&paths.state_dir)?;
         let key = state.hash_key()?;
         let load = LoadOptions {
@@ -89,7 +89,7 @@ impl Configured {
     }
 
     /// Reads the files again, as they are now.
-    pub fn read_again(&self) -> Loaded {
+    pub fn read_again(&self) -> LoadedConfig {
         pegboard_config::load(
             &self.load,
             &self.environment,
@@ -105,8 +105,8 @@ impl Configured {
     }
 
     /// The kept secrets.
-    pub fn secrets(&self) -> SecretKeeper {
-        SecretKeeper::open(&self.paths.state_dir)
+    pub fn secrets(&self) -> SecretStore {
+        SecretStore::open(&self.paths.state_dir)
     }
 }
 
@@ -345,7 +345,7 @@ pub(crate) fn asking(settings: &Settings) -> AskSettings {
     }
 }
 
-fn hub_settings(loaded: &Loaded) -> HubSettings {
+fn hub_settings(loaded: &LoadedConfig) -> HubSettings {
     let settings = &loaded.settings;
     HubSettings {
         refresh_on_start: match settings.refresh_on_start {

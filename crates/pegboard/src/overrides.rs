@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_config::{Loaded, Problem, Severity};
+use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_guard::check_arguments;
 use pegboard_model::{UntrustedText, Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef};
 
@@ -16,7 +16,7 @@ pub(crate) type Known<'a> = BTreeMap<&'a ServerName, &'a ServerRecord>;
 
 /// Returns a warning for each override of an unknown tool, each example that its tool would not accept and each
 /// related tool that is unknown. Servers whose tools were never received are left out.
-pub(crate) fn override_problems(loaded: &Loaded, known: &Known<'_>) -> Vec<Problem> {
+pub(crate) fn override_problems(loaded: &LoadedConfig, known: &Known<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for spec in loaded.servers.values() {
         let Some(record) = known.get(&spec.name).filter(|record| is_known(record)) else {
@@ -36,7 +36,7 @@ pub(crate) fn override_problems(loaded: &Loaded, known: &Known<'_>) -> Vec<Probl
 }
 
 /// Whether the configuration says anything that can be checked.
-pub(crate) fn has_overrides(loaded: &Loaded) -> bool {
+pub(crate) fn has_overrides(loaded: &LoadedConfig) -> bool {
     let mut rows = loaded.values.iter().map(|row| row.key.as_str());
     rows.any(|key| key.starts_with("servers.") && key.contains(".tools."))
 }
@@ -47,7 +47,7 @@ fn is_known(record: &ServerRecord) -> bool {
 
 /// One server whose tools are known.
 struct Check<'a> {
-    loaded: &'a Loaded,
+    loaded: &'a LoadedConfig,
     known: &'a Known<'a>,
     spec: &'a ServerSpec,
     record: &'a ServerRecord,
@@ -144,7 +144,7 @@ impl Check<'_> {
     }
 
     /// The place of a value of the server, by its key or by the first value below it.
-    fn row(&self, key: &str) -> Option<&pegboard_config::Explained> {
+    fn row(&self, key: &str) -> Option<&pegboard_config::EffectiveValue> {
         let key = format!("servers.{}.{}", self.spec.name, key);
         let below = format!("{key}.");
         let mut rows = self.loaded.values.iter();

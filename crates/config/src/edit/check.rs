@@ -14,11 +14,11 @@ use crate::server::read_server;
 use crate::settings::Settings;
 use crate::template::Values;
 use crate::text::SourceText;
-use crate::typed::Typed;
+use crate::reader::TableReader;
 
 /// Compares the changed file with the old one after the same change to plain values: whatever the
 /// editing of the text did, it did only this.
-pub(super) fn same_otherwise(
+pub(super) fn check_only_intended_change(
     old: &SourceText,
     new: &SourceText,
     step: &Step,
@@ -67,7 +67,7 @@ pub(super) fn same_otherwise(
     if expected == found {
         Ok(())
     } else {
-        Err(by_hand(old, step))
+        Err(manual_edit_problem(old, step))
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn set_json(target: &mut Value, path: &[String], value: Option<&Value
 }
 
 /// Reads the server as loading would. Missing variables are no reason not to write.
-pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Problem> {
+pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<(), Problem> {
     if matches!(step, Step::Entry { .. }) {
         return Ok(());
     }
@@ -105,7 +105,7 @@ pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Pr
     let (env, limits) = (Environment::default(), Limits::default());
     let values = Values::without_secrets(&env, &limits);
     let folder = source.path.parent().unwrap_or(Path::new("/"));
-    let mut typed = Typed {
+    let mut reader = TableReader {
         source,
         values: &values,
         // Which layer the file belongs to is not known here; loading checks the rest.
@@ -115,18 +115,18 @@ pub(super) fn server_is_sound(source: &SourceText, step: &Step) -> Result<(), Pr
         own_env: BTreeMap::new(),
         problems: Vec::new(),
     };
-    read_server(entry, &Settings::default(), &mut typed);
+    read_server(entry, &Settings::default(), &mut reader);
     let matters = |problem: &Problem| {
         problem.severity == Severity::Error && problem.reason != Reason::ConfigSecretMissing
     };
-    match typed.problems.into_iter().find(matters) {
+    match reader.problems.into_iter().find(matters) {
         Some(problem) => Err(problem),
         None => Ok(()),
     }
 }
 
 /// The refusal to touch a file whose form is too unusual, with what the person can write.
-pub(super) fn by_hand(source: &SourceText, step: &Step) -> Problem {
+pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
     let place = step.place();
     let what = match step {
         Step::Put { fields, .. } => {

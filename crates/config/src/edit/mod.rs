@@ -16,7 +16,7 @@ use crate::atomic::{WriteLock, create_private_folder, mode_of, write_file_atomic
 use crate::file::{read_text, syntax_problem};
 use crate::problem::{Problem, shown_path};
 use crate::text::{Format, SourceText};
-use crate::typed::ANNOTATIONS;
+use crate::reader::ANNOTATIONS;
 use plan::{Place, Step, find_server};
 
 /// A server to be written into a file. Values are written as they are, so `${VAR}` stays a reference.
@@ -328,10 +328,10 @@ fn edit_file(
             Format::Json => json::apply(&source.text, &step),
             Format::Yaml => yaml::apply(&source, &step),
         };
-        let changed = changed.ok_or_else(|| check::by_hand(&source, &step))?;
-        let next = parsed(file, changed, &limits).map_err(|_| check::by_hand(&source, &step))?;
-        check::same_otherwise(&source, &next, &step)?;
-        check::server_is_sound(&next, &step)?;
+        let changed = changed.ok_or_else(|| check::manual_edit_problem(&source, &step))?;
+        let next = parsed(file, changed, &limits).map_err(|_| check::manual_edit_problem(&source, &step))?;
+        check::check_only_intended_change(&source, &next, &step)?;
+        check::check_edited_server(&next, &step)?;
         source = next;
     }
     let mut new = with_form_of(&text, &source.text);

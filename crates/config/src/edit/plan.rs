@@ -3,8 +3,8 @@
 use pegboard_model::{UntrustedText, Reason, ServerName};
 use serde_json::Value;
 
-use crate::foreign::is_foreign;
-use crate::name::{NameVerdict, judge};
+use crate::client_files::is_client_file;
+use crate::name::{NameCheck, check_name};
 use crate::node::{Entry, Node};
 use crate::problem::Problem;
 use crate::text::SourceText;
@@ -89,14 +89,14 @@ pub(super) fn find_server(
     let mut found: Vec<(Place, usize)> = Vec::new();
     for root in source.tree().map(Node::entries).unwrap_or_default() {
         let lenient = match root.key.as_str() {
-            "servers" => is_foreign(source),
+            "servers" => is_client_file(source),
             "mcpServers" => true,
             _ => continue,
         };
         for entry in root.node.entries() {
-            let matches = match judge(&entry.key, lenient) {
-                NameVerdict::Good(found) | NameVerdict::Corrected(found) => found == *name,
-                NameVerdict::Bad { .. } => false,
+            let matches = match check_name(&entry.key, lenient) {
+                NameCheck::Valid(found) | NameCheck::Corrected(found) => found == *name,
+                NameCheck::Invalid { .. } => false,
             };
             if matches {
                 found.push((

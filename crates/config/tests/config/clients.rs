@@ -2,13 +2,13 @@
 
 use pegboard_model::{Layer, NoSecrets, Transport};
 
-use crate::world::{World, names, server, short};
+use crate::fixture::{Fixture, names, server, short};
 
-fn named(file: &str, text: &str) -> World {
-    let mut world = World::new();
-    let path = world.path(file);
-    world.options.config_file = Some(path.clone());
-    world.file(&path, text)
+fn named(file: &str, text: &str) -> Fixture {
+    let mut fixture = Fixture::new();
+    let path = fixture.path(file);
+    fixture.options.config_file = Some(path.clone());
+    fixture.file(&path, text)
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn r_gate_05_pegboard_itself_in_a_project_file_is_ignored_silently() {
         let text = format!(
             r#"{{"mcpServers": {{"pegboard": {entry}, "git": {{"command": "git-server"}}}}}}"#
         );
-        let loaded = World::new().project(".mcp.json", &text).load();
+        let loaded = Fixture::new().project(".mcp.json", &text).load();
         assert_eq!(short(&loaded), [""; 0], "{entry}: {:?}", loaded.problems);
         assert_eq!(names(&loaded), ["git"], "{entry}");
         assert!(loaded.broken.is_empty(), "{entry}");
@@ -44,7 +44,7 @@ fn r_gate_05_pegboard_itself_in_a_project_file_is_ignored_silently() {
 fn r_cfg_05_a_server_that_only_has_the_name_or_the_program_of_pegboard_is_not_ignored() {
     let other = r#"{"mcpServers": {"pegboard": {"command": "other"}, "example": {"command": "pegboard", "args": ["example-server"]},
         "far": {"url": "http://example.com:7340/mcp"}, "near": {"url": "http://127.0.0.1:8000/mcp"}}}"#;
-    let loaded = World::new().project(".mcp.json", other).load();
+    let loaded = Fixture::new().project(".mcp.json", other).load();
     assert_eq!(short(&loaded), ["error CONFIG_NAME_RESERVED pegboard:1"]);
     assert_eq!(names(&loaded), ["example", "far", "near"]);
 }
@@ -62,7 +62,7 @@ fn r_gate_05_keys_of_another_program_are_not_reported() {
         short(&named("mine.json", own).load()),
         ["warning CONFIG_UNKNOWN_KEY -:1"]
     );
-    let user = World::with("config.json", r#"{"polices": {}, "mcpServers": {}}"#);
+    let user = Fixture::with("config.json", r#"{"polices": {}, "mcpServers": {}}"#);
     assert_eq!(short(&user.load()), ["warning CONFIG_UNKNOWN_KEY -:1"]);
     let toml = named("mine.toml", "[polices]\n[mcpServers.git]\ncommand = 'x'\n");
     assert_eq!(short(&toml.load()), ["warning CONFIG_UNKNOWN_KEY -:1"]);
@@ -92,7 +92,7 @@ fn r_cfg_05_names_below_servers_in_other_programs_files_are_corrected() {
             assert!(messages.contains(&reported.as_str()), "{messages:?}");
         }
     }
-    let own = World::with("config.json", &text.replace(r#""inputs": [], "#, "")).load();
+    let own = Fixture::with("config.json", &text.replace(r#""inputs": [], "#, "")).load();
     assert_eq!(own.broken.len(), 4, "in our own form names are exact");
 }
 
@@ -100,7 +100,7 @@ fn r_cfg_05_names_below_servers_in_other_programs_files_are_corrected() {
 fn r_cfg_08_a_reference_in_the_arguments_means_the_variable_of_the_server() {
     let text = r#"{"mcpServers": {"far": {"command": "npx", "args": ["mcp-remote@1.0.0", "https://h/", "--header", "Authorization:${AUTH}", "${PATH_LIKE}"],
         "env": {"AUTH": "Bearer ${TOKEN}", "PATH_LIKE": "${PATH_LIKE}:/own"}}}}"#;
-    let loaded = World::with("config.json", text)
+    let loaded = Fixture::with("config.json", text)
         .var("TOKEN", "t0ken")
         .var("AUTH", "another")
         .var("PATH_LIKE", "/usr")
@@ -120,7 +120,7 @@ fn r_cfg_08_a_reference_in_the_arguments_means_the_variable_of_the_server() {
 #[test]
 fn r_sec_01_trust_names_what_reaches_an_argument_by_way_of_a_variable() {
     let text = r#"{"mcpServers": {"far": {"command": "x", "args": ["${AUTH}"], "env": {"AUTH": "${TOKEN}"}}}}"#;
-    let loaded = World::new()
+    let loaded = Fixture::new()
         .project(".mcp.json", text)
         .var("TOKEN", "t0ken")
         .load();
@@ -144,7 +144,7 @@ fn r_sec_01_trust_names_what_reaches_an_argument_by_way_of_a_variable() {
 
 #[track_caller]
 fn check_command(file: &str, text: &str, help: &str) {
-    let loaded = World::with(file, text).load();
+    let loaded = Fixture::with(file, text).load();
     let problem = loaded.problems.first().expect("a problem");
     assert!(problem.message.contains("whole command line"), "{problem}");
     assert_eq!(problem.help, help);
@@ -152,7 +152,7 @@ fn check_command(file: &str, text: &str, help: &str) {
 }
 
 #[test]
-fn r_cfg_04_a_command_line_in_command_gets_told_to_use_args() {
+fn r_cfg_04_a_command_line_in_command_is_reported_with_args() {
     check_command(
         "config.json",
         r#"{"servers": {"a": {"command": "npx -y some-server@1.2.3"}}}"#,
@@ -171,7 +171,7 @@ fn r_cfg_04_a_command_line_in_command_gets_told_to_use_args() {
         "/no such/folder/x".to_owned(),
     ] {
         let text = serde_json::json!({"servers": {"a": {"command": command}}});
-        let loaded = World::with("config.json", &text.to_string()).load();
+        let loaded = Fixture::with("config.json", &text.to_string()).load();
         assert_eq!(names(&loaded), ["a"], "{:?}", loaded.problems);
     }
 }
@@ -179,7 +179,7 @@ fn r_cfg_04_a_command_line_in_command_gets_told_to_use_args() {
 #[test]
 fn r_cfg_04_a_fault_is_shown_with_the_names_that_it_is_about() {
     let null = r#"{"servers": {"a": {"command": "x", "env": {"K": null, "apiKey2": null}}}}"#;
-    let loaded = World::with("config.json", null).load();
+    let loaded = Fixture::with("config.json", null).load();
     let shown: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
     assert!(
         shown[0].contains("server `a`: `env.K` is null"),
@@ -190,7 +190,7 @@ fn r_cfg_04_a_fault_is_shown_with_the_names_that_it_is_about() {
     assert!(shown[1].contains("`env.apiKey2` is null"), "{shown:?}");
 
     let prompt = r#"{"servers": {"a": {"command": "x", "env": {"API_KEY": "${input:api-key}"}}}}"#;
-    let loaded = World::with("config.json", prompt).load();
+    let loaded = Fixture::with("config.json", prompt).load();
     let problem = &loaded.problems[0];
     assert_eq!(
         problem.message,
@@ -203,7 +203,7 @@ fn r_cfg_04_a_fault_is_shown_with_the_names_that_it_is_about() {
 
     let missing =
         "[servers.a]\ncommand = 'x'\nbearer = 'x'\nenv = { KEY = 'canary ${TOKEN:-}${NONE}' }\n";
-    let loaded = World::with("config.toml", missing).load();
+    let loaded = Fixture::with("config.toml", missing).load();
     let problem = loaded
         .problems
         .iter()

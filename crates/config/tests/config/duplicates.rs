@@ -1,10 +1,10 @@
 //! Names and duplicates: nothing wins silently.
 
-use crate::world::{World, names, short};
+use crate::fixture::{Fixture, names, short};
 
 #[track_caller]
 fn check(file: &str, text: &str, servers: &[&str], broken: &[&str], problems: &[&str]) {
-    let loaded = World::with(file, text).load();
+    let loaded = Fixture::with(file, text).load();
     assert_eq!(names(&loaded), servers, "{text}\n{:#?}", loaded.problems);
     assert_eq!(
         loaded.broken.keys().map(String::as_str).collect::<Vec<_>>(),
@@ -48,7 +48,7 @@ fn r_cfg_05_bad_names_are_reported_with_the_corrected_form() {
             "error CONFIG_NAME :1",
         ],
     );
-    let loaded = World::with("config.toml", "[servers.Git-Hub]\ncommand='a'").load();
+    let loaded = Fixture::with("config.toml", "[servers.Git-Hub]\ncommand='a'").load();
     assert_eq!(loaded.problems[0].help, "rename it to `git_hub`");
 }
 
@@ -65,7 +65,7 @@ fn r_cfg_05_two_names_with_the_same_form_are_an_error_that_names_both() {
             "error CONFIG_NAME my-server:4",
         ],
     );
-    let loaded = World::with("config.json", text).load();
+    let loaded = Fixture::with("config.json", text).load();
     assert!(
         loaded.problems[1].message.contains("line 2 and line 4"),
         "{}",
@@ -74,7 +74,7 @@ fn r_cfg_05_two_names_with_the_same_form_are_an_error_that_names_both() {
 }
 
 #[test]
-fn a_server_that_stands_twice_does_not_count_in_any_format() {
+fn a_duplicate_server_is_ignored_in_every_format() {
     let both = &["error CONFIG_DUPLICATE a:3"];
     check(
         "config.toml",
@@ -104,7 +104,7 @@ fn a_server_that_stands_twice_does_not_count_in_any_format() {
         &["a"],
         both,
     );
-    let loaded = World::with(
+    let loaded = Fixture::with(
         "config.toml",
         "[servers.a]\ncommand='x'\n[servers.a]\ncommand='y'",
     )
@@ -117,7 +117,7 @@ fn a_server_that_stands_twice_does_not_count_in_any_format() {
 }
 
 #[test]
-fn a_key_that_stands_twice_breaks_its_server_only() {
+fn a_duplicate_key_breaks_only_its_server() {
     let one = &["error CONFIG_DUPLICATE a:3"];
     check(
         "config.toml",
@@ -154,7 +154,7 @@ fn a_key_that_stands_twice_breaks_its_server_only() {
         &[],
         &["error CONFIG_DUPLICATE -:3"],
     );
-    let loaded = World::with("config.toml", "[settings]\nttl='1m'\nttl='2m'\n").load();
+    let loaded = Fixture::with("config.toml", "[settings]\nttl='1m'\nttl='2m'\n").load();
     assert_eq!(loaded.settings.ttl.as_secs(), 300, "neither counts");
 }
 
@@ -191,7 +191,7 @@ fn both_roots_in_one_file_are_merged() {
 }
 
 #[test]
-fn r_cfg_04_unknown_keys_at_the_top_are_told_with_what_was_meant() {
+fn r_cfg_04_unknown_root_keys_are_reported_with_a_suggestion() {
     check(
         "config.toml",
         "[server.a]\ncommand='x'",
@@ -199,7 +199,7 @@ fn r_cfg_04_unknown_keys_at_the_top_are_told_with_what_was_meant() {
         &[],
         &["warning CONFIG_UNKNOWN_KEY -:1"],
     );
-    let loaded = World::with("config.toml", "[mcp_servers.a]\ncommand='x'").load();
+    let loaded = Fixture::with("config.toml", "[mcp_servers.a]\ncommand='x'").load();
     assert_eq!(loaded.problems[0].help, "did you mean `mcpServers`?");
     check(
         "config.json",
@@ -219,7 +219,7 @@ fn r_cfg_04_unknown_keys_at_the_top_are_told_with_what_was_meant() {
 }
 
 #[test]
-fn r_cfg_04_a_file_that_cannot_be_read_is_told_with_its_line() {
+fn r_cfg_04_a_file_that_cannot_be_parsed_is_reported_with_its_line() {
     for (file, text, line) in [
         ("config.toml", "[servers.a]\ncommand = \"x\n[servers.b]", 2),
         ("config.toml", "a = 1\n[servers", 2),
@@ -230,7 +230,7 @@ fn r_cfg_04_a_file_that_cannot_be_read_is_told_with_its_line() {
         ("config.yaml", "a: b\n---\nc: d\n", 2),
         ("config.yaml", "servers:\n\ta: 1\n", 2),
     ] {
-        let loaded = World::with(file, text).load();
+        let loaded = Fixture::with(file, text).load();
         let problem = &loaded.problems[0];
         assert_eq!(
             problem.reason,
@@ -242,7 +242,7 @@ fn r_cfg_04_a_file_that_cannot_be_read_is_told_with_its_line() {
 }
 
 #[test]
-fn r_cfg_04_a_slip_in_json_is_told_with_its_place_and_what_to_write() {
+fn r_cfg_04_a_json_syntax_error_is_reported_with_its_place_and_a_fix() {
     for (text, line, column, help) in [
         ("{\n  \"servers\": {} # mine\n}", 2, 17, "`// …`"),
         ("{\"servers\": {},,}", 1, 16, "remove this `,`"),
@@ -253,7 +253,7 @@ fn r_cfg_04_a_slip_in_json_is_told_with_its_place_and_what_to_write() {
         ("{\"servers\": {", 1, 13, "missing `}`"),
         ("{} {}", 1, 4, "remove what follows"),
     ] {
-        let loaded = World::with("config.json", text).load();
+        let loaded = Fixture::with("config.json", text).load();
         let problem = &loaded.problems[0];
         assert!(problem.help.contains(help), "{text}: {problem}");
         let place = (problem.line, problem.column);
@@ -262,14 +262,14 @@ fn r_cfg_04_a_slip_in_json_is_told_with_its_place_and_what_to_write() {
 }
 
 #[test]
-fn r_cfg_04_text_of_another_encoding_is_told_with_its_place() {
-    let world = World::with("config.json", "");
+fn r_cfg_04_text_of_another_encoding_is_reported_with_its_place() {
+    let fixture = Fixture::with("config.json", "");
     for (bytes, line, column) in [
         (&b"\xff\xfe{\0}\0"[..], 1, 1),
         (b"{\r\n  \"caf\xe9\": 1}", 2, 7),
     ] {
-        std::fs::write(world.paths().config_dir.join("config.json"), bytes).unwrap();
-        let loaded = world.load();
+        std::fs::write(fixture.paths().config_dir.join("config.json"), bytes).unwrap();
+        let loaded = fixture.load();
         let problem = &loaded.problems[0];
         assert_eq!(problem.reason, pegboard_model::Reason::ConfigParse);
         let place = (problem.line, problem.column);
@@ -280,7 +280,7 @@ fn r_cfg_04_text_of_another_encoding_is_told_with_its_place() {
 
 #[test]
 fn r_cfg_04_a_broken_project_file_leaves_the_users_servers() {
-    let loaded = World::with("config.toml", "[servers.a]\ncommand='x'")
+    let loaded = Fixture::with("config.toml", "[servers.a]\ncommand='x'")
         .project(".mcp.json", "{")
         .load();
     assert_eq!(names(&loaded), ["a"]);
@@ -289,7 +289,7 @@ fn r_cfg_04_a_broken_project_file_leaves_the_users_servers() {
 
 #[test]
 fn a_broken_server_of_the_project_hides_the_one_it_replaces() {
-    let loaded = World::with("config.toml", "[servers.a]\ncommand='x'")
+    let loaded = Fixture::with("config.toml", "[servers.a]\ncommand='x'")
         .project(".mcp.json", r#"{"mcpServers":{"a":{}}}"#)
         .load();
     assert!(names(&loaded).is_empty());

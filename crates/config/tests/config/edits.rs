@@ -9,7 +9,7 @@ use pegboard_config::{Problem, command_line};
 use pegboard_model::{Reason, ServerName};
 use serde_json::json;
 
-use crate::world::{World, names, server};
+use crate::fixture::{Fixture, names, server};
 
 fn name(text: &str) -> ServerName {
     ServerName::parse(text).unwrap()
@@ -30,8 +30,8 @@ fn files_server() -> NewServer {
 
 /// Changes a file and answers its new text.
 fn changed(file: &str, text: &str, change: impl Fn(&PathBuf) -> Result<(), Problem>) -> String {
-    let world = World::with(file, text);
-    let path = world.paths().config_dir.join(file);
+    let fixture = Fixture::with(file, text);
+    let path = fixture.paths().config_dir.join(file);
     change(&path).unwrap_or_else(|problem| panic!("{problem}"));
     std::fs::read_to_string(path).unwrap()
 }
@@ -117,7 +117,7 @@ fn r_cfg_06_remove_takes_the_server_and_nothing_else() {
     ] {
         for (gone, stays, comment) in [("b", "a", "about a"), ("a", "b", "# run")] {
             let after = changed(file, text, |path| remove_server(path, &name(gone)));
-            let loaded = World::with(file, &after).load();
+            let loaded = Fixture::with(file, &after).load();
             assert_eq!(names(&loaded), [stays], "{after}");
             let comment = if file == "config.json" {
                 comment.replace('#', "//")
@@ -129,7 +129,7 @@ fn r_cfg_06_remove_takes_the_server_and_nothing_else() {
                 "{after}"
             );
             let empty = changed(file, &after, |path| remove_server(path, &name(stays)));
-            let loaded = World::with(file, &empty).load();
+            let loaded = Fixture::with(file, &empty).load();
             assert!(
                 loaded.servers.is_empty() && loaded.problems.is_empty(),
                 "{empty}"
@@ -138,7 +138,7 @@ fn r_cfg_06_remove_takes_the_server_and_nothing_else() {
                 add_server(path, &files_server(), false)
             });
             assert_eq!(
-                names(&World::with(file, &again).var("TOKEN", "t").load()),
+                names(&Fixture::with(file, &again).var("TOKEN", "t").load()),
                 ["files"],
                 "{again}"
             );
@@ -155,7 +155,7 @@ fn r_cfg_06_enable_and_disable_change_one_word() {
     ] {
         let off = changed(file, text, |path| set_enabled(path, &name("b"), false));
         assert!(
-            !server(&World::with(file, &off).load(), "b").enabled,
+            !server(&Fixture::with(file, &off).load(), "b").enabled,
             "{off}"
         );
         assert!(off.contains("run") && off.contains("about a"), "{off}");
@@ -196,7 +196,7 @@ fn r_cfg_06_edit_sets_and_removes_single_values() {
         let after = set(&after, "env.OTHER", json!("w"));
         let after = set(&after, "args", json!(["x", "y z"]));
         let after = set(&after, "ttl", json!("9s"));
-        let loaded = World::with(file, &after).load();
+        let loaded = Fixture::with(file, &after).load();
         let b = server(&loaded, "b");
         assert_eq!(command_line(&b.transport), "new x 'y z'", "{after}");
         assert_eq!(b.ttl.as_secs(), 9);
@@ -212,7 +212,7 @@ fn r_cfg_06_edit_sets_and_removes_single_values() {
         let after = set(&after, "args", json!(null));
         let after = set(&after, "ttl", json!(null));
         assert_eq!(
-            command_line(&server(&World::with(file, &after).load(), "b").transport),
+            command_line(&server(&Fixture::with(file, &after).load(), "b").transport),
             "new",
             "{after}"
         );
@@ -226,8 +226,8 @@ fn r_cfg_06_replacing_is_asked_for_and_keeps_the_place() {
         ("config.yaml", YAML),
         ("config.json", JSON),
     ] {
-        let world = World::with(file, text);
-        let path = world.paths().config_dir.join(file);
+        let fixture = Fixture::with(file, text);
+        let path = fixture.paths().config_dir.join(file);
         let mut new = files_server();
         new.name = name("b");
         let problem = add_server(&path, &new, false).unwrap_err();
@@ -243,7 +243,7 @@ fn r_cfg_06_replacing_is_asked_for_and_keeps_the_place() {
         assert!(after.find("npx") < after.find("https://a/"), "{after}");
         assert!(after.contains("about a"), "{after}");
         assert_eq!(
-            command_line(&server(&world.var("TOKEN", "t").load(), "b").transport),
+            command_line(&server(&fixture.var("TOKEN", "t").load(), "b").transport),
             "npx -y files@1.0.0"
         );
     }
@@ -252,13 +252,13 @@ fn r_cfg_06_replacing_is_asked_for_and_keeps_the_place() {
 #[test]
 fn r_cfg_06_a_new_file_is_created_for_its_owner_alone() {
     for file in ["config.toml", "config.yaml", "config.json", ".mcp.json"] {
-        let world = World::new().var("TOKEN", "t");
-        let path = world.paths().config_dir.join(file);
+        let fixture = Fixture::new().var("TOKEN", "t");
+        let path = fixture.paths().config_dir.join(file);
         add_server(&path, &files_server(), false).unwrap();
-        let mut world = world;
-        world.options.config_file = Some(path.clone());
+        let mut fixture = fixture;
+        fixture.options.config_file = Some(path.clone());
         assert_eq!(
-            names(&world.load()),
+            names(&fixture.load()),
             ["files"],
             "{}",
             std::fs::read_to_string(&path).unwrap()
@@ -297,7 +297,7 @@ fn r_cfg_06_windows_line_ends_and_byte_order_mark_stay() {
             "{after:?}"
         );
         assert_eq!(
-            World::with(file, &after)
+            Fixture::with(file, &after)
                 .var("TOKEN", "t")
                 .load()
                 .servers
@@ -314,8 +314,8 @@ fn check_refusal(
     change: impl Fn(&PathBuf) -> Result<(), Problem>,
     reason: Reason,
 ) {
-    let world = World::with(file, text);
-    let path = world.paths().config_dir.join(file);
+    let fixture = Fixture::with(file, text);
+    let path = fixture.paths().config_dir.join(file);
     let problem = change(&path).unwrap_err();
     assert_eq!(problem.reason, reason, "{problem}");
     assert_eq!(
@@ -389,7 +389,7 @@ fn r_cfg_06_inline_tables_and_dotted_keys_can_be_edited() {
         add_server(path, &files_server(), false)
     });
     assert_eq!(
-        World::with("config.toml", &after)
+        Fixture::with("config.toml", &after)
             .var("TOKEN", "t")
             .load()
             .servers
@@ -403,7 +403,7 @@ fn r_cfg_06_inline_tables_and_dotted_keys_can_be_edited() {
         set_value(path, &name("a"), "args", &json!(["1"]))
     });
     assert_eq!(
-        command_line(&server(&World::with("config.toml", &after).load(), "a").transport),
+        command_line(&server(&Fixture::with("config.toml", &after).load(), "a").transport),
         "x 1",
         "{after}"
     );
@@ -411,7 +411,7 @@ fn r_cfg_06_inline_tables_and_dotted_keys_can_be_edited() {
         add_server(path, &files_server(), false)
     });
     assert_eq!(
-        World::with("config.toml", &after)
+        Fixture::with("config.toml", &after)
             .var("TOKEN", "t")
             .load()
             .servers
@@ -424,9 +424,9 @@ fn r_cfg_06_inline_tables_and_dotted_keys_can_be_edited() {
 #[cfg(unix)]
 #[test]
 fn r_cfg_06_a_linked_file_stays_a_link() {
-    let world = World::with("real.toml", TOML);
-    let real = world.paths().config_dir.join("real.toml");
-    let link = world.paths().config_dir.join("config.toml");
+    let fixture = Fixture::with("real.toml", TOML);
+    let real = fixture.paths().config_dir.join("real.toml");
+    let link = fixture.paths().config_dir.join("config.toml");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     set_enabled(&link, &name("b"), false).unwrap();
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -442,8 +442,8 @@ fn r_cfg_06_editors_at_once_lose_nothing_and_readers_never_see_a_part() {
     const EDITORS: usize = 4;
     const EACH: usize = 12;
     for file in ["config.toml", "config.yaml", "config.json"] {
-        let world = World::new();
-        let path = world.paths().config_dir.join(file);
+        let fixture = Fixture::new();
+        let path = fixture.paths().config_dir.join(file);
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             let editors: Vec<_> = (0..EDITORS)
@@ -465,7 +465,7 @@ fn r_cfg_06_editors_at_once_lose_nothing_and_readers_never_see_a_part() {
             let reader = scope.spawn(|| {
                 let mut most = 0;
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    let loaded = world.load();
+                    let loaded = fixture.load();
                     assert!(loaded.problems.is_empty(), "{:#?}", loaded.problems);
                     assert!(loaded.servers.len() >= most, "a server was lost");
                     most = loaded.servers.len();
@@ -477,6 +477,6 @@ fn r_cfg_06_editors_at_once_lose_nothing_and_readers_never_see_a_part() {
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             reader.join().unwrap();
         });
-        assert_eq!(world.load().servers.len(), EDITORS * EACH, "{file}");
+        assert_eq!(fixture.load().servers.len(), EDITORS * EACH, "{file}");
     }
 }

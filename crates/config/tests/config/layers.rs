@@ -1,12 +1,12 @@
 //! Files, projects and the environment laid over each other.
 
-use crate::world::{World, names, server, short};
-use pegboard_config::{Agreements, SecretKeeper, command_line};
+use crate::fixture::{Fixture, names, server, short};
+use pegboard_config::{TrustStore, SecretStore, command_line};
 use pegboard_model::{TrustState, Layer, NoSecrets, Secret, ServerName, Transport};
 
 #[test]
 fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
-    let loaded = World::with("config.toml", "[settings]\nttl = '1m'\nmax_age = '1h'\n[servers.a]\ncommand = 'user-a'\ndescription = 'x'\n[servers.b]\ncommand = 'user-b'\n")
+    let loaded = Fixture::with("config.toml", "[settings]\nttl = '1m'\nmax_age = '1h'\n[servers.a]\ncommand = 'user-a'\ndescription = 'x'\n[servers.b]\ncommand = 'user-b'\n")
         .project(".mcp.json", r#"{"mcpServers":{"a":{"command":"mcp-a"},"c":{"command":"mcp-c"}},"other":1}"#)
         .project(".pegboard/config.toml", "[settings]\nttl = '30s'\n[servers.c]\ncommand = 'own-c'\n")
         .load();
@@ -74,52 +74,52 @@ fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
 
 #[test]
 fn r_cfg_01_a_new_server_in_the_file_is_there_on_the_next_load() {
-    let world = World::with("config.toml", "[servers.a]\ncommand = 'a'\n");
-    assert_eq!(names(&world.load()), ["a"]);
-    let world = world.user(
+    let fixture = Fixture::with("config.toml", "[servers.a]\ncommand = 'a'\n");
+    assert_eq!(names(&fixture.load()), ["a"]);
+    let fixture = fixture.user(
         "config.toml",
         "[servers.a]\ncommand = 'a'\n[servers.b]\nurl = 'http://h/'\n",
     );
-    assert_eq!(names(&world.load()), ["a", "b"]);
+    assert_eq!(names(&fixture.load()), ["a", "b"]);
 }
 
 #[test]
 fn r_cfg_01_one_file_can_replace_all_layers() {
-    let mut world = World::with("config.toml", "[servers.user]\ncommand = 'a'\n")
+    let mut fixture = Fixture::with("config.toml", "[servers.user]\ncommand = 'a'\n")
         .project(".mcp.json", r#"{"mcpServers":{"project":{"command":"b"}}}"#);
-    let file = world.path("other.yaml");
-    world = world.file(&file, "mcpServers:\n  only: { command: c }\n");
-    world.options.config_file = Some(file.clone());
-    let loaded = world.load();
+    let file = fixture.path("other.yaml");
+    fixture = fixture.file(&file, "mcpServers:\n  only: { command: c }\n");
+    fixture.options.config_file = Some(file.clone());
+    let loaded = fixture.load();
     assert_eq!(names(&loaded), ["only"]);
     assert_eq!(server(&loaded, "only").approval, TrustState::Granted);
     assert_eq!((loaded.edit_target, loaded.project), (file, None));
-    world.options.config_file = Some("missing.toml".into());
-    assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
+    fixture.options.config_file = Some("missing.toml".into());
+    assert_eq!(short(&fixture.load()), ["error CONFIG_IO -:-"]);
 }
 
 #[test]
 fn r_cfg_01_the_project_can_be_chosen() {
-    let mut world = World::new();
-    let folder = world.path("elsewhere");
-    world = world.file(
+    let mut fixture = Fixture::new();
+    let folder = fixture.path("elsewhere");
+    fixture = fixture.file(
         &folder.join(".mcp.json"),
         r#"{"mcpServers":{"there":{"command":"b"}}}"#,
     );
-    assert!(names(&world.load()).is_empty());
-    world.options.project = Some(folder.clone());
-    let loaded = world.load();
+    assert!(names(&fixture.load()).is_empty());
+    fixture.options.project = Some(folder.clone());
+    let loaded = fixture.load();
     assert_eq!(
         (names(&loaded), loaded.project.clone()),
         (vec!["there"], Some(folder))
     );
-    world.options.project = Some(world.path("nowhere"));
-    assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
+    fixture.options.project = Some(fixture.path("nowhere"));
+    assert_eq!(short(&fixture.load()), ["error CONFIG_IO -:-"]);
 }
 
 #[test]
 fn r_cfg_01_two_user_files_are_an_error_that_names_both() {
-    let loaded = World::with("config.toml", "[servers.a]\ncommand = 'a'\n")
+    let loaded = Fixture::with("config.toml", "[servers.a]\ncommand = 'a'\n")
         .user("config.json", "{}")
         .load();
     assert_eq!(short(&loaded), ["error CONFIG_DUPLICATE -:-"]);
@@ -133,12 +133,12 @@ fn r_cfg_01_two_user_files_are_an_error_that_names_both() {
 
 #[test]
 fn files_that_would_count_later_are_in_the_watch_list() {
-    let world = World::with("config.toml", "").project(".mcp.json", "{}");
-    let list = world.load().watch_list();
-    let project = &world.env.working_dir;
+    let fixture = Fixture::with("config.toml", "").project(".mcp.json", "{}");
+    let list = fixture.load().watch_list();
+    let project = &fixture.env.working_dir;
     for path in [
-        world.paths().config_dir.join("config.toml"),
-        world.paths().config_dir.join("config.yaml"),
+        fixture.paths().config_dir.join("config.toml"),
+        fixture.paths().config_dir.join("config.yaml"),
         project.join(".mcp.json"),
         project.join(".pegboard/config.toml"),
     ] {
@@ -147,44 +147,44 @@ fn files_that_would_count_later_are_in_the_watch_list() {
 }
 
 #[test]
-fn servers_of_a_project_are_pending_until_exactly_they_are_agreed_to() {
-    let world = World::with("config.toml", "[servers.mine]\ncommand = 'a'\n").project(
+fn servers_of_a_project_are_pending_until_they_are_trusted() {
+    let fixture = Fixture::with("config.toml", "[servers.mine]\ncommand = 'a'\n").project(
         ".mcp.json",
         r#"{"mcpServers":{"theirs":{"command":"b","args":["1"]}}}"#,
     );
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(server(&loaded, "mine").approval, TrustState::Granted);
     let theirs = server(&loaded, "theirs");
     assert_eq!(theirs.approval, TrustState::Pending);
-    let mut agreements = Agreements::open(&world.paths().state_dir);
+    let mut agreements = TrustStore::open(&fixture.paths().state_dir);
     agreements
         .grant(loaded.project.as_ref().unwrap(), &theirs.name, &theirs.hash)
         .unwrap();
-    assert_eq!(server(&world.load(), "theirs").approval, TrustState::Granted);
-    let world = world.project(
+    assert_eq!(server(&fixture.load(), "theirs").approval, TrustState::Granted);
+    let fixture = fixture.project(
         ".mcp.json",
         r#"{"mcpServers":{"theirs":{"command":"b","args":["2"]}}}"#,
     );
-    assert_eq!(server(&world.load(), "theirs").approval, TrustState::Changed);
+    assert_eq!(server(&fixture.load(), "theirs").approval, TrustState::Changed);
 }
 
 #[test]
 fn servers_of_a_project_run_in_its_folder() {
-    let world = World::new().project(".mcp.json", r#"{"mcpServers":{"a":{"command":"b"}}}"#);
-    let loaded = world.load();
+    let fixture = Fixture::new().project(".mcp.json", r#"{"mcpServers":{"a":{"command":"b"}}}"#);
+    let loaded = fixture.load();
     let Transport::Stdio { cwd: Some(cwd), .. } = &server(&loaded, "a").transport else {
         panic!()
     };
-    assert_eq!(cwd.written(), world.env.working_dir.to_str().unwrap());
+    assert_eq!(cwd.written(), fixture.env.working_dir.to_str().unwrap());
 }
 
 #[test]
 fn a_project_cannot_widen_what_servers_see() {
-    let world = World::with("config.toml", "[settings]\nenv_allow = ['MINE']\n").project(
+    let fixture = Fixture::with("config.toml", "[settings]\nenv_allow = ['MINE']\n").project(
         ".pegboard/config.toml",
         "[settings]\nenv_allow = ['AWS_SECRET_ACCESS_KEY']\n",
     );
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(loaded.settings.env_allow, ["MINE"]);
     assert_eq!(short(&loaded), ["warning CONFIG_INVALID -:2"]);
 }
@@ -192,11 +192,11 @@ fn a_project_cannot_widen_what_servers_see() {
 #[track_caller]
 fn check_overlay(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
     let text = "[servers.local]\ncommand = 'run'\nenv = { A = 'b' }\n[servers.far_away]\nurl = 'https://file/'\nheaders = { H = 'v' }\n";
-    let mut world = World::with("config.toml", text);
+    let mut fixture = Fixture::with("config.toml", text);
     for (name, value) in vars {
-        world = world.var(name, value);
+        fixture = fixture.var(name, value);
     }
-    let loaded = world.load();
+    let loaded = fixture.load();
     let show = |spec: &pegboard_model::ServerSpec| {
         let known =
             |t: &pegboard_model::Template| t.resolve(&NoSecrets).unwrap().reveal().to_owned();
@@ -311,10 +311,10 @@ fn r_cfg_03_the_environment_overlays_servers_by_name() {
 
 #[test]
 fn r_cfg_03_explain_shows_the_variable_and_not_its_value() {
-    let world = World::with("config.toml", "[servers.a]\nurl = 'https://file/'\n")
+    let fixture = Fixture::with("config.toml", "[servers.a]\nurl = 'https://file/'\n")
         .var("A_MCP_URL", "https://canary.example/")
         .var("A_API_KEY", "canary");
-    let loaded = world.load();
+    let loaded = fixture.load();
     let rows: Vec<_> = loaded
         .values
         .iter()
@@ -336,7 +336,7 @@ fn r_cfg_03_explain_shows_the_variable_and_not_its_value() {
 #[test]
 fn r_cfg_08_a_missing_variable_names_server_key_file_and_line() {
     let text = "[servers.a]\ncommand = 'a'\nenv = { TOKEN = 'x${NOPE}' }\n[servers.b]\ncommand = 'b'\nargs = ['${secret:gone}']\n[servers.c]\ncommand = 'c'\n";
-    let loaded = World::with("config.toml", text).load();
+    let loaded = Fixture::with("config.toml", text).load();
     assert_eq!(names(&loaded), ["c"]);
     assert_eq!(loaded.broken.keys().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(
@@ -364,13 +364,13 @@ fn r_cfg_08_a_missing_variable_names_server_key_file_and_line() {
 
 #[test]
 fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
-    let world = World::with(
+    let fixture = Fixture::with(
         "config.toml",
         "[servers.a]\nurl = 'https://h/'\nbearer = 'x-${secret:key}'\n",
     );
-    let keeper = SecretKeeper::open(&world.paths().state_dir);
+    let keeper = SecretStore::open(&fixture.paths().state_dir);
     keeper.set("key", Secret::new("canary-one")).unwrap();
-    let first = world.load();
+    let first = fixture.load();
     let Transport::Http {
         bearer: Some(bearer),
         ..
@@ -388,7 +388,7 @@ fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
     keeper.set("key", Secret::new("canary-two")).unwrap();
     assert_ne!(
         server(&first, "a").hash,
-        server(&world.load(), "a").hash,
+        server(&fixture.load(), "a").hash,
         "a new value is a new hash"
     );
 }
@@ -396,7 +396,7 @@ fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
 #[test]
 fn r_disc_05_the_hash_covers_what_runs_and_nothing_else() {
     let hash = |text: &str, var: &str| {
-        server(&World::with("config.toml", text).var("V", var).load(), "a").hash
+        server(&Fixture::with("config.toml", text).var("V", var).load(), "a").hash
     };
     let base = "[servers.a]\ncommand = 'x'\nargs = ['1', '2']\nenv = { K = '${V}' }\ncwd = '/c'\n";
     let same = hash(base, "v");
@@ -432,8 +432,8 @@ fn r_disc_05_the_hash_covers_what_runs_and_nothing_else() {
 #[test]
 fn a_file_that_others_can_write_is_a_warning_and_strictly_an_error() {
     use std::os::unix::fs::PermissionsExt;
-    let mut world = World::with("config.toml", "[servers.a]\ncommand = 'a'\n");
-    let file = world.paths().config_dir.join("config.toml");
+    let mut fixture = Fixture::with("config.toml", "[servers.a]\ncommand = 'a'\n");
+    let file = fixture.paths().config_dir.join("config.toml");
     for (mode, strict, expected, servers) in [
         (0o600, true, None, 1),
         (0o644, true, None, 1),
@@ -442,8 +442,8 @@ fn a_file_that_others_can_write_is_a_warning_and_strictly_an_error() {
         (0o666, true, Some("error CONFIG_PERMISSION -:-"), 0),
     ] {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        world.options.strict = strict;
-        let loaded = world.load();
+        fixture.options.strict = strict;
+        let loaded = fixture.load();
         assert_eq!(
             short(&loaded).first().map(String::as_str),
             expected,
@@ -456,14 +456,14 @@ fn a_file_that_others_can_write_is_a_warning_and_strictly_an_error() {
 
 #[test]
 fn r_cfg_05_near_names_are_offered() {
-    let loaded = World::with(
+    let loaded = Fixture::with(
         "config.toml",
         "[servers.github]\ncommand = 'a'\n[servers.filesystem]\ncommand = 'b'\n",
     )
     .load();
-    assert_eq!(loaded.near_server_names("gihtub"), ["github"]);
-    assert_eq!(loaded.near_server_names("File"), ["filesystem"]);
-    assert!(loaded.near_server_names("zzz").is_empty());
+    assert_eq!(loaded.similar_server_names("gihtub"), ["github"]);
+    assert_eq!(loaded.similar_server_names("File"), ["filesystem"]);
+    assert!(loaded.similar_server_names("zzz").is_empty());
     assert!(ServerName::parse("github").is_ok());
 }
 
@@ -482,22 +482,22 @@ fn give_away(paths: &[std::path::PathBuf]) -> bool {
 #[cfg(unix)]
 #[test]
 fn r_sec_07_files_of_another_user_are_ignored_with_one_notice() {
-    let world = World::with("config.toml", "[servers.own]\ncommand = 'a'\n")
+    let fixture = Fixture::with("config.toml", "[servers.own]\ncommand = 'a'\n")
         .project(".mcp.json", r#"{"mcpServers":{"theirs":{"command":"b"}}}"#)
         .project(
             ".pegboard/config.toml",
             "[profiles.default]\nmode = 'direct'\n[servers.too]\ncommand = 'c'\n",
         );
-    let project = world.env.working_dir.clone();
+    let project = fixture.env.working_dir.clone();
     let files = [
         project.join(".mcp.json"),
         project.join(".pegboard/config.toml"),
     ];
-    assert_eq!(names(&world.load()), ["own", "theirs", "too"]);
+    assert_eq!(names(&fixture.load()), ["own", "theirs", "too"]);
     if !give_away(&files) {
         return;
     }
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(names(&loaded), ["own"]);
     assert!(loaded.profiles.is_empty());
     assert_eq!(loaded.project, None);
@@ -513,16 +513,16 @@ fn r_sec_07_files_of_another_user_are_ignored_with_one_notice() {
 #[cfg(unix)]
 #[test]
 fn r_sec_07_a_file_of_another_user_does_not_hide_ones_own_project() {
-    let mut world = World::new().project(".mcp.json", r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
-    let own = world.env.working_dir.clone();
+    let mut fixture = Fixture::new().project(".mcp.json", r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
+    let own = fixture.env.working_dir.clone();
     let below = own.join("vendor/.mcp.json");
-    world = world.file(&below, r#"{"mcpServers":{"theirs":{"command":"b"}}}"#);
-    world.env.working_dir = own.join("vendor");
-    assert_eq!(names(&world.load()), ["theirs"]);
+    fixture = fixture.file(&below, r#"{"mcpServers":{"theirs":{"command":"b"}}}"#);
+    fixture.env.working_dir = own.join("vendor");
+    assert_eq!(names(&fixture.load()), ["theirs"]);
     if !give_away(&[below]) {
         return;
     }
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(
         (names(&loaded), loaded.project.as_deref()),
         (vec!["mine"], Some(own.as_path()))
@@ -533,25 +533,25 @@ fn r_sec_07_a_file_of_another_user_does_not_hide_ones_own_project() {
 #[cfg(unix)]
 #[test]
 fn r_sec_07_a_link_or_folder_of_another_user_is_ignored_and_a_named_file_is_not() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let (mine, link) = (
-        world.path("mine.json"),
-        world.env.working_dir.join(".mcp.json"),
+        fixture.path("mine.json"),
+        fixture.env.working_dir.join(".mcp.json"),
     );
-    world = world.file(&mine, r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
+    fixture = fixture.file(&mine, r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
     std::os::unix::fs::symlink(&mine, &link).unwrap();
-    assert_eq!(names(&world.load()), ["mine"]);
+    assert_eq!(names(&fixture.load()), ["mine"]);
     if !give_away(std::slice::from_ref(&link)) {
         return;
     }
-    assert!(names(&world.load()).is_empty(), "a link of another user");
-    world = world.project(".pegboard/config.toml", "[servers.folder]\ncommand = 'c'\n");
-    assert_eq!(names(&world.load()), ["folder"]);
-    give_away(&[world.env.working_dir.join(".pegboard")]);
-    assert!(names(&world.load()).is_empty(), "a folder of another user");
+    assert!(names(&fixture.load()).is_empty(), "a link of another user");
+    fixture = fixture.project(".pegboard/config.toml", "[servers.folder]\ncommand = 'c'\n");
+    assert_eq!(names(&fixture.load()), ["folder"]);
+    give_away(&[fixture.env.working_dir.join(".pegboard")]);
+    assert!(names(&fixture.load()).is_empty(), "a folder of another user");
     give_away(std::slice::from_ref(&mine));
-    world.options.config_file = Some(mine);
-    let loaded = world.load();
+    fixture.options.config_file = Some(mine);
+    let loaded = fixture.load();
     assert_eq!(names(&loaded), ["mine"], "named with --config");
     assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
 }
@@ -559,9 +559,9 @@ fn r_sec_07_a_link_or_folder_of_another_user_is_ignored_and_a_named_file_is_not(
 #[cfg(unix)]
 #[test]
 fn r_sec_07_the_users_own_file_is_not_read_when_another_user_owns_it() {
-    let world = World::with("config.toml", "[servers.own]\ncommand = 'a'\n");
-    if give_away(&[world.paths().user_file()]) {
-        let loaded = world.load();
+    let fixture = Fixture::with("config.toml", "[servers.own]\ncommand = 'a'\n");
+    if give_away(&[fixture.paths().user_file()]) {
+        let loaded = fixture.load();
         assert!(names(&loaded).is_empty());
         assert_eq!(short(&loaded), ["warning CONFIG_PERMISSION -:-"]);
     }

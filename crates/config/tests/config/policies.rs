@@ -5,7 +5,7 @@ use std::time::Duration;
 use pegboard_config::edit::set_rule;
 use pegboard_model::{AskDestructive, Layer, Policy, ServerName};
 
-use crate::world::{World, server, short};
+use crate::fixture::{Fixture, server, short};
 
 #[test]
 fn r_pol_01_rules_for_all_servers_are_read_with_their_places() {
@@ -13,9 +13,9 @@ fn r_pol_01_rules_for_all_servers_are_read_with_their_places() {
                 [settings]\nask_destructive = \"always\"\napproval_timeout = \"5m\"\n\n\
                 [servers.a]\ncommand = \"true\"\npolicy = \"ask\"\npolicies = { \"x*\" = \"allow\" }\n\
                 [servers.a.tools.y]\npolicy = \"deny\"\n";
-    let world = World::with("config.toml", text)
+    let fixture = Fixture::with("config.toml", text)
         .project(".pegboard/config.yaml", "policies:\n  \"*\": ask\n");
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(short(&loaded), Vec::<String>::new());
     let rules = loaded.rules.rules.iter();
     let rules: Vec<_> = rules
@@ -54,11 +54,11 @@ fn r_pol_01_rules_for_all_servers_are_read_with_their_places() {
 
 #[test]
 fn r_pol_01_a_rule_that_cannot_be_read_asks() {
-    let world = World::with(
+    let fixture = Fixture::with(
         "config.toml",
         "[policies]\nx = \"denny\"\n\"@reads\" = \"allow\"\n",
     );
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(
         short(&loaded),
         ["error CONFIG_INVALID -:2", "error CONFIG_INVALID -:3"]
@@ -78,8 +78,8 @@ fn r_pol_01_a_project_cannot_loosen_what_the_user_says() {
                 [servers.a.tools.y]\nenabled = false\n[settings]\nask_destructive = \"always\"\n";
     let project = "[servers.a]\ncommand = \"true\"\npolicy = \"allow\"\n\
                    [settings]\nask_destructive = \"never\"\napproval_timeout = \"1s\"\n";
-    let world = World::with("config.toml", user).project(".pegboard/config.toml", project);
-    let loaded = world.load();
+    let fixture = Fixture::with("config.toml", user).project(".pegboard/config.toml", project);
+    let loaded = fixture.load();
     assert_eq!(
         short(&loaded),
         ["warning CONFIG_INVALID -:5", "warning CONFIG_INVALID -:6"]
@@ -106,8 +106,8 @@ fn r_sec_08_a_project_cannot_lengthen_the_time_in_which_a_version_is_not_compare
     let ttl = |user: &str, project: &str| {
         let user = format!("[settings]\n{user}\n[servers.a]\ncommand = \"true\"\n");
         let project = format!("[settings]\nttl = \"{project}\"\n");
-        let world = World::with("config.toml", &user).project(".pegboard/config.toml", &project);
-        let loaded = world.load();
+        let fixture = Fixture::with("config.toml", &user).project(".pegboard/config.toml", &project);
+        let loaded = fixture.load();
         (server(&loaded, "a").ttl, short(&loaded))
     };
     let ignored = vec!["warning CONFIG_INVALID -:2".to_owned()];
@@ -125,8 +125,8 @@ fn check_edit(
     rule: (&str, Option<Policy>),
     after: &str,
 ) {
-    let world = World::with(name, before);
-    let file = world.paths().config_dir.join(name);
+    let fixture = Fixture::with(name, before);
+    let file = fixture.paths().config_dir.join(name);
     let server = server.map(|server| ServerName::parse(server).unwrap());
     set_rule(&file, server.as_ref(), rule.0, rule.1).unwrap();
     assert_eq!(
@@ -200,8 +200,8 @@ fn r_cfg_06_rules_are_set_and_taken_out_and_comments_stay() {
 
 #[test]
 fn r_cfg_06_what_is_no_rule_is_not_written() {
-    let world = World::with("config.toml", "[servers.a]\ncommand = \"true\"\n");
-    let file = world.paths().config_dir.join("config.toml");
+    let fixture = Fixture::with("config.toml", "[servers.a]\ncommand = \"true\"\n");
+    let file = fixture.paths().config_dir.join("config.toml");
     for pattern in ["", "@nothing", "two\nlines"] {
         set_rule(&file, None, pattern, Some(Policy::Ask)).unwrap_err();
     }
@@ -216,35 +216,35 @@ fn r_cfg_06_what_is_no_rule_is_not_written() {
 
 #[test]
 fn r_sec_11_only_the_users_own_file_widens_what_a_server_may_request_from_clients() {
-    let requests = |world: &World, name: &str| {
-        let loaded = world.load();
+    let requests = |fixture: &Fixture, name: &str| {
+        let loaded = fixture.load();
         let spec = &loaded.servers[&ServerName::parse(name).unwrap()];
         let requests = spec.rules.client_requests;
         (requests.elicitation, requests.sampling)
     };
     let own = "[servers.a]\ncommand = 'a'\n[servers.b]\ncommand = 'b'\nelicitation = false\nsampling = false\n";
-    let world = World::with("config.toml", own);
-    assert_eq!(requests(&world, "a"), (true, true));
-    assert_eq!(requests(&world, "b"), (false, false));
+    let fixture = Fixture::with("config.toml", own);
+    assert_eq!(requests(&fixture, "a"), (true, true));
+    assert_eq!(requests(&fixture, "b"), (false, false));
 
     // A project's server may ask, does not use the model, and cannot undo what the user wrote.
     let project = "[servers.b]\ncommand = 'x'\nelicitation = true\nsampling = true\n\
                    [servers.c]\ncommand = 'c'\n[servers.d]\ncommand = 'd'\nelicitation = false\n";
-    let world = World::with("config.toml", own).project(".pegboard/config.toml", project);
-    assert_eq!(requests(&world, "b"), (false, false));
-    assert_eq!(requests(&world, "c"), (true, false));
-    assert_eq!(requests(&world, "d"), (false, false));
-    let problems = world.load().problems;
+    let fixture = Fixture::with("config.toml", own).project(".pegboard/config.toml", project);
+    assert_eq!(requests(&fixture, "b"), (false, false));
+    assert_eq!(requests(&fixture, "c"), (true, false));
+    assert_eq!(requests(&fixture, "d"), (false, false));
+    let problems = fixture.load().problems;
     let told = problems
         .iter()
         .find(|problem| problem.message.contains("`sampling` is ignored"));
     assert!(told.is_some(), "{problems:?}");
 
     let own = "[settings]\nproject_sampling = true\n";
-    let world = World::with("config.toml", own).project(".pegboard/config.toml", project);
-    assert_eq!(requests(&world, "b"), (true, true));
-    assert_eq!(requests(&world, "c"), (true, true));
+    let fixture = Fixture::with("config.toml", own).project(".pegboard/config.toml", project);
+    assert_eq!(requests(&fixture, "b"), (true, true));
+    assert_eq!(requests(&fixture, "c"), (true, true));
     let widened = "[settings]\nproject_sampling = true\n[servers.c]\ncommand = 'c'\n";
-    let world = World::new().project(".pegboard/config.toml", widened);
-    assert_eq!(requests(&world, "c"), (true, false));
+    let fixture = Fixture::new().project(".pegboard/config.toml", widened);
+    assert_eq!(requests(&fixture, "c"), (true, false));
 }

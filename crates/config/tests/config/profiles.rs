@@ -1,18 +1,18 @@
 //! Profiles, and the settings of the gateway.
 
-use pegboard_config::{Loaded, Profile, ProfileMode, Severity};
+use pegboard_config::{LoadedConfig, Profile, ProfileMode, Severity};
 use pegboard_model::Layer;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 const SERVERS: &str = "[servers.github]\ncommand = 'a'\n[servers.time]\ncommand = 'b'\n";
 
-fn world(profiles: &str) -> World {
-    World::with("config.toml", &format!("{SERVERS}{profiles}"))
+fn fixture(profiles: &str) -> Fixture {
+    Fixture::with("config.toml", &format!("{SERVERS}{profiles}"))
 }
 
 /// The problems in short: place, severity, code.
-fn placed(loaded: &Loaded) -> Vec<String> {
+fn placed(loaded: &LoadedConfig) -> Vec<String> {
     let problems = loaded.problems.iter();
     let problems = problems.filter(|problem| problem.severity > Severity::Advice);
     let place = |number: Option<usize>| number.unwrap_or_default();
@@ -27,7 +27,7 @@ fn placed(loaded: &Loaded) -> Vec<String> {
 
 #[track_caller]
 fn check(profiles: &str, expected: &[&str]) {
-    let loaded = world(profiles).load();
+    let loaded = fixture(profiles).load();
     assert_eq!(placed(&loaded), expected, "{profiles}");
 }
 
@@ -54,7 +54,7 @@ fn r_cfg_01_profiles_say_what_clients_see_in_every_format() {
         ("config.yaml", yaml),
         ("config.json", json),
     ] {
-        let loaded = World::with(name, text).load();
+        let loaded = Fixture::with(name, text).load();
         assert!(loaded.problems.is_empty(), "{name}: {:?}", loaded.problems);
         assert_eq!(loaded.profiles["work"], wanted, "{name}");
         assert_eq!(loaded.profiles["default"], Profile::default(), "{name}");
@@ -62,7 +62,7 @@ fn r_cfg_01_profiles_say_what_clients_see_in_every_format() {
 }
 
 #[test]
-fn r_cfg_04_mistakes_in_profiles_are_told_with_their_place_and_what_to_write() {
+fn r_cfg_04_mistakes_in_profiles_are_reported_with_their_place_and_a_fix() {
     check(
         "[profiles.a]\nservers = ['time', 'githb']\n",
         &["6:20 warning SERVER_UNKNOWN"],
@@ -97,7 +97,7 @@ fn r_cfg_04_mistakes_in_profiles_are_told_with_their_place_and_what_to_write() {
         check(&text, &["7:10 error CONFIG_INVALID"]);
     }
     check("[profiles.a]\nservers = ['time']\nprefix = false\n", &[]);
-    let loaded = world("[profiles.a]\nservers = ['githb']\n").load();
+    let loaded = fixture("[profiles.a]\nservers = ['githb']\n").load();
     assert!(
         loaded.problems[0].help.contains("`github`"),
         "{:?}",
@@ -108,7 +108,7 @@ fn r_cfg_04_mistakes_in_profiles_are_told_with_their_place_and_what_to_write() {
 #[test]
 fn r_cfg_04_a_bad_profile_costs_only_itself_and_a_typo_never_shows_more() {
     let text = "[profiles.bad]\nmode = 7\n[profiles.good]\nservers = ['nothing_here']\n";
-    let loaded = world(text).load();
+    let loaded = fixture(text).load();
     assert_eq!(loaded.servers.len(), 2);
     assert_eq!(loaded.profiles.len(), 1);
     // Without the name that is wrong the list would be empty, which means every server.
@@ -124,7 +124,7 @@ fn check_narrowed(
     expected: (&[&str], ProfileMode),
     not_taken: &[&str],
 ) {
-    let loaded = world(own).project(".pegboard/config.toml", project).load();
+    let loaded = fixture(own).project(".pegboard/config.toml", project).load();
     let profile = &loaded.profiles[name];
     assert_eq!(
         (profile.servers.as_slice(), profile.mode),
@@ -202,7 +202,7 @@ fn r_sec_07_a_project_only_narrows_a_profile_of_the_user() {
 fn r_sec_07_a_profile_that_cannot_be_read_is_not_replaced_by_a_projects() {
     let own = "[profiles.default]\nservers = 'time'\n";
     let project = "[profiles.default]\nmode = 'direct'\n";
-    let loaded = world(own)
+    let loaded = fixture(own)
         .project(".mcp.json", "{}")
         .project(".pegboard/config.toml", project)
         .load();
@@ -215,11 +215,11 @@ fn r_sec_07_a_profile_that_cannot_be_read_is_not_replaced_by_a_projects() {
 
 #[test]
 fn r_sec_07_explain_shows_a_narrowed_profile_as_it_holds() {
-    let world = world("[profiles.a]\nservers = ['time']\nmode = 'lazy'\n").project(
+    let fixture = fixture("[profiles.a]\nservers = ['time']\nmode = 'lazy'\n").project(
         ".pegboard/config.toml",
         "[profiles.a]\nservers = ['*']\nmode = 'both'\n",
     );
-    let loaded = world.load();
+    let loaded = fixture.load();
     let rows: Vec<_> = loaded
         .values
         .iter()
@@ -251,7 +251,7 @@ fn r_sec_07_explain_shows_a_narrowed_profile_as_it_holds() {
 fn r_cfg_01_the_gateway_has_settings_of_its_own() {
     let text = "[settings]\nessential = ['*search*']\nresult_tokens = 1000\nport = 9000\n\
                 listen = '::1'\nallow_hosts = ['box.lan:80']\nallow_origins = ['https://a.example']\n";
-    let loaded = World::with("config.toml", text).load();
+    let loaded = Fixture::with("config.toml", text).load();
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     let settings = &loaded.settings;
     assert_eq!(settings.essential, ["*search*"]);
@@ -271,7 +271,7 @@ fn r_cfg_01_the_gateway_has_settings_of_its_own() {
         ),
         ("result_tokens = 0", "2:17 error CONFIG_INVALID"),
     ] {
-        let loaded = World::with("config.toml", &format!("[settings]\n{bad}\n")).load();
+        let loaded = Fixture::with("config.toml", &format!("[settings]\n{bad}\n")).load();
         assert_eq!(placed(&loaded), [place], "{bad}");
     }
 }
@@ -280,7 +280,7 @@ fn r_cfg_01_the_gateway_has_settings_of_its_own() {
 fn r_sec_03_a_project_cannot_open_pegboard_to_others() {
     let project = "[settings]\nlisten = '0.0.0.0'\nallow_hosts = ['evil']\n\
                    allow_origins = ['https://evil']\n";
-    let loaded = World::new()
+    let loaded = Fixture::new()
         .project(".pegboard/config.toml", project)
         .load();
     assert!(loaded.settings.listen.is_loopback());

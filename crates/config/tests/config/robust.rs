@@ -7,7 +7,7 @@ use pegboard_model::{Limits, Reason};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::world::{World, names, short};
+use crate::fixture::{Fixture, names, short};
 
 const FILES: [&str; 3] = ["config.toml", "config.yaml", "config.json"];
 
@@ -22,15 +22,15 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(which in 0usize..3, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let world = World::with(FILES[which], "");
-        std::fs::write(world.paths().config_dir.join(FILES[which]), bytes).unwrap();
-        let loaded = world.load();
+        let fixture = Fixture::with(FILES[which], "");
+        std::fs::write(fixture.paths().config_dir.join(FILES[which]), bytes).unwrap();
+        let loaded = fixture.load();
         prop_assert!(loaded.problems.iter().all(|problem| !problem.to_string().is_empty()));
     }
 
     #[test]
     fn random_structure_never_panics(which in 0usize..3, text in "[\\[\\]{}\"'=:,.#&*<|>!%@`\\\\ \t\r\n\\-a-c0-9é\u{feff}]{0,120}") {
-        let loaded = World::with(FILES[which], &text).load();
+        let loaded = Fixture::with(FILES[which], &text).load();
         prop_assert!(loaded.problems.iter().all(|problem| !problem.to_string().is_empty()));
     }
 
@@ -45,9 +45,9 @@ proptest! {
             let end = (at + length).min(bytes.len());
             bytes.splice(at..end, instead);
         }
-        let world = World::with(FILES[which], "");
-        std::fs::write(world.paths().config_dir.join(FILES[which]), bytes).unwrap();
-        let loaded = world.load();
+        let fixture = Fixture::with(FILES[which], "");
+        std::fs::write(fixture.paths().config_dir.join(FILES[which]), bytes).unwrap();
+        let loaded = fixture.load();
         prop_assert!(loaded.problems.iter().all(|problem| !problem.to_string().is_empty()));
     }
 }
@@ -55,14 +55,14 @@ proptest! {
 #[test]
 fn the_sound_files_are_sound_enough_to_be_mutated() {
     for (file, text) in FILES.iter().zip(SOUND) {
-        assert!(!World::with(file, text).load().servers.is_empty(), "{file}");
+        assert!(!Fixture::with(file, text).load().servers.is_empty(), "{file}");
     }
 }
 
 #[track_caller]
 fn check_refused(file: &str, text: &str, reason: Reason) {
     let started = Instant::now();
-    let loaded = World::with(file, text).load();
+    let loaded = Fixture::with(file, text).load();
     assert_eq!(
         loaded.problems.first().map(|problem| problem.reason),
         Some(reason),
@@ -138,48 +138,48 @@ fn yaml_alias_bombs_are_refused() {
 
 #[test]
 fn files_and_values_have_limits() {
-    let mut world = World::with(
+    let mut fixture = Fixture::with(
         "config.toml",
         &format!("# {}\n[servers.a]\ncommand='x'\n", "x".repeat(2000)),
     );
-    world.limits = Limits {
+    fixture.limits = Limits {
         config_bytes: 1000,
         ..Limits::default()
     };
-    assert_eq!(short(&world.load()), ["error CONFIG_TOO_LARGE -:-"]);
+    assert_eq!(short(&fixture.load()), ["error CONFIG_TOO_LARGE -:-"]);
 
-    let mut world = World::with(
+    let mut fixture = Fixture::with(
         "config.toml",
         "[servers.a]\ncommand='${BIG}'\n[servers.b]\ncommand='x'\n",
     )
     .var("BIG", &"x".repeat(1 << 20));
-    assert_eq!(short(&world.load()), ["error CONFIG_TOO_LARGE a:2"]);
-    assert_eq!(names(&world.load()), ["b"]);
+    assert_eq!(short(&fixture.load()), ["error CONFIG_TOO_LARGE a:2"]);
+    assert_eq!(names(&fixture.load()), ["b"]);
 
-    world = World::with(
+    fixture = Fixture::with(
         "config.toml",
         "[servers.a]\ncommand='x'\n[servers.b]\ncommand='x'\n[servers.c]\ncommand='x'\n",
     );
-    world.limits = Limits {
+    fixture.limits = Limits {
         servers: 2,
         ..Limits::default()
     };
-    assert_eq!(names(&world.load()), ["a", "b"]);
-    assert_eq!(short(&world.load()), ["error CONFIG_TOO_LARGE -:5"]);
+    assert_eq!(names(&fixture.load()), ["a", "b"]);
+    assert_eq!(short(&fixture.load()), ["error CONFIG_TOO_LARGE -:5"]);
 }
 
 #[test]
-fn a_folder_or_a_file_in_another_encoding_is_told() {
-    let world = World::new();
-    std::fs::create_dir_all(world.paths().config_dir.join("config.toml")).unwrap();
-    assert_eq!(short(&world.load()), ["error CONFIG_IO -:-"]);
-    let world = World::with("config.toml", "");
+fn a_folder_or_a_file_in_another_encoding_is_reported() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.paths().config_dir.join("config.toml")).unwrap();
+    assert_eq!(short(&fixture.load()), ["error CONFIG_IO -:-"]);
+    let fixture = Fixture::with("config.toml", "");
     std::fs::write(
-        world.paths().config_dir.join("config.toml"),
+        fixture.paths().config_dir.join("config.toml"),
         b"a = 1\nb = '\xff'",
     )
     .unwrap();
-    assert_eq!(short(&world.load()), ["error CONFIG_PARSE -:2"]);
+    assert_eq!(short(&fixture.load()), ["error CONFIG_PARSE -:2"]);
 }
 
 fn many(servers: usize) -> String {
@@ -191,9 +191,9 @@ fn many(servers: usize) -> String {
 
 #[test]
 fn five_thousand_servers_are_read_quickly() {
-    let world = World::with("config.toml", &many(5_000)).var("HOME", "/home");
+    let fixture = Fixture::with("config.toml", &many(5_000)).var("HOME", "/home");
     let started = Instant::now();
-    let loaded = world.load();
+    let loaded = fixture.load();
     let took = started.elapsed();
     assert_eq!((loaded.servers.len(), loaded.problems.len()), (5_000, 0));
     // Unoptimised and on a busy machine; the optimised reader needs a few tens of milliseconds.
@@ -201,10 +201,10 @@ fn five_thousand_servers_are_read_quickly() {
 }
 
 #[test]
-fn five_thousand_problems_are_told_quickly() {
-    let world = World::with("config.toml", &many(5_000));
+fn five_thousand_problems_are_reported_quickly() {
+    let fixture = Fixture::with("config.toml", &many(5_000));
     let started = Instant::now();
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!((loaded.servers.len(), loaded.broken.len()), (0, 5_000));
     assert!(
         started.elapsed().as_millis() < 10_000,
@@ -214,10 +214,10 @@ fn five_thousand_problems_are_told_quickly() {
 }
 
 /// A project file with `servers` on one long line.
-fn long_line(entries: impl Iterator<Item = String>) -> World {
-    let world = World::new();
+fn long_line(entries: impl Iterator<Item = String>) -> Fixture {
+    let fixture = Fixture::new();
     let entries: Vec<String> = entries.collect();
-    world.project(
+    fixture.project(
         ".mcp.json",
         &format!("{{\"mcpServers\":{{{}}}}}", entries.join(",")),
     )
@@ -269,21 +269,21 @@ fn r_cfg_04_a_server_whose_problem_is_not_shown_is_still_broken_for_a_reason() {
 #[test]
 fn r_cfg_04_the_number_of_values_in_a_file_is_limited() {
     let zeros = vec!["0"; 200_000].join(",");
-    let world = World::new().project(".mcp.json", &format!("{{\"x\":[{zeros}]}}"));
-    assert_eq!(short(&world.load()), ["error CONFIG_TOO_LARGE -:1"]);
+    let fixture = Fixture::new().project(".mcp.json", &format!("{{\"x\":[{zeros}]}}"));
+    assert_eq!(short(&fixture.load()), ["error CONFIG_TOO_LARGE -:1"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn r_cfg_04_a_pipe_in_place_of_a_file_is_reported_and_never_waited_for() {
-    let world = World::new();
-    let folder = world.env.working_dir.clone();
+    let fixture = Fixture::new();
+    let folder = fixture.env.working_dir.clone();
     std::fs::create_dir_all(folder.join(".pegboard")).unwrap();
     let pipe = |path: &std::path::Path| {
         rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
     };
     pipe(&folder.join(".mcp.json"));
-    let loaded = world.load();
+    let loaded = fixture.load();
     assert_eq!(short(&loaded), ["error CONFIG_IO -:-"]);
     assert!(loaded.problems[0].message.contains("not a regular file"));
 }

@@ -1,16 +1,16 @@
 //! Where traces go, and what is logged.
 
-use pegboard_config::{Loaded, TraceSettings};
+use pegboard_config::{LoadedConfig, TraceSettings};
 use pegboard_model::{NoSecrets, Template};
 
-use crate::world::{World, short};
+use crate::fixture::{Fixture, short};
 
 fn value(template: Option<&Template>) -> String {
     let value = template.map(|template| template.resolve(&NoSecrets).unwrap());
     value.map_or(String::new(), |value| value.reveal().to_owned())
 }
 
-fn explained(loaded: &Loaded, key: &str) -> Option<String> {
+fn explained(loaded: &LoadedConfig, key: &str) -> Option<String> {
     let found = loaded.values.iter().find(|value| value.key == key);
     found.map(|value| format!("{} ({:?})", value.value, value.layer))
 }
@@ -31,7 +31,7 @@ fn r_obs_02_a_collector_and_langfuse_are_named_in_every_format() {
         ("config.yaml", yaml),
         ("config.json", json),
     ] {
-        let loaded = World::with(name, text).var("KEY", "canary").load();
+        let loaded = Fixture::with(name, text).var("KEY", "canary").load();
         assert_eq!(short(&loaded), [] as [&str; 0], "{name}");
         let trace = &loaded.trace;
         assert_eq!(value(trace.endpoint.as_ref()), "http://u:p@h:4318?k=1");
@@ -52,7 +52,7 @@ fn r_obs_02_a_collector_and_langfuse_are_named_in_every_format() {
 /// What is wrong costs that key alone, as a warning.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) -> TraceSettings {
-    let loaded = World::with("config.toml", text).load();
+    let loaded = Fixture::with("config.toml", text).load();
     assert_eq!(short(&loaded), expected, "{text}");
     loaded.trace
 }
@@ -79,7 +79,7 @@ fn r_obs_02_a_mistake_about_traces_is_a_warning_and_the_rest_counts() {
 
 #[test]
 fn r_obs_03_a_project_cannot_say_where_traces_go() {
-    let loaded = World::with("config.toml", "[trace]\nendpoint = 'http://mine'\n")
+    let loaded = Fixture::with("config.toml", "[trace]\nendpoint = 'http://mine'\n")
         .project(
             ".pegboard/config.toml",
             "[trace]\nendpoint = 'http://theirs'\ncapture_content = true\n",
@@ -92,10 +92,10 @@ fn r_obs_03_a_project_cannot_say_where_traces_go() {
 
 #[test]
 fn r_obs_01_the_log_level_is_a_setting() {
-    let loaded = World::with("config.toml", "[settings]\nlog_level = 'info'\n").load();
+    let loaded = Fixture::with("config.toml", "[settings]\nlog_level = 'info'\n").load();
     assert_eq!(loaded.settings.log_level.as_deref(), Some("info"));
     let shown = explained(&loaded, "settings.log_level");
     assert_eq!(shown.as_deref(), Some("info (User)"));
-    let shown = explained(&World::new().load(), "settings.log_level");
+    let shown = explained(&Fixture::new().load(), "settings.log_level");
     assert_eq!(shown.as_deref(), Some("off (Builtin)"));
 }

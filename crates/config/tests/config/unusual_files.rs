@@ -1,6 +1,6 @@
 //! Files without content, and what is not a file at all.
 
-use crate::world::{World, short};
+use crate::fixture::{Fixture, short};
 
 #[test]
 fn r_cfg_04_a_file_without_content_is_reported() {
@@ -9,7 +9,7 @@ fn r_cfg_04_a_file_without_content_is_reported() {
         ("config.json", " \n\t"),
         ("config.yaml", "\u{feff}\n"),
     ] {
-        let loaded = World::with(file, text).load();
+        let loaded = Fixture::with(file, text).load();
         assert!(
             loaded.problems[0].message.ends_with("is empty"),
             "{file}: {:?}",
@@ -19,7 +19,7 @@ fn r_cfg_04_a_file_without_content_is_reported() {
         assert!(!loaded.contents.has_text(&loaded.empty_files[0]));
     }
     for (file, text) in [("config.toml", "# nothing yet\n"), ("config.json", "{}")] {
-        let loaded = World::with(file, text).load();
+        let loaded = Fixture::with(file, text).load();
         assert_eq!(short(&loaded), [""; 0], "{file}");
         assert!(loaded.empty_files.is_empty());
     }
@@ -33,8 +33,8 @@ fn r_cfg_04_what_is_not_a_regular_file_is_named_and_never_waited_for() {
         rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
     };
     #[track_caller]
-    fn check(world: &World, name: &str, kind: &str) {
-        let loaded = world.load();
+    fn check(fixture: &Fixture, name: &str, kind: &str) {
+        let loaded = fixture.load();
         let said = loaded.problems.iter().map(|p| p.message.as_str());
         let said: Vec<&str> = said.filter(|text| text.contains(name)).collect();
         assert!(
@@ -44,27 +44,27 @@ fn r_cfg_04_what_is_not_a_regular_file_is_named_and_never_waited_for() {
         );
     }
     for name in ["config.toml", "config.yaml"] {
-        let world = World::new();
-        pipe(&world.paths().config_dir.join(name));
-        check(&world, name, "is a named pipe");
+        let fixture = Fixture::new();
+        pipe(&fixture.paths().config_dir.join(name));
+        check(&fixture, name, "is a named pipe");
     }
-    let world = World::new();
-    pipe(&world.env.working_dir.join(".mcp.json"));
-    check(&world, ".mcp.json", "is a named pipe");
+    let fixture = Fixture::new();
+    pipe(&fixture.env.working_dir.join(".mcp.json"));
+    check(&fixture, ".mcp.json", "is a named pipe");
 
-    let world = World::new();
-    std::fs::create_dir_all(world.paths().config_dir.join("config.json")).unwrap();
-    check(&world, "config.json", "is a folder");
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.paths().config_dir.join("config.json")).unwrap();
+    check(&fixture, "config.json", "is a folder");
 
-    let mut world = World::new();
-    world.options.config_file = Some("/dev/zero".into());
-    check(&world, "/dev/zero", "is a device");
+    let mut fixture = Fixture::new();
+    fixture.options.config_file = Some("/dev/zero".into());
+    check(&fixture, "/dev/zero", "is a device");
 
-    let world = World::with("config.toml", "[servers.a]\ncommand = '${secret:x}'\n");
-    pipe(&world.paths().state_dir.join("secrets.json"));
-    check(&world, "secrets.json", "is a named pipe");
+    let fixture = Fixture::with("config.toml", "[servers.a]\ncommand = '${secret:x}'\n");
+    pipe(&fixture.paths().state_dir.join("secrets.json"));
+    check(&fixture, "secrets.json", "is a named pipe");
 
-    let world = World::new().project(".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
-    pipe(&world.paths().state_dir.join("agreements.json"));
-    check(&world, "agreements.json", "is a named pipe");
+    let fixture = Fixture::new().project(".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    pipe(&fixture.paths().state_dir.join("agreements.json"));
+    check(&fixture, "agreements.json", "is a named pipe");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pegboard_config::edit;
-use pegboard_config::{Agreements, Loaded, Problem, write_file_atomically};
+use pegboard_config::{TrustStore, LoadedConfig, Problem, write_file_atomically};
 use pegboard_gateway::http;
 use pegboard_model::{TrustState, Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult};
 use pegboard_store::ServerLogs;
@@ -136,7 +136,7 @@ impl Household for House {
     }
 
     fn written(&self, server: &ServerName) -> Vec<(String, String)> {
-        let loaded: Arc<Loaded> = self.reload.loaded();
+        let loaded: Arc<LoadedConfig> = self.reload.loaded();
         let start = format!("servers.{server}.");
         let rows = loaded.values.iter().filter_map(|row| {
             let key = row.key.strip_prefix(&start)?;
@@ -229,7 +229,7 @@ impl Household for House {
             review.check()?;
         }
         let (state, name, hash) = (self.state_folder().to_owned(), server.clone(), spec.hash);
-        run(move || Agreements::open(&state).grant(&project, &name, &hash)).await?;
+        run(move || TrustStore::open(&state).grant(&project, &name, &hash)).await?;
         self.reload.now().await;
         Ok(())
     }

@@ -65,7 +65,7 @@ pub(crate) fn open(
 /// The variables that name the folders of this Pegboard, where they are not the usual ones: a program that starts
 /// another Pegboard has seldom the same environment.
 pub(crate) fn own_variables(environment: &Environment, paths: &Paths) -> BTreeMap<String, String> {
-    let usual = Paths::of(&Environment {
+    let usual = Paths::from_env(&Environment {
         vars: BTreeMap::new(),
         ..environment.clone()
     });

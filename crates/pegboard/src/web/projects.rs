@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use pegboard_config::{Contents, Loaded, Problem, Severity, Watcher};
+use pegboard_config::{ContentHashes, LoadedConfig, Problem, Severity, Watcher};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, EventKind, Timestamp};
 use pegboard_web::{DEFAULT_PROJECT, Project, ProjectView};
@@ -98,14 +98,14 @@ impl Projects {
     }
 
     /// Puts together what is known of every other project, and gives the files that it depends on.
-    async fn build(&self) -> (Vec<PathBuf>, Contents) {
+    async fn build(&self) -> (Vec<PathBuf>, ContentHashes) {
         let reload = self.reload.clone();
         let running = self.running.folder.clone();
         let read = tokio::task::spawn_blocking(move || read_others(&reload, running.as_deref()));
         let Ok(read) = read.await else {
-            return (Vec::new(), Contents::default());
+            return (Vec::new(), ContentHashes::default());
         };
-        let (mut watched, mut contents) = (Vec::new(), Contents::default());
+        let (mut watched, mut contents) = (Vec::new(), ContentHashes::default());
         let mut others = BTreeMap::new();
         for (project, loaded) in read {
             watched.extend(loaded.watch_list());
@@ -134,7 +134,7 @@ fn is_of_interest(kind: &EventKind) -> bool {
 }
 
 /// The other projects as their files say now; folders that are gone are left out.
-fn read_others(reload: &Reload, running: Option<&Path>) -> Vec<(Project, Loaded)> {
+fn read_others(reload: &Reload, running: Option<&Path>) -> Vec<(Project, LoadedConfig)> {
     let own = running.is_some().then_some((None, None));
     let known = recall(&reload.files.paths.state_dir).into_iter();
     let known = known.filter(|known| Some(known.folder.as_path()) != running);
@@ -184,7 +184,7 @@ fn id_of(folder: &Path) -> String {
     format!("{}-{digits}", name.trim_matches('-'))
 }
 
-fn files(loaded: &Loaded) -> Vec<PathBuf> {
+fn files(loaded: &LoadedConfig) -> Vec<PathBuf> {
     let there = loaded.files.iter().filter(|file| file.exists);
     there.map(|file| file.path.clone()).collect()
 }

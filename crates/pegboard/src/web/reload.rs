@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use pegboard_config::{Environment, LoadOptions, Loaded, Paths, Problem, Severity};
+use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, Problem, Severity};
 use pegboard_gateway::Gateway;
 use pegboard_hub::{ConfigChange, Hub};
 use pegboard_model::{HashKey, Limits};
@@ -25,7 +25,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// Reads them as they are now.
-    pub(crate) fn read(&self) -> Loaded {
+    pub(crate) fn read(&self) -> LoadedConfig {
         pegboard_config::load(
             &self.load,
             &self.environment,
@@ -51,7 +51,7 @@ pub(crate) struct Reload {
     pub(crate) hub: Hub,
     pub(crate) observed: Arc<Observed>,
     gateway: Gateway,
-    loaded: ArcSwap<Loaded>,
+    loaded: ArcSwap<LoadedConfig>,
     /// What was wrong when the files were last read, also when they were not taken over.
     problems: ArcSwap<Vec<Problem>>,
     /// What was read first must not be taken over last.
@@ -87,7 +87,7 @@ impl Reload {
     }
 
     /// What the files said when they were last taken over.
-    pub(crate) fn loaded(&self) -> Arc<Loaded> {
+    pub(crate) fn loaded(&self) -> Arc<LoadedConfig> {
         self.loaded.load_full()
     }
 
@@ -98,7 +98,7 @@ impl Reload {
 
     /// Whether a file that said something is empty now. Nobody removes all servers like that: the file is about to be
     /// written, or was lost.
-    fn is_emptied(&self, now: &Loaded) -> bool {
+    fn is_emptied(&self, now: &LoadedConfig) -> bool {
         let before = self.loaded.load();
         let held_text = |file: &PathBuf| before.contents.has_text(file);
         now.empty_files.iter().any(held_text)

@@ -64,8 +64,8 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[],
         tests: &[
             (
-                "config/src/agreements.rs",
-                "an_agreement_binds_folder_name_and_definition",
+                "config/src/trust_store.rs",
+                "trust_is_bound_to_folder_name_and_definition",
             ),
             (
                 "store/tests/keeping.rs",

@@ -17,7 +17,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[slips_in_json],
         tests: &[(
             "config/tests/config/duplicates.rs",
-            "r_cfg_04_a_slip_in_json_is_told_with_its_place_and_what_to_write",
+            "r_cfg_04_a_json_syntax_error_is_reported_with_its_place_and_a_fix",
         )],
         pending: None,
     },
@@ -28,7 +28,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[a_server_twice],
         tests: &[(
             "config/tests/config/duplicates.rs",
-            "a_server_that_stands_twice_does_not_count_in_any_format",
+            "a_duplicate_server_is_ignored_in_every_format",
         )],
         pending: None,
     },
@@ -115,8 +115,8 @@ pub(crate) const ROWS: &[Row] = &[
         required: "SUPPLY_UNPINNED as advice that blocks nothing",
         run: &[unpinned_packages],
         tests: &[(
-            "config/src/pinned.rs",
-            "unpinned_launchers_are_told_apart_from_pinned_ones",
+            "config/src/package_runners.rs",
+            "unpinned_packages_are_distinguished_from_pinned_ones",
         )],
         pending: None,
     },

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use pegboard_config::{command_line, shown_command_line};
+use pegboard_config::{command_line, masked_command_line};
 use pegboard_hub::Which;
 use pegboard_model::{Activity, ActivityKind, TrustState, ServerName};
 use serde::Serialize;
@@ -147,7 +147,7 @@ pub(super) fn changed(
         .ok_or_else(|| no_server(name.as_str()))?;
     Ok(ChangedServer {
         command: match entry.spec.approval {
-            TrustState::Granted => shown_command_line(&entry.spec.transport),
+            TrustState::Granted => masked_command_line(&entry.spec.transport),
             TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
         },
         server: WholeServer::of(entry, state, &Anybody(admin.0)),
@@ -159,7 +159,7 @@ pub(super) fn changed(
 pub(super) fn note(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
     let catalog = state.hub().catalog();
     let entry = catalog.server(name);
-    let command = entry.map(|entry| shown_command_line(&entry.spec.transport));
+    let command = entry.map(|entry| masked_command_line(&entry.spec.transport));
     state.hub().record_activity(Activity {
         session: Some(admin.word().to_owned()),
         server: Some(name.clone()),

@@ -1,7 +1,7 @@
 //! One server as the API shows it.
 
 use pegboard_catalog::{Delta, ServerEntry};
-use pegboard_config::{DefinitionWarning, command_line, definition_warnings, shown_command_line};
+use pegboard_config::{DefinitionWarning, command_line, definition_warnings, masked_command_line};
 use pegboard_hub::{RunState, ServerHealth};
 use pegboard_model::{TrustState, DiscoveryStatus, ErrorSummary, Layer, Transport};
 use serde::Serialize;
@@ -115,7 +115,7 @@ impl ListedServer {
             name: spec.name.to_string(),
             description: spec.description.clone(),
             transport: spec.transport.kind(),
-            command: shown_command_line(&spec.transport),
+            command: masked_command_line(&spec.transport),
             enabled: spec.enabled,
             approval: spec.approval,
             tools: tools.len(),

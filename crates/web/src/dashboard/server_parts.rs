@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use pegboard_catalog::{Delta, ServerEntry};
-use pegboard_config::{definition_warnings, shown_command_line};
+use pegboard_config::{definition_warnings, masked_command_line};
 use pegboard_hub::LastDelta;
 use pegboard_model::{
     TrustState, DiscoveryStatus, UntrustedText, Origin, Policy, ServerName, Timestamp, ToolResult,
@@ -183,7 +183,7 @@ pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -
             header { h2 id="config-title" { "Configuration" } p { (origin(&spec.origin)) } }
             div.body.stack {
                 @if spec.approval == TrustState::Granted {
-                    div.stack-tight { span.small.faint { (label) } code.command { (shown_command_line(&spec.transport)) } }
+                    div.stack-tight { span.small.faint { (label) } code.command { (masked_command_line(&spec.transport)) } }
                 }
                 @let warnings = definition_warnings(&spec.name, &spec.transport);
                 @if !warnings.is_empty() && spec.approval == TrustState::Granted {

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
-use pegboard_config::shown_command_line;
+use pegboard_config::masked_command_line;
 use pegboard_hub::ServerHealth;
 use pegboard_model::{ServerName, Timestamp};
 
@@ -94,7 +94,7 @@ fn reads(entry: &ServerEntry, word: &str) -> bool {
     let described = entry.spec.description.as_deref().unwrap_or_default();
     entry.name().as_str().contains(word)
         || described.to_lowercase().contains(word)
-        || shown_command_line(&entry.spec.transport)
+        || masked_command_line(&entry.spec.transport)
             .to_lowercase()
             .contains(word)
 }
@@ -151,7 +151,7 @@ fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
                 span.sub.clip {
                     @match &spec.description {
                         Some(text) => (line(text)),
-                        None => code { (line(&shown_command_line(&spec.transport))) },
+                        None => code { (line(&masked_command_line(&spec.transport))) },
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
-use pegboard_config::{Problem, TypedName, definition_warnings, shown_command_line};
+use pegboard_config::{Problem, NormalizedName, definition_warnings, masked_command_line};
 use pegboard_model::{UntrustedText, Reason, ServerName, Template, ToolError, Transport};
 
 use super::discover_now::discover;
@@ -14,7 +14,7 @@ use crate::cli::output::Paint;
 use crate::{Configured, Options};
 
 pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
-    let TypedName { name, is_corrected } = TypedName::parse(&args.name)?;
+    let NormalizedName { name, is_corrected } = NormalizedName::parse(&args.name)?;
     refuse_command(&args, &name)?;
     if is_corrected {
         let given = UntrustedText::new(&args.name);
@@ -94,7 +94,7 @@ fn refuse_command(args: &AddArgs, name: &ServerName) -> Done {
         env: BTreeMap::new(),
         cwd: None,
     };
-    let command = shown_command_line(&transport);
+    let command = masked_command_line(&transport);
     Err(Failure::usage(
         "that is a command, not an address",
         format!("Write `pegboard add {name} -- {command}`."),

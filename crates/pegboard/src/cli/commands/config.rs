@@ -1,6 +1,6 @@
 //! `pegboard config`: where values come from, and what is wrong with them.
 
-use pegboard_config::{Explained, Problem, Severity, SourceFile};
+use pegboard_config::{EffectiveValue, Problem, Severity, SourceFile};
 use pegboard_store::SqliteStore;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ struct CheckDocument<'a> {
 
 #[derive(Serialize)]
 struct ExplainDocument<'a> {
-    values: Vec<&'a Explained>,
+    values: Vec<&'a EffectiveValue>,
 }
 
 pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> Done {
@@ -73,7 +73,7 @@ fn path(configured: &Configured, output: &Output) -> Done {
 
 fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Done {
     let prefix = server.map(|server| format!("servers.{server}."));
-    let wanted = |value: &&Explained| {
+    let wanted = |value: &&EffectiveValue| {
         prefix
             .as_ref()
             .is_none_or(|p| value.key.starts_with(p.as_str()))

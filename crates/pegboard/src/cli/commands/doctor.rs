@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pegboard_config::{Loaded, Problem, Severity};
+use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_hub::{Hub, RefreshOutcome, Which};
 use pegboard_model::{UntrustedText, ToolError};
 use serde::Serialize;
@@ -176,7 +176,7 @@ fn configuration_check(problem: &Problem) -> Check {
 }
 
 /// What is wrong with what the configuration says of tools, now that they are known.
-fn override_checks(loaded: &Loaded, hub: &Hub) -> Vec<Check> {
+fn override_checks(loaded: &LoadedConfig, hub: &Hub) -> Vec<Check> {
     let catalog = hub.catalog();
     let entries = catalog.servers();
     let known = entries

@@ -1,6 +1,6 @@
 //! `pegboard list`: the configured servers, nothing started.
 
-use pegboard_config::shown_command_line;
+use pegboard_config::masked_command_line;
 use pegboard_hub::SystemClock;
 use pegboard_model::{TrustState, Clock, DiscoveryStatus};
 use serde::Serialize;
@@ -97,7 +97,7 @@ fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
     Row {
         name: entry.spec.name.to_string(),
         transport: entry.spec.transport.kind(),
-        command: shown_command_line(&entry.spec.transport),
+        command: masked_command_line(&entry.spec.transport),
         enabled: entry.spec.enabled,
         approval: entry.spec.approval,
         status: entry.status(),

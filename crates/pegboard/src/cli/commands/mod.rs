@@ -284,5 +284,5 @@ fn server_name(text: &str, configured: &Configured) -> Result<ServerName, Failur
         pegboard_model::UntrustedText::new(text)
     );
     let error = ToolError::new(Reason::ServerUnknown, message);
-    Err(error.with_nearest(loaded.near_server_names(text)).into())
+    Err(error.with_nearest(loaded.similar_server_names(text)).into())
 }

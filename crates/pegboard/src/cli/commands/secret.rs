@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 
 #[derive(Serialize)]
 struct Document {
-    secrets: Vec<pegboard_config::SecretName>,
+    secrets: Vec<pegboard_config::SecretInfo>,
 }
 
 pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> Done {

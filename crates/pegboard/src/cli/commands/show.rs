@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pegboard_catalog::ServerEntry;
 use pegboard_config::{
-    DefinitionWarning, TrustReview, command_line, definition_warnings, shown_command_line,
+    DefinitionWarning, TrustReview, command_line, definition_warnings, masked_command_line,
 };
 use pegboard_hub::SystemClock;
 use pegboard_model::{TrustState, Clock, UntrustedText, Rejection, ServerRecord};
@@ -72,7 +72,7 @@ fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Docu
     Document {
         name: spec.name.as_str(),
         transport: spec.transport.kind(),
-        command: shown_command_line(&spec.transport),
+        command: masked_command_line(&spec.transport),
         variables: variables(entry),
         trust: review.filter(|review| review.approval != TrustState::Granted),
         warnings: definition_warnings(&spec.name, &spec.transport),
@@ -212,7 +212,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> D
 /// The command of a server; one that is not trusted is shown exactly.
 fn command(entry: &ServerEntry) -> String {
     match entry.spec.approval {
-        TrustState::Granted => shown_command_line(&entry.spec.transport),
+        TrustState::Granted => masked_command_line(&entry.spec.transport),
         TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
     }
 }

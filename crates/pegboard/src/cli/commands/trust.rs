@@ -1,6 +1,6 @@
 //! `pegboard trust`: see everything that a project's server runs and receives, and trust it.
 
-use pegboard_config::{Agreements, TrustReview};
+use pegboard_config::{TrustStore, TrustReview};
 use pegboard_model::{TrustState, Reason, ToolError};
 
 use super::discover_now::discover;
@@ -14,7 +14,7 @@ use crate::cli::people::{can_ask, confirm};
 pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
     let mut configured = configured(global, output)?;
     let reviews = wanted(args, &configured)?;
-    let mut agreements = Agreements::open(&configured.paths.state_dir);
+    let mut agreements = TrustStore::open(&configured.paths.state_dir);
     let Some(project) = configured.loaded.project.clone() else {
         output.note("No project is here, so no server waits for trust.");
         return if output.json {

@@ -396,7 +396,7 @@ fn untrusted(definition: Value) -> Stage {
         working_dir: folder.path().to_owned(),
         vars: [("AWS_SECRET_ACCESS_KEY".to_owned(), "canary".to_owned())].into(),
     };
-    let (options, paths) = (LoadOptions::default(), Paths::of(&env));
+    let (options, paths) = (LoadOptions::default(), Paths::from_env(&env));
     let key = pegboard_model::HashKey([7; 32]);
     let loaded = load(
         &options,

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pegboard_config::{Contents, Problem, Watcher};
+use pegboard_config::{ContentHashes, Problem, Watcher};
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
@@ -72,7 +72,7 @@ async fn settle_in(pegboard: &Pegboard, output: &Output) {
 }
 
 /// Begins to watch files. Starting that takes as long as many answers, so it has its own thread.
-fn begin_watching(files: Vec<PathBuf>, read: Contents, changed: &Arc<Notify>) -> Watching {
+fn begin_watching(files: Vec<PathBuf>, read: ContentHashes, changed: &Arc<Notify>) -> Watching {
     let signal = changed.clone();
     tokio::task::spawn_blocking(move || Watcher::start(files, &read, move || signal.notify_one()))
 }

@@ -19,7 +19,7 @@ pub(crate) fn known_start(template: &Template) -> &str {
     }
 }
 
-pub(crate) fn has_kept(template: &Template) -> bool {
+pub(crate) fn has_stored_secret(template: &Template) -> bool {
     template
         .parts()
         .iter()
@@ -53,9 +53,9 @@ pub(crate) fn anchored(
 }
 
 /// Why a value cannot be an address; what a kept secret brings is not looked at.
-pub(crate) fn url_flaw(url: &Template) -> Option<&'static str> {
+pub(crate) fn url_error(url: &Template) -> Option<&'static str> {
     let start = known_start(url);
-    if start.is_empty() && has_kept(url) {
+    if start.is_empty() && has_stored_secret(url) {
         return None;
     }
     let lower = start
@@ -74,7 +74,7 @@ pub(crate) fn url_flaw(url: &Template) -> Option<&'static str> {
         .split(['/', '?', '#'])
         .next()
         .unwrap_or_default();
-    if host.rsplit('@').next().unwrap_or_default().is_empty() && !has_kept(url) {
+    if host.rsplit('@').next().unwrap_or_default().is_empty() && !has_stored_secret(url) {
         return Some("it names no host");
     }
     if known_parts(url).any(|text| text.contains(|c: char| c.is_whitespace() || c.is_control())) {
@@ -83,7 +83,7 @@ pub(crate) fn url_flaw(url: &Template) -> Option<&'static str> {
     None
 }
 
-pub(crate) fn header_flaw(name: &str, value: &Template) -> Option<&'static str> {
+pub(crate) fn header_error(name: &str, value: &Template) -> Option<&'static str> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
         return Some("its name holds a character that headers must not have");

@@ -6,14 +6,14 @@ use std::fmt;
 use pegboard_model::{UntrustedText, Template, Transport};
 use serde::Serialize;
 
-use crate::review::FromUser;
+use crate::review::InheritedVariables;
 use crate::template::{Reference, references};
 
 /// One of the user's values that a server would receive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Received {
+pub struct ReceivedValue {
     /// Whether it is a kept secret or an environment variable.
-    pub kind: ReceivedKind,
+    pub kind: ReceivedValueKind,
     /// The name of the secret or variable.
     pub name: String,
     /// Where the server gets it, as `header X-Session` or `argument 2`.
@@ -29,14 +29,14 @@ pub struct Received {
 /// The kinds of values that a definition can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ReceivedKind {
+pub enum ReceivedValueKind {
     /// Kept by `pegboard secret set`.
     Secret,
     /// A variable of the environment that Pegboard was started in.
     Variable,
 }
 
-impl fmt::Display for ReceivedKind {
+impl fmt::Display for ReceivedValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Secret => "secret",
@@ -46,11 +46,11 @@ impl fmt::Display for ReceivedKind {
 }
 
 /// Why a variable such as `OPENAI_API_KEY` reaches a server that is called `openai`.
-const OVERLAID: &str = "the variable's name begins with the server's name";
+const ENV_OVERRIDE: &str = "the variable's name begins with the server's name";
 /// Why a variable of `env_allow` reaches every program.
 const ALLOWED: &str = "`env_allow` in your settings lists it";
 
-impl Received {
+impl ReceivedValue {
     /// What is received and by whom, in one sentence.
     pub fn sentence(&self) -> String {
         let Self {
@@ -71,7 +71,7 @@ impl Received {
 }
 
 /// Everything of the user that a server would receive.
-pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Received> {
+pub(crate) fn received(transport: &Transport, inherited: &InheritedVariables) -> Vec<ReceivedValue> {
     let mut found = Vec::new();
     match transport {
         Transport::Stdio {
@@ -81,7 +81,7 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
             cwd,
         } => {
             let mut take = |references: Vec<Reference<'_>>, used_as: String| {
-                collect(&mut found, references, used_as, None, from_user);
+                collect(&mut found, references, used_as, None, inherited);
             };
             take(references_beyond(command, env), "the command".to_owned());
             for (at, arg) in args.iter().enumerate() {
@@ -94,12 +94,12 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
             if let Some(cwd) = cwd {
                 take(references_beyond(cwd, env), "the folder".to_owned());
             }
-            let allowed = from_user
+            let allowed = inherited
                 .allowed
                 .iter()
                 .filter(|name| !env.contains_key(*name));
-            found.extend(allowed.map(|name| Received {
-                kind: ReceivedKind::Variable,
+            found.extend(allowed.map(|name| ReceivedValue {
+                kind: ReceivedValueKind::Variable,
                 name: UntrustedText::new(name).to_string(),
                 used_as: format!("variable {}", UntrustedText::new(name)),
                 sent_to: None,
@@ -114,7 +114,7 @@ pub(crate) fn received(transport: &Transport, from_user: &FromUser) -> Vec<Recei
             let address = UntrustedText::new(url.written()).to_string();
             let mut take = |value: &Template, used_as: String| {
                 let references = references(value.written());
-                collect(&mut found, references, used_as, Some(&address), from_user);
+                collect(&mut found, references, used_as, Some(&address), inherited);
             };
             take(url, "part of the address".to_owned());
             for (name, value) in headers {
@@ -147,25 +147,25 @@ fn references_beyond<'v>(
 }
 
 fn collect(
-    found: &mut Vec<Received>,
+    found: &mut Vec<ReceivedValue>,
     references: Vec<Reference<'_>>,
     used_as: String,
     sent_to: Option<&str>,
-    from_user: &FromUser,
+    inherited: &InheritedVariables,
 ) {
     for reference in references {
         let (kind, name) = match reference {
-            Reference::Secret(name) => (ReceivedKind::Secret, name),
-            Reference::Variable(name) => (ReceivedKind::Variable, name),
+            Reference::Secret(name) => (ReceivedValueKind::Secret, name),
+            Reference::Variable(name) => (ReceivedValueKind::Variable, name),
         };
         let is_overlaid =
-            kind == ReceivedKind::Variable && from_user.overlaid.iter().any(|own| own == name);
-        let new = Received {
+            kind == ReceivedValueKind::Variable && inherited.env_overrides.iter().any(|own| own == name);
+        let new = ReceivedValue {
             kind,
             name: name.to_owned(),
             used_as: used_as.clone(),
             sent_to: sent_to.map(str::to_owned),
-            because: is_overlaid.then_some(OVERLAID),
+            because: is_overlaid.then_some(ENV_OVERRIDE),
         };
         if !found.contains(&new) {
             found.push(new);

@@ -11,14 +11,14 @@ use crate::duration::parse_duration;
 use crate::node::{Entry, Node, Value};
 use crate::problem::{Problem, Severity};
 use crate::sensitive::shown_name;
-use crate::template::{TemplateFlaw, Values, is_secret_reference, resolve};
+use crate::template::{TemplateError, Values, is_secret_reference, resolve};
 use crate::text::SourceText;
 
 /// The annotations that a rule can name in place of a tool.
 pub(crate) const ANNOTATIONS: [&str; 2] = ["@destructive", "@read_only"];
 
 /// Reads the values of one table (a server or the settings) and collects what is wrong with them.
-pub(crate) struct Typed<'a> {
+pub(crate) struct TableReader<'a> {
     pub(crate) source: &'a SourceText,
     pub(crate) values: &'a Values<'a>,
     /// The layer of the file: a project's servers run in the project, the user's own ones do not.
@@ -32,7 +32,7 @@ pub(crate) struct Typed<'a> {
     pub(crate) problems: Vec<Problem>,
 }
 
-impl<'a> Typed<'a> {
+impl<'a> TableReader<'a> {
     pub(crate) fn failed(&self) -> bool {
         self.problems
             .iter()
@@ -270,12 +270,12 @@ impl<'a> Typed<'a> {
                 return None;
             }
         };
-        let flaw = match resolve(&text, self.values, &self.own_env) {
+        let error = match resolve(&text, self.values, &self.own_env) {
             Ok(template) => return Some(template),
-            Err(flaw) => flaw,
+            Err(error) => error,
         };
-        let (reason, message, help) = match flaw {
-            TemplateFlaw::VariableMissing(name) => (
+        let (reason, message, help) = match error {
+            TemplateError::VariableMissing(name) => (
                 Reason::ConfigSecretMissing,
                 format!("`{key}` needs the variable `{name}`, which is not set"),
                 match name.as_str() {
@@ -284,7 +284,7 @@ impl<'a> Typed<'a> {
                     _ => format!("set `{name}`, or give a default as `${{{name}:-value}}`"),
                 },
             ),
-            TemplateFlaw::Prompt(name) => {
+            TemplateError::Prompt(name) => {
                 // What is not a name may be a secret that was put in the wrong place.
                 let (shown, name) = match is_secret_reference(&name) {
                     true => (name.as_str(), name.as_str()),
@@ -296,17 +296,17 @@ impl<'a> Typed<'a> {
                     format!("run `pegboard secret set {name}` and write `${{secret:{name}}}`"),
                 )
             }
-            TemplateFlaw::SecretMissing(name) => (
+            TemplateError::SecretMissing(name) => (
                 Reason::ConfigSecretMissing,
                 format!("`{key}` needs the secret `{name}`, which is not kept"),
                 format!("run `pegboard secret set {name}`"),
             ),
-            TemplateFlaw::Malformed(why) => (
+            TemplateError::Malformed(why) => (
                 Reason::ConfigInvalid,
                 format!("`{key}` cannot be read: {why}"),
                 "write `${NAME}`, `${NAME:-default}`, `${secret:NAME}` or `${project}`; a plain `${` is written `$${`".to_owned(),
             ),
-            TemplateFlaw::TooLarge => (
+            TemplateError::TooLarge => (
                 Reason::ConfigTooLarge,
                 format!("`{key}` is larger than {} bytes", self.values.limits.value_bytes),
                 "shorten the value, or let the server read it from a file".to_owned(),

@@ -5,10 +5,10 @@
 
 use pegboard_model::{PROJECT_REFERENCE, Reason, Template, package_runner};
 
-use crate::known::{has_kept, known_parts};
+use crate::template_checks::{has_stored_secret, known_parts};
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_text};
-use crate::typed::Typed;
+use crate::reader::TableReader;
 
 /// Package runners that read nothing from their working directory: `uvx` ignores local configuration, and the
 /// containers of the other two have their own files.
@@ -30,7 +30,7 @@ const FILE_ENDINGS: &[&str] = &[
 const SHOWN_ARGUMENT: usize = 60;
 
 /// A server of the user's own file with the places of its keys.
-pub(crate) struct OwnServer<'s, 'n> {
+pub(crate) struct UserServer<'s, 'n> {
     pub(crate) program: &'s Template,
     pub(crate) args: &'s [Template],
     pub(crate) cwd: Option<&'s Template>,
@@ -39,25 +39,25 @@ pub(crate) struct OwnServer<'s, 'n> {
     pub(crate) cwd_entry: Option<&'n Entry>,
 }
 
-impl OwnServer<'_, '_> {
-    pub(crate) fn check(&self, typed: &mut Typed<'_>) {
+impl UserServer<'_, '_> {
+    pub(crate) fn check(&self, reader: &mut TableReader<'_>) {
         if self.program.depends_on_cwd() {
-            typed.invalid(
+            reader.invalid(
                 self.command.node.start,
                 "`command` depends on the current folder, so any folder could bring the program",
                 "write the full path of the program",
             );
         }
         match self.cwd {
-            Some(cwd) if cwd.depends_on_cwd() => self.check_runner(typed),
+            Some(cwd) if cwd.depends_on_cwd() => self.check_runner(reader),
             Some(_) => {}
-            None => self.warn_of_relative_arguments(typed),
+            None => self.warn_of_relative_arguments(reader),
         }
     }
 
     /// A package runner prefers what it finds in its working directory: programs of `node_modules/.bin`, a
     /// registry named in `.npmrc`, a release of itself named in `.yarnrc.yml`.
-    fn check_runner(&self, typed: &mut Typed<'_>) {
+    fn check_runner(&self, reader: &mut TableReader<'_>) {
         let known = |value: &Template| -> String { known_parts(value).collect() };
         let args: Vec<String> = self.args.iter().map(known).collect();
         let Some(runner) = dependent_runner(&known(self.program), &args) else {
@@ -71,13 +71,13 @@ impl OwnServer<'_, '_> {
             "remove `cwd` and pass `{PROJECT_REFERENCE}` as an argument, or install the server and write the full \
              path of its program as `command`"
         );
-        typed.invalid(at, message, help);
+        reader.invalid(at, message, help);
     }
 
-    fn warn_of_relative_arguments(&self, typed: &mut Typed<'_>) {
+    fn warn_of_relative_arguments(&self, reader: &mut TableReader<'_>) {
         for (position, arg) in self.args.iter().enumerate() {
             let known: String = known_parts(arg).collect();
-            if has_kept(arg) || !is_relative_path(&known) {
+            if has_stored_secret(arg) || !is_relative_path(&known) {
                 continue;
             }
             let shown = shown_text(arg.written(), SHOWN_ARGUMENT).into_owned();
@@ -89,7 +89,7 @@ impl OwnServer<'_, '_> {
                  project's)"
             );
             let at = self.start_of(position);
-            typed.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
+            reader.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_09_relative_paths_are_told_from_packages_and_flags() {
+    fn r_sec_09_relative_paths_are_distinguished_from_packages_and_flags() {
         for path in [
             ".",
             "..",

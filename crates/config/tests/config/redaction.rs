@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 const CANARY: &str = "cAnArY-7f3e9d21";
 
@@ -48,30 +48,30 @@ fn files_without_arguments() -> [(&'static str, String); 3] {
 }
 
 /// Everything of a configuration that can be printed.
-fn printed(world: &World) -> String {
-    let loaded = world.load();
+fn printed(fixture: &Fixture) -> String {
+    let loaded = fixture.load();
     let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
     let as_json = serde_json::to_string(&(&loaded.problems, &loaded.values)).unwrap();
     format!(
         "{loaded:?}\n{}\n{as_json}\n{:?}",
         problems.join("\n"),
-        world.env
+        fixture.env
     )
 }
 
 #[test]
 fn r_cfg_08_no_secret_is_printed_of_a_sound_configuration() {
     for (file, text) in files() {
-        let world = World::with(file, &text)
+        let fixture = Fixture::with(file, &text)
             .var("FROM_ENV", CANARY)
             .var("A_API_KEY", CANARY)
             .var("NEW_MCP_URL", &format!("https://{CANARY}/"));
         assert!(
-            world.load().servers.len() >= 3,
+            fixture.load().servers.len() >= 3,
             "{file}: {:#?}",
-            world.load().problems
+            fixture.load().problems
         );
-        let printed = printed(&world);
+        let printed = printed(&fixture);
         assert!(!printed.contains(CANARY), "{file}: {printed}");
     }
 }
@@ -96,7 +96,7 @@ fn r_cfg_08_no_secret_is_printed_when_its_line_is_wrong() {
         format!("env = {{ A = '{CANARY}' }} x = 1"),
         format!("bearer = {CANARY}"),
     ] {
-        let printed = printed(&World::with(
+        let printed = printed(&Fixture::with(
             "config.toml",
             &format!("[servers.a]\n{body}\n"),
         ));
@@ -123,10 +123,10 @@ proptest! {
                 text.replace_range(at..end, &instead);
             }
         }
-        let world = World::with(file, &text);
+        let fixture = Fixture::with(file, &text);
         // What became the name of a server is shown: the person has to find it.
-        prop_assume!(!world.load().broken.keys().any(|name| name.contains(CANARY)));
-        let printed = printed(&world);
+        prop_assume!(!fixture.load().broken.keys().any(|name| name.contains(CANARY)));
+        let printed = printed(&fixture);
         prop_assert!(!printed.contains(CANARY), "{}\n---\n{}", text, printed);
     }
 }
@@ -134,7 +134,7 @@ proptest! {
 #[test]
 fn r_cfg_08_a_key_in_the_arguments_is_masked_everywhere_and_gets_advice() {
     let text = "[servers.git]\ncommand = 'run'\nargs = ['--id=AKIACANARY0123456789', 'ghp_canary0123456789', '--token', 'canary-x']\nunknown = 1\n";
-    let loaded = World::with("config.toml", text).load();
+    let loaded = Fixture::with("config.toml", text).load();
     let mut shown = format!("{:?}", loaded.values);
     for problem in &loaded.problems {
         shown.push_str(&problem.to_string());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::world::{World, names, server, short};
+use crate::fixture::{Fixture, names, server, short};
 use pegboard_config::command_line;
 use pegboard_model::{NoSecrets, Policy, Template, Transport};
 
@@ -117,7 +117,7 @@ const JSON: &str = r#"{
 
 #[track_caller]
 fn check_everything(file: &str, text: &str) {
-    let loaded = World::with(file, text).var("TOKEN", "t0ken").load();
+    let loaded = Fixture::with(file, text).var("TOKEN", "t0ken").load();
     assert!(loaded.problems.is_empty(), "{file}: {:#?}", loaded.problems);
     let files = server(&loaded, "files");
     let Transport::Stdio {
@@ -209,14 +209,14 @@ fn r_cfg_02_byte_order_mark_and_windows_line_ends_are_accepted() {
 
 #[test]
 fn r_disc_05_the_hash_is_the_same_in_every_format() {
-    let hash = |file, text| server(&World::with(file, text).var("TOKEN", "t").load(), "files").hash;
+    let hash = |file, text| server(&Fixture::with(file, text).var("TOKEN", "t").load(), "files").hash;
     assert_eq!(hash("config.toml", TOML), hash("config.yaml", YAML));
     assert_eq!(hash("config.toml", TOML), hash("config.json", JSON));
 }
 
 #[test]
 fn r_cfg_02_times_have_their_defaults() {
-    let loaded = World::with("config.toml", "[servers.a]\ncommand = 'a'").load();
+    let loaded = Fixture::with("config.toml", "[servers.a]\ncommand = 'a'").load();
     let a = server(&loaded, "a");
     let times = [
         a.timeouts.discovery,
@@ -235,7 +235,7 @@ fn r_cfg_02_times_have_their_defaults() {
 /// One server in JSON under `mcpServers`, as other clients write it.
 #[track_caller]
 fn check_foreign(body: &str, expected: &str, problems: &[&str]) {
-    let loaded = World::with(
+    let loaded = Fixture::with(
         "config.json",
         &format!("{{\"mcpServers\":{{\"a\":{body}}}}}"),
     )
@@ -375,7 +375,7 @@ fn r_cfg_04_a_wrong_value_costs_only_its_server() {
         let text = format!(
             "[servers.first]\ncommand = 'a'\n[servers.wrong]\n{body}\n[servers.last]\ncommand = 'b'\n"
         );
-        let loaded = World::with("config.toml", &text).load();
+        let loaded = Fixture::with("config.toml", &text).load();
         assert_eq!(names(&loaded), ["first", "last"], "{body}");
         let problems: Vec<_> = loaded
             .problems
@@ -413,7 +413,7 @@ fn r_cfg_04_a_wrong_value_costs_only_its_server() {
 #[test]
 fn r_cfg_04_a_problem_reads_well() {
     let text = "[servers.github]\ncommand = 'gh'\nenabled = \"yes\"\ncomand = 'x'\n";
-    let loaded = World::with("config.toml", text).load();
+    let loaded = Fixture::with("config.toml", text).load();
     let home = loaded.problems[0].file.clone().unwrap();
     let shown = |at: usize| {
         loaded.problems[at]
@@ -439,8 +439,8 @@ fn r_cfg_04_a_problem_reads_well() {
 }
 
 #[test]
-fn r_cfg_04_a_setting_outside_of_the_settings_is_told_where_it_belongs() {
-    let loaded = World::with(
+fn r_cfg_04_a_setting_outside_of_the_settings_table_is_reported() {
+    let loaded = Fixture::with(
         "config.toml",
         "idle_timeout = '1m'\n[servers.a]\ncommand = 'a'\n",
     )
@@ -455,7 +455,7 @@ fn r_reg_09_a_summary_that_is_too_long_is_not_used() {
         "[servers.a]\ncommand = 'a'\ntools.t.summary = '{}'",
         "x".repeat(81)
     );
-    let loaded = World::with("config.toml", &text).load();
+    let loaded = Fixture::with("config.toml", &text).load();
     assert_eq!(short(&loaded), ["warning CONFIG_INVALID a:3"]);
     assert_eq!(server(&loaded, "a").tools["t"].summary, None);
 }
@@ -464,15 +464,15 @@ fn r_reg_09_a_summary_that_is_too_long_is_not_used() {
 fn r_cfg_02_relative_paths_start_from_the_file() {
     let text = "[servers.a]\ncommand = './bin/run'\ncwd = 'data'\n[servers.b]\ncommand = '~/run'\ncwd = '~'\n\
         [servers.c]\ncommand = 'plain'\ncwd = '${HERE}/x'\n";
-    let world = World::with("config.toml", text).var("HERE", "/abs");
-    let loaded = world.load();
+    let fixture = Fixture::with("config.toml", text).var("HERE", "/abs");
+    let loaded = fixture.load();
     let paths = |name: &str| match &server(&loaded, name).transport {
         Transport::Stdio { command, cwd, .. } => {
             (resolved(command), resolved(cwd.as_ref().unwrap()))
         }
         Transport::Http { .. } => panic!(),
     };
-    let (folder, home) = (world.paths().config_dir, world.env.home.clone());
+    let (folder, home) = (fixture.paths().config_dir, fixture.env.home.clone());
     let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
     assert_eq!(
         paths("a"),
@@ -484,7 +484,7 @@ fn r_cfg_02_relative_paths_start_from_the_file() {
 
 #[test]
 fn unpinned_launchers_are_advised_against_but_work() {
-    let loaded = World::with(
+    let loaded = Fixture::with(
         "config.toml",
         "[servers.a]\ncommand = 'npx'\nargs = ['-y', 'x@latest']",
     )
@@ -493,7 +493,7 @@ fn unpinned_launchers_are_advised_against_but_work() {
         loaded
             .problems
             .iter()
-            .map(crate::world::one)
+            .map(crate::fixture::one)
             .collect::<Vec<_>>(),
         ["advice SUPPLY_UNPINNED a:3"]
     );
@@ -517,7 +517,7 @@ fn r_cfg_02_a_policy_of_a_tool_can_be_written_without_a_table() {
             "[servers.rube]\ncommand = 'x'\n[servers.rube.tools]\ngithub_search = 'allow'\n'delete_*' = 'deny'\nread = { policy = 'ask' }\n",
         ),
     ] {
-        let loaded = World::with(file, text).load();
+        let loaded = Fixture::with(file, text).load();
         assert!(loaded.problems.is_empty(), "{file}: {:#?}", loaded.problems);
         let rube = server(&loaded, "rube");
         let policies: Vec<_> = rube
@@ -538,7 +538,7 @@ fn r_cfg_02_a_policy_of_a_tool_can_be_written_without_a_table() {
         );
     }
     let wrong = r#"{"servers":{"a":{"command":"x","tools":{"t":"yes"}},"b":{"command":"x","tools":{"t":3}}}}"#;
-    let loaded = World::with("config.json", wrong).load();
+    let loaded = Fixture::with("config.json", wrong).load();
     let said: Vec<_> = loaded
         .problems
         .iter()

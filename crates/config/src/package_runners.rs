@@ -59,7 +59,7 @@ pub(crate) fn program_name(program: &str) -> &str {
 
 /// A package that is launched without a fixed version.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unpinned {
+pub(crate) struct UnpinnedPackage {
     /// The package as it was written.
     pub(crate) package: String,
     /// How its version is fixed.
@@ -67,7 +67,7 @@ pub(crate) struct Unpinned {
 }
 
 /// Finds a package that is launched without a fixed version.
-pub(crate) fn unpinned_package(transport: &Transport) -> Option<Unpinned> {
+pub(crate) fn unpinned_package(transport: &Transport) -> Option<UnpinnedPackage> {
     let Transport::Stdio { command, args, .. } = transport else {
         return None;
     };
@@ -95,7 +95,7 @@ pub(crate) fn unpinned_package(transport: &Transport) -> Option<Unpinned> {
         .split_once('=')
         .filter(|_| package.starts_with("--"))
         .map_or(package.as_str(), |(_, p)| p);
-    (!ecosystem.is_pinned(package)).then(|| Unpinned {
+    (!ecosystem.is_pinned(package)).then(|| UnpinnedPackage {
         package: written.written().to_owned(),
         help: ecosystem.help(),
     })
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn unpinned_launchers_are_told_apart_from_pinned_ones() {
+    fn unpinned_packages_are_distinguished_from_pinned_ones() {
         check("npx -y server", Some("server"));
         check("npx -y server@latest", Some("server@latest"));
         check("npx -y @scope/server", Some("@scope/server"));

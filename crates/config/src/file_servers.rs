@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use pegboard_model::{Reason, ServerName};
 
 use crate::file::ConfigFile;
-use crate::foreign::{is_foreign, is_pegboard};
-use crate::name::{NameVerdict, judge};
+use crate::client_files::{is_client_file, is_pegboard};
+use crate::name::{NameCheck, check_name};
 use crate::node::{Entry, Value};
 use crate::problem::{Problem, shown_text};
 use crate::server::{Definition, read_server};
@@ -17,7 +17,7 @@ use crate::template::Values;
 const SHOWN_LINES: usize = 8;
 
 /// A server that a file defines.
-pub(crate) struct FoundServer<'n> {
+pub(crate) struct FileServer<'n> {
     /// Its name as it was written, for display.
     pub(crate) shown: String,
     /// Its name, when it is one.
@@ -38,15 +38,15 @@ impl ConfigFile {
         values: &Values<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
-    ) -> Vec<FoundServer<'_>> {
+    ) -> Vec<FileServer<'_>> {
         let mut found = self.named_servers(settings, values, room, problems);
-        self.break_duplicates(&mut found, problems);
-        self.break_clashes(&mut found, problems);
+        self.reject_duplicates(&mut found, problems);
+        self.reject_clashes(&mut found, problems);
         for server in found.iter_mut().filter(|server| server.problems.is_empty()) {
-            let mut typed = self.typed(Some(&server.shown), values);
-            server.definition = read_server(server.entry, settings, &mut typed).map(Box::new);
+            let mut reader = self.reader(Some(&server.shown), values);
+            server.definition = read_server(server.entry, settings, &mut reader).map(Box::new);
             let first = problems.len();
-            problems.append(&mut typed.problems);
+            problems.append(&mut reader.problems);
             server.problems = (first..problems.len()).collect();
         }
         found
@@ -54,7 +54,7 @@ impl ConfigFile {
 
     /// Pegboard's own entries in another program's file, each with the table that it is in.
     pub(crate) fn own_entries(&self, settings: &Settings) -> Vec<(&Entry, &Entry)> {
-        let foreign = is_foreign(&self.source);
+        let foreign = is_client_file(&self.source);
         let roots = self
             .root_entries()
             .iter()
@@ -75,8 +75,8 @@ impl ConfigFile {
         values: &Values<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
-    ) -> Vec<FoundServer<'_>> {
-        let mut found: Vec<FoundServer<'_>> = Vec::new();
+    ) -> Vec<FileServer<'_>> {
+        let mut found: Vec<FileServer<'_>> = Vec::new();
         for root in self
             .root_entries()
             .iter()
@@ -86,7 +86,7 @@ impl ConfigFile {
                 Value::Map(entries) => entries.as_slice(),
                 Value::Null => &[],
                 _ => {
-                    let mut typed = self.typed(None, values);
+                    let mut reader = self.reader(None, values);
                     let message = format!(
                         "`{}` must be a table of servers by name, but it is {}",
                         root.key,
@@ -103,15 +103,15 @@ impl ConfigFile {
                             "write each server as `\"NAME\": { \"command\": \"…\" }`"
                         }
                     };
-                    typed.invalid(root.node.start, message, help);
-                    problems.append(&mut typed.problems);
+                    reader.invalid(root.node.start, message, help);
+                    problems.append(&mut reader.problems);
                     continue;
                 }
             };
-            let is_foreign = root.key == "mcpServers" || is_foreign(&self.source);
+            let is_client_file = root.key == "mcpServers" || is_client_file(&self.source);
             for entry in entries {
                 // `explain` mentions it; nothing is wrong with a client that is connected to Pegboard.
-                if is_foreign && is_pegboard(entry, settings.port) {
+                if is_client_file && is_pegboard(entry, settings.port) {
                     continue;
                 }
                 if found.len() >= room {
@@ -136,9 +136,9 @@ impl ConfigFile {
         root: &'n str,
         entry: &'n Entry,
         problems: &mut Vec<Problem>,
-    ) -> FoundServer<'n> {
+    ) -> FileServer<'n> {
         let shown = shown_text(&entry.key, 60).into_owned();
-        let mut server = FoundServer {
+        let mut server = FileServer {
             shown,
             name: None,
             root,
@@ -154,10 +154,10 @@ impl ConfigFile {
         server
             .problems
             .extend(self.refused.into_iter().chain(refused_root));
-        let lenient = root == "mcpServers" || is_foreign(&self.source);
-        match judge(&entry.key, lenient) {
-            NameVerdict::Good(name) => server.name = Some(name),
-            NameVerdict::Corrected(name) => {
+        let lenient = root == "mcpServers" || is_client_file(&self.source);
+        match check_name(&entry.key, lenient) {
+            NameCheck::Valid(name) => server.name = Some(name),
+            NameCheck::Corrected(name) => {
                 let message = format!("it is used under the name `{name}`");
                 let problem = Problem::warning(Reason::ConfigName, message)
                     .help(format!(
@@ -168,7 +168,7 @@ impl ConfigFile {
                 problems.push(problem);
                 server.name = Some(name);
             }
-            NameVerdict::Bad { reason, why, help } => {
+            NameCheck::Invalid { reason, why, help } => {
                 server.problems.push(problems.len());
                 let problem = Problem::error(reason, why).help(help).of_server(&entry.key);
                 problems.push(problem.at(&self.source, entry.key_start));
@@ -178,10 +178,10 @@ impl ConfigFile {
     }
 
     /// A server that stands twice does not count at all: nobody can tell which one was meant.
-    fn break_duplicates(&self, found: &mut [FoundServer<'_>], problems: &mut Vec<Problem>) {
+    fn reject_duplicates(&self, found: &mut [FileServer<'_>], problems: &mut Vec<Problem>) {
         let groups = groups_of(found.iter().map(|server| Some(server.entry.key.as_str())));
         for group in groups {
-            self.break_group(found, &group, problems, |lines| {
+            self.reject_group(found, &group, problems, |lines| {
                 (
                     Reason::ConfigDuplicate,
                     format!("it stands twice, on {lines}; neither counts"),
@@ -191,7 +191,7 @@ impl ConfigFile {
         }
     }
 
-    fn break_clashes(&self, found: &mut [FoundServer<'_>], problems: &mut Vec<Problem>) {
+    fn reject_clashes(&self, found: &mut [FileServer<'_>], problems: &mut Vec<Problem>) {
         let names = found
             .iter()
             .map(|server| server.name.as_ref().map(ServerName::as_str));
@@ -208,7 +208,7 @@ impl ConfigFile {
                 .name
                 .as_ref()
                 .map_or(String::new(), ServerName::to_string);
-            self.break_group(found, &group, problems, |lines| {
+            self.reject_group(found, &group, problems, |lines| {
                 let message = format!(
                     "several servers get the name `{name}`, on {lines}; none of them counts"
                 );
@@ -221,9 +221,9 @@ impl ConfigFile {
         }
     }
 
-    fn break_group(
+    fn reject_group(
         &self,
-        found: &mut [FoundServer<'_>],
+        found: &mut [FileServer<'_>],
         group: &[usize],
         problems: &mut Vec<Problem>,
         explain: impl Fn(&str) -> (Reason, String, String),

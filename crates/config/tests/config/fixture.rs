@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use pegboard_config::{Environment, LoadOptions, Loaded, Paths, Problem, Severity, load};
+use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, Problem, Severity, load};
 use pegboard_model::{HashKey, Limits, ServerName, ServerSpec};
 
-pub(crate) struct World {
+pub(crate) struct Fixture {
     folder: tempfile::TempDir,
     pub(crate) env: Environment,
     pub(crate) options: LoadOptions,
     pub(crate) limits: Limits,
 }
 
-impl World {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
@@ -37,7 +37,7 @@ impl World {
     }
 
     pub(crate) fn paths(&self) -> Paths {
-        Paths::of(&self.env)
+        Paths::from_env(&self.env)
     }
 
     pub(crate) fn user(self, name: &str, text: &str) -> Self {
@@ -65,7 +65,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn load(&self) -> Loaded {
+    pub(crate) fn load(&self) -> LoadedConfig {
         load(
             &self.options,
             &self.env,
@@ -76,7 +76,7 @@ impl World {
     }
 }
 
-pub(crate) fn server<'l>(loaded: &'l Loaded, name: &str) -> &'l ServerSpec {
+pub(crate) fn server<'l>(loaded: &'l LoadedConfig, name: &str) -> &'l ServerSpec {
     let name = ServerName::parse(name).unwrap();
     loaded
         .servers
@@ -85,7 +85,7 @@ pub(crate) fn server<'l>(loaded: &'l Loaded, name: &str) -> &'l ServerSpec {
 }
 
 /// The problems in short: severity, code, server, line.
-pub(crate) fn short(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn short(loaded: &LoadedConfig) -> Vec<String> {
     loaded
         .problems
         .iter()
@@ -105,6 +105,6 @@ pub(crate) fn one(problem: &Problem) -> String {
     format!("{severity} {} {server}:{line}", problem.reason)
 }
 
-pub(crate) fn names(loaded: &Loaded) -> Vec<&str> {
+pub(crate) fn names(loaded: &LoadedConfig) -> Vec<&str> {
     loaded.servers.keys().map(ServerName::as_str).collect()
 }

@@ -5,7 +5,7 @@
 
 use crate::environment::CONFIG_FILE_NAMES;
 use crate::node::{Entry, Node, Value};
-use crate::pinned::program_name;
+use crate::package_runners::program_name;
 use crate::settings::DEFAULT_PORT;
 use crate::text::{Format, SourceText};
 
@@ -24,13 +24,13 @@ const CLIENT_FILE_NAMES: &[&str] = &[
 const OWN_ROOTS: &[&str] = &["agent", "policies", "profiles", "settings", "trace"];
 
 /// Keys at the top of a file that other programs' files have: `inputs` is VS Code's.
-const FOREIGN_ROOTS: &[&str] = &["inputs", "mcpServers"];
+const CLIENT_ROOTS: &[&str] = &["inputs", "mcpServers"];
 
 /// Programs that fetch a package and run it.
 const PACKAGE_RUNNERS: &[&str] = &["bunx", "npx", "pnpx", "uvx"];
 
 /// Whether another program owns a file. Its other keys are not ours to judge, and its server names follow other rules.
-pub(crate) fn is_foreign(source: &SourceText) -> bool {
+pub(crate) fn is_client_file(source: &SourceText) -> bool {
     let name = source.path.file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or_default();
     if CLIENT_FILE_NAMES.contains(&name) {
@@ -43,7 +43,7 @@ pub(crate) fn is_foreign(source: &SourceText) -> bool {
         let tree = source.tree();
         tree.is_some_and(|tree| keys.iter().any(|key| tree.get(key).is_some()))
     };
-    has(FOREIGN_ROOTS) && !has(OWN_ROOTS)
+    has(CLIENT_ROOTS) && !has(OWN_ROOTS)
 }
 
 /// Whether a server's table in another program's file starts or reaches Pegboard itself.

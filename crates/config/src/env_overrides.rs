@@ -6,8 +6,8 @@ use std::collections::btree_map::Entry;
 use pegboard_model::{UntrustedText, Reason, Secret, ServerName, Template, TemplatePart, Transport};
 
 use crate::environment::Environment;
-use crate::known::url_flaw;
-use crate::name::{NameVerdict, judge};
+use crate::template_checks::url_error;
+use crate::name::{NameCheck, check_name};
 use crate::problem::Problem;
 use crate::server::Definition;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ const KEY: &str = "_API_KEY";
 const ENABLED: &str = "_MCP_ENABLED";
 
 /// Whether any variable is of a kind that overlays servers; mostly none is.
-pub(crate) fn has_overlay(env: &Environment) -> bool {
+pub(crate) fn has_env_overrides(env: &Environment) -> bool {
     let suffixes = [URL, KEY, ENABLED];
     env.vars
         .keys()
@@ -25,7 +25,7 @@ pub(crate) fn has_overlay(env: &Environment) -> bool {
 }
 
 /// A key of a server that the environment set, with how it may be shown.
-pub(crate) struct Overlaid {
+pub(crate) struct EnvOverride {
     pub(crate) key: String,
     pub(crate) shown: String,
     /// The variable that set it: trust screens name it, because the project's file does not.
@@ -33,12 +33,12 @@ pub(crate) struct Overlaid {
 }
 
 /// Changes a server by the variables that carry its name.
-pub(crate) fn overlay_server(
+pub(crate) fn apply_env_overrides(
     name: &str,
     definition: &mut Definition,
     env: &Environment,
     problems: &mut Vec<Problem>,
-) -> Vec<Overlaid> {
+) -> Vec<EnvOverride> {
     let mut changed = Vec::new();
     let prefix = name.to_ascii_uppercase();
     let mut variable = prefix.clone();
@@ -49,15 +49,15 @@ pub(crate) fn overlay_server(
     };
     if let Some((variable, value)) = lookup(URL) {
         let url = from_variable(&variable, value);
-        match url_flaw(&url) {
-            Some(flaw) => problems.push(bad_variable(
+        match url_error(&url) {
+            Some(error) => problems.push(bad_variable(
                 name,
                 &variable,
-                flaw,
+                error,
                 "write an address as `https://example.com/mcp`",
             )),
             None => {
-                changed.push(Overlaid {
+                changed.push(EnvOverride {
                     key: "url".to_owned(),
                     shown: format!("${{{variable}}}"),
                     variable,
@@ -72,14 +72,14 @@ pub(crate) fn overlay_server(
         match &mut definition.transport {
             Transport::Http { bearer, .. } => {
                 *bearer = Some(key);
-                changed.push(Overlaid {
+                changed.push(EnvOverride {
                     key: "bearer".to_owned(),
                     shown,
                     variable,
                 });
             }
             Transport::Stdio { env, .. } => {
-                let overlaid = Overlaid {
+                let env_overrides = EnvOverride {
                     key: format!("env.{variable}"),
                     shown,
                     variable: variable.clone(),
@@ -87,7 +87,7 @@ pub(crate) fn overlay_server(
                 // What the file says of this variable is more exact.
                 if let Entry::Vacant(place) = env.entry(variable) {
                     place.insert(key);
-                    changed.push(overlaid);
+                    changed.push(env_overrides);
                 }
             }
         }
@@ -96,7 +96,7 @@ pub(crate) fn overlay_server(
         match truth(value) {
             Some(enabled) => {
                 definition.enabled = enabled;
-                changed.push(Overlaid {
+                changed.push(EnvOverride {
                     key: "enabled".to_owned(),
                     shown: enabled.to_string(),
                     variable,
@@ -114,7 +114,7 @@ pub(crate) fn overlay_server(
 }
 
 /// Servers that only the environment defines.
-pub(crate) fn servers_of_environment(
+pub(crate) fn servers_from_environment(
     known: impl Fn(&str) -> bool,
     settings: &Settings,
     env: &Environment,
@@ -137,12 +137,12 @@ pub(crate) fn servers_of_environment(
         if known(&name) {
             continue;
         }
-        match judge(&name, false) {
-            NameVerdict::Good(name) => {
+        match check_name(&name, false) {
+            NameCheck::Valid(name) => {
                 let url = from_variable(variable, value);
-                if let Some(flaw) = url_flaw(&url) {
+                if let Some(error) = url_error(&url) {
                     let help = "write an address as `https://example.com/mcp`";
-                    problems.push(bad_variable(name.as_str(), variable, flaw, help));
+                    problems.push(bad_variable(name.as_str(), variable, error, help));
                     continue;
                 }
                 let transport = Transport::Http {
@@ -152,8 +152,8 @@ pub(crate) fn servers_of_environment(
                 };
                 servers.push((name, Definition::plain(transport, settings)));
             }
-            NameVerdict::Corrected(_) => {}
-            NameVerdict::Bad { reason, why, .. } => {
+            NameCheck::Corrected(_) => {}
+            NameCheck::Invalid { reason, why, .. } => {
                 let shown = UntrustedText::new(variable).shortened(80).to_string();
                 let message = format!("the variable `{shown}` defines no server: {why}");
                 problems
@@ -193,8 +193,8 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-fn bad_variable(server: &str, variable: &str, flaw: &str, help: &str) -> Problem {
-    let message = format!("the variable `{variable}` is ignored: {flaw}");
+fn bad_variable(server: &str, variable: &str, error: &str, help: &str) -> Problem {
+    let message = format!("the variable `{variable}` is ignored: {error}");
     Problem::warning(Reason::ConfigInvalid, message)
         .help(help)
         .of_server(server)

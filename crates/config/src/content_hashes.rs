@@ -9,11 +9,11 @@ use crate::regular_file::read_regular_file;
 
 /// The content of each file at one moment, as hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Contents(BTreeMap<PathBuf, Content>);
+pub struct ContentHashes(BTreeMap<PathBuf, FileState>);
 
 /// What a file held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum FileState {
     /// It was not there or could not be read.
     Missing,
     /// It held nothing but white space.
@@ -21,7 +21,7 @@ enum Content {
     Hash(blake3::Hash),
 }
 
-impl Content {
+impl FileState {
     fn of(bytes: &[u8]) -> Self {
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match text.iter().all(u8::is_ascii_whitespace) {
@@ -31,7 +31,7 @@ impl Content {
     }
 }
 
-impl Contents {
+impl ContentHashes {
     /// What the files hold now.
     pub(crate) fn now(files: &[PathBuf]) -> Self {
         let mut contents = Self::default();
@@ -42,13 +42,13 @@ impl Contents {
     /// Records what a file holds now. To be called before the file is read for another purpose.
     pub fn record(&mut self, file: &Path) {
         let read = read_regular_file(file, Limits::default().config_bytes);
-        let content = read.map_or(Content::Missing, |bytes| Content::of(&bytes));
+        let content = read.map_or(FileState::Missing, |bytes| FileState::of(&bytes));
         self.0.insert(file.to_owned(), content);
     }
 
     /// Records the bytes that were read of a file; `None` if it is not there.
     pub(crate) fn record_read(&mut self, file: &Path, bytes: Option<&[u8]>) {
-        let content = bytes.map_or(Content::Missing, Content::of);
+        let content = bytes.map_or(FileState::Missing, FileState::of);
         self.0.insert(file.to_owned(), content);
     }
 
@@ -68,7 +68,7 @@ impl Contents {
 
     /// Whether a file held something.
     pub fn has_text(&self, file: &Path) -> bool {
-        matches!(self.0.get(file), Some(Content::Hash(_)))
+        matches!(self.0.get(file), Some(FileState::Hash(_)))
     }
 
     /// Whether a file that held something holds nothing now, or is gone.

@@ -12,25 +12,25 @@ use crate::problem::Problem;
 use crate::regular_file::read_regular_file;
 
 /// Largest file that is read; an agreement takes about 200 bytes.
-const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The agreements of this user, kept in `agreements.json` of the state folder.
 ///
 /// An agreement binds a project's folder, a server's name and the hash of its definition. A file that
 /// is damaged, or that other users could have written, counts as empty.
 #[derive(Debug)]
-pub struct Agreements {
+pub struct TrustStore {
     path: PathBuf,
-    content: Content,
+    content: TrustFile,
 }
 
 /// Hashes by project folder and server name.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Content {
+struct TrustFile {
     agreed: BTreeMap<String, BTreeMap<String, ConfigHash>>,
 }
 
-impl Agreements {
+impl TrustStore {
     /// The file that the agreements are kept in.
     pub(crate) fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("agreements.json")
@@ -83,8 +83,8 @@ impl Agreements {
         Ok(found)
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), Problem> {
-        let write = || -> std::io::Result<Content> {
+    fn change(&mut self, change: impl FnOnce(&mut TrustFile)) -> Result<(), Problem> {
+        let write = || -> std::io::Result<TrustFile> {
             create_private_folder(self.path.parent().unwrap_or(Path::new(".")))?;
             let _lock = WriteLock::take(&self.path)?;
             let mut content = read(&self.path);
@@ -97,11 +97,11 @@ impl Agreements {
     }
 }
 
-fn read(path: &Path) -> Content {
+fn read(path: &Path) -> TrustFile {
     if writable_by_others(path).is_some() {
-        return Content::default();
+        return TrustFile::default();
     }
-    read_regular_file(path, LARGEST_FILE)
+    read_regular_file(path, MAX_FILE_BYTES)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default()
@@ -120,51 +120,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agreement_binds_folder_name_and_definition() {
+    fn trust_is_bound_to_folder_name_and_definition() {
         let state = tempfile::tempdir().unwrap();
         let project = tempfile::tempdir().unwrap();
         let other = tempfile::tempdir().unwrap();
         let server = ServerName::parse("files").unwrap();
         let (hash, changed) = (ConfigHash([1; 32]), ConfigHash([2; 32]));
-        let mut agreements = Agreements::open(&state.path().join("new"));
+        let mut trust_store = TrustStore::open(&state.path().join("new"));
         assert_eq!(
-            agreements.approval(project.path(), &server, &hash),
+            trust_store.approval(project.path(), &server, &hash),
             TrustState::Pending
         );
-        agreements.grant(project.path(), &server, &hash).unwrap();
-        let mut agreements = Agreements::open(&state.path().join("new"));
+        trust_store.grant(project.path(), &server, &hash).unwrap();
+        let mut trust_store = TrustStore::open(&state.path().join("new"));
         assert_eq!(
-            agreements.approval(project.path(), &server, &hash),
+            trust_store.approval(project.path(), &server, &hash),
             TrustState::Granted
         );
         assert_eq!(
-            agreements.approval(project.path(), &server, &changed),
+            trust_store.approval(project.path(), &server, &changed),
             TrustState::Changed
         );
         assert_eq!(
-            agreements.approval(other.path(), &server, &hash),
+            trust_store.approval(other.path(), &server, &hash),
             TrustState::Pending
         );
-        assert!(agreements.revoke(project.path(), &server).unwrap());
-        assert!(!agreements.revoke(project.path(), &server).unwrap());
+        assert!(trust_store.revoke(project.path(), &server).unwrap());
+        assert!(!trust_store.revoke(project.path(), &server).unwrap());
         assert_eq!(
-            agreements.approval(project.path(), &server, &hash),
+            trust_store.approval(project.path(), &server, &hash),
             TrustState::Pending
         );
     }
 
     #[cfg(unix)]
     #[test]
-    fn agreements_that_others_could_have_written_do_not_count() {
+    fn a_trust_file_that_others_could_have_written_is_ignored() {
         use std::os::unix::fs::PermissionsExt;
         let state = tempfile::tempdir().unwrap();
         let server = ServerName::parse("files").unwrap();
         let hash = ConfigHash([1; 32]);
-        Agreements::open(state.path())
+        TrustStore::open(state.path())
             .grant(state.path(), &server, &hash)
             .unwrap();
         let file = state.path().join("agreements.json");
-        let approval = || Agreements::open(state.path()).approval(state.path(), &server, &hash);
+        let approval = || TrustStore::open(state.path()).approval(state.path(), &server, &hash);
         assert_eq!(approval(), TrustState::Granted);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(approval(), TrustState::Pending);

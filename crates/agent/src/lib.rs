@@ -7,7 +7,7 @@
 //! Invariant: in a [`Conversation`] every call of the model has exactly one answer, whatever failed.
 //! Invariant: every call of a tool passes `Hub::call`, and so the policy gate; this crate knows no other way.
 //! Invariant: what a model calls passes `RenderedTools::restore`, so that a tool gets its own argument names.
-//! Invariant: requests leave through `pegboard_upstream::Service` alone; an API key is a `Secret` and is never shown.
+//! Invariant: requests leave through `pegboard_upstream::ApiEndpoint` alone; an API key is a `Secret` and is never shown.
 //! Invariant: errors are values. A provider that fails ends the run, a tool or server that fails is told to the
 //! model, and nothing panics.
 

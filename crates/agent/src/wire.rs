@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pegboard_model::{UntrustedText, Reason, ToolError};
-use pegboard_upstream::{Reply, ReplyLimits, Service};
+use pegboard_upstream::{ApiResponse, ApiResponseLimits, ApiEndpoint};
 use serde_json::Value;
 
 use crate::provider::ModelError;
 
 /// What one answer of a model may be.
-pub(crate) const LIMITS: ReplyLimits = ReplyLimits {
+pub(crate) const LIMITS: ApiResponseLimits = ApiResponseLimits {
     // The last event of OpenAI repeats the whole answer.
     event_bytes: 32 * 1024 * 1024,
     total_bytes: 128 * 1024 * 1024,
@@ -28,7 +28,7 @@ const SHOWN: usize = 600;
 const TRANSIENT: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Sends a request; an answer that is none is an error.
-pub(crate) async fn ask(service: &Service, body: &Value) -> Result<Reply, ModelError> {
+pub(crate) async fn ask(service: &ApiEndpoint, body: &Value) -> Result<ApiResponse, ModelError> {
     let body = Bytes::from(body.to_string());
     let mut reply = service.post(body, LIMITS).await.map_err(unreached)?;
     match reply.status() {
@@ -38,7 +38,7 @@ pub(crate) async fn ask(service: &Service, body: &Value) -> Result<Reply, ModelE
 }
 
 /// The next event as JSON; `None` at the end of the stream.
-pub(crate) async fn next_event(reply: &mut Reply) -> Result<Option<Value>, ModelError> {
+pub(crate) async fn next_event(reply: &mut ApiResponse) -> Result<Option<Value>, ModelError> {
     loop {
         let event = match reply.next_event().await.map_err(unreached)? {
             Some(event) => event,
@@ -103,9 +103,9 @@ fn unreached(error: ToolError) -> ModelError {
     }
 }
 
-async fn refused(service: &Service, status: u16, reply: &mut Reply) -> ModelError {
+async fn refused(service: &ApiEndpoint, status: u16, reply: &mut ApiResponse) -> ModelError {
     let retry_after = retry_after(reply);
-    let body = reply.beginning().await;
+    let body = reply.body_prefix().await;
     let words = message_in(&body);
     let place = service.shown();
     let message = format!("`{place}` answered {status}: {}", shown(&words));
@@ -126,7 +126,7 @@ async fn refused(service: &Service, status: u16, reply: &mut Reply) -> ModelErro
 }
 
 /// How long the provider asks to wait: whole or broken seconds, or milliseconds.
-fn retry_after(reply: &Reply) -> Option<Duration> {
+fn retry_after(reply: &ApiResponse) -> Option<Duration> {
     let number = |name: &str| reply.header(name)?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms")
         .map(|millis| millis / 1000.0)

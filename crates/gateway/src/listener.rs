@@ -32,7 +32,7 @@ impl Listener for SessionListener {
         &self.session
     }
 
-    fn is_there(&self) -> bool {
+    fn is_connected(&self) -> bool {
         self.conversation.strong_count() > 0
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pegboard_hub::{
-    CallOutcome, CallRequest, Caller, ForwardRequest, Hub, Input, OutcomeKind, declares,
+    CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
 use pegboard_model::{Era, UntrustedText, Policy, Reason, RpcError, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    fn with(mut self, caller: Arc<dyn Caller>, input: Option<Input>) -> Self {
+    fn with(mut self, caller: Arc<dyn Caller>, input: Option<InputResponses>) -> Self {
         match &mut self {
             Self::Tool(request) => (request.caller, request.input) = (Some(caller), input),
             Self::Other(request) => (request.caller, request.input) = (Some(caller), input),
@@ -246,7 +246,7 @@ async fn run_rounds(
             responses.insert(key, answer.map_err(|error| malformed(&error.to_string()))?);
         }
         let responses = serde_json::value::to_raw_value(&responses);
-        next = Some(Input {
+        next = Some(InputResponses {
             responses: responses.map_err(|error| malformed(&error.to_string()))?,
             state: wanted.state.map(RawValue::to_owned),
         });
@@ -274,9 +274,9 @@ fn malformed(why: &str) -> ToolError {
     ToolError::new(Reason::FrameInvalid, message)
 }
 
-fn input(responses: Option<&RawValue>, state: Option<Box<RawValue>>) -> Input {
+fn input(responses: Option<&RawValue>, state: Option<Box<RawValue>>) -> InputResponses {
     let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
-    Input {
+    InputResponses {
         responses: responses.map_or_else(empty, RawValue::to_owned),
         state,
     }

@@ -8,7 +8,7 @@ use pegboard_model::{
     Activity, ActivityKind, CallFacts, TransportKind, Era, EventKind, Outcome, Reason, SpanContext, Tool,
     ToolError, ToolResult, TraceId, Transport,
 };
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, OutcomeKind, mirrored_headers};
+use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -53,7 +53,7 @@ pub struct CallRequest {
     /// The span that the call is a part of: ours, or the one that a client named.
     pub span: Option<SpanContext>,
     /// Answers to what the server asked for in an earlier round.
-    pub input: Option<Input>,
+    pub input: Option<InputResponses>,
     /// What the client calls itself, for a person who is asked; foreign text.
     pub client: Option<Arc<str>>,
     /// Whether more calls of the same session can follow.
@@ -376,15 +376,15 @@ pub(crate) fn options(
     entry: &ServerEntry,
     meta: Option<Map<String, Value>>,
     caller: Option<Arc<dyn Caller>>,
-    input: Option<Input>,
+    input: Option<InputResponses>,
 ) -> CallOptions {
     let timeout = entry.spec.timeouts.call;
     CallOptions {
-        longest: timeout.saturating_mul(LONGEST_IN_TIMEOUTS),
+        max_duration: timeout.saturating_mul(LONGEST_IN_TIMEOUTS),
         meta,
         caller,
         input,
-        ..CallOptions::within(timeout)
+        ..CallOptions::with_timeout(timeout)
     }
 }
 

@@ -13,7 +13,7 @@ use pegboard_model::{
     Activity, ActivityKind, ClientRequests, UntrustedText, Reason, RpcError, ServerName, ServerSpec,
     ToolError, ToolResult,
 };
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, Input, Listener, OutcomeKind};
+use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, Listener, OutcomeKind};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -73,7 +73,7 @@ enum Round {
     /// The client gets it.
     Ask(Box<RawValue>),
     /// The server is called again with these answers.
-    Decline(Input),
+    Decline(InputResponses),
 }
 
 #[derive(Deserialize)]
@@ -154,7 +154,7 @@ impl Check {
         };
         if !declined.is_empty() {
             // What was not declined is requested again by the server, without what was.
-            return Ok(Round::Decline(Input {
+            return Ok(Round::Decline(InputResponses {
                 responses: raw(&declined)?,
                 state: members.remove("requestState"),
             }));

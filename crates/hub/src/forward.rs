@@ -6,7 +6,7 @@ use pegboard_catalog::ServerEntry;
 use pegboard_model::{
     Activity, ActivityKind, EventKind, Reason, ServerName, SpanContext, ToolResult,
 };
-use pegboard_upstream::{CallOutcome, Caller, Forward, Input};
+use pegboard_upstream::{CallOutcome, Caller, ForwardedRequest, InputResponses};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ pub struct ForwardRequest {
     /// The span that the request is a part of: ours, or the one that a client named.
     pub span: Option<SpanContext>,
     /// Answers to what the server asked for in an earlier round.
-    pub input: Option<Input>,
+    pub input: Option<InputResponses>,
 }
 
 impl ForwardRequest {
@@ -170,7 +170,7 @@ impl Inner {
             .await?;
         let (meta, caller) = (request.meta.clone(), request.caller.clone());
         let options = options(entry, meta, caller, request.input.clone());
-        let forward = Forward {
+        let forward = ForwardedRequest {
             method: &request.method,
             members: &request.members,
             // What is completed is in the members alone.

@@ -77,7 +77,7 @@ pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 
 pub use pegboard_upstream::{
-    Announcement, CallOutcome, Caller, Input, Listener, OutcomeKind, declares,
+    Announcement, CallOutcome, Caller, InputResponses, Listener, OutcomeKind, declares,
 };
 
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use pegboard_testkit::script::{
     Cursors, Era, Grandchild, ListChanged, Malformed, Moment, NoiseKind, Probe,
 };
 use pegboard_testkit::{Script, processes_with_marker, server, starts_in, wait_until, with_env};
-use pegboard_upstream::{ClientInfo, Connector, NoLogs, Setup};
+use pegboard_upstream::{ClientInfo, Connector, NoLogs, ConnectorConfig};
 use serde_json::value::RawValue;
 
 const DISCOVERY: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
         list_changed_interval: Duration::from_millis(500),
         ..Limits::default()
     };
-    let connector = Connector::new(Setup {
+    let connector = Connector::new(ConnectorConfig {
         limits: limits.clone(),
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),

@@ -76,7 +76,7 @@ async fn r_gate_03_a_request_reaches_exactly_its_server_and_the_result_is_untouc
     let names = event_names(&mut events);
     assert!(names.contains("server.request.finished"), "{names:?}");
     let options = bench.servers.options.lock().unwrap();
-    assert_eq!(options[0].longest, options[0].timeout * 10);
+    assert_eq!(options[0].max_duration, options[0].timeout * 10);
 }
 
 #[tokio::test]

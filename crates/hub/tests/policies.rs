@@ -574,7 +574,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
     call.await.unwrap().unwrap();
     // A call with input that no round asked for is a new call.
     let mut forged = request("s", "a__one", "{}");
-    forged.input = Some(pegboard_hub::Input {
+    forged.input = Some(pegboard_hub::InputResponses {
         responses: RawValue::from_string("{}".into()).unwrap(),
         state: None,
     });

@@ -14,7 +14,7 @@ use pegboard_model::{
 };
 use pegboard_store::{LoadedRecords as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
-use pegboard_upstream::{ClientInfo, Connector, LogSink, Setup};
+use pegboard_upstream::{ClientInfo, Connector, LogSink, ConnectorConfig};
 
 use crate::observed::Observed;
 
@@ -295,7 +295,7 @@ fn parts(
     observed: &Observed,
     store: Arc<SqliteStore>,
 ) -> Parts {
-    let connector = Connector::new(Setup {
+    let connector = Connector::new(ConnectorConfig {
         limits: configured.limits.clone(),
         secrets: observed.secrets(configured.secrets()),
         environment: configured.environment.vars.clone(),

@@ -26,14 +26,14 @@ pub struct ByteBudget {
 
 /// There was no room in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
+pub struct BudgetExceeded {
     /// The bytes that all messages together may take.
     pub bytes: usize,
 }
 
 /// What one message takes of a budget; dropping it makes room for others.
 #[derive(Debug)]
-pub struct HeldBytes {
+pub struct ByteReservation {
     budget: ByteBudget,
     permit: Option<OwnedSemaphorePermit>,
     /// How long it may still wait.
@@ -51,8 +51,8 @@ impl ByteBudget {
     }
 
     /// A message that takes nothing yet.
-    pub fn hold(&self) -> HeldBytes {
-        HeldBytes {
+    pub fn reserve(&self) -> ByteReservation {
+        ByteReservation {
             budget: self.clone(),
             permit: None,
             wait_left: WAIT,
@@ -60,12 +60,12 @@ impl ByteBudget {
     }
 }
 
-impl HeldBytes {
+impl ByteReservation {
     /// Takes as much room as a message of this size needs, or gives back what it no longer needs.
     ///
     /// # Errors
     /// Fails if other messages do not make room in time. The message keeps what it had.
-    pub async fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
+    pub async fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.permit.as_ref().map_or(0, |held| held.num_permits());
         let wanted = grains(bytes);
         if wanted > held {
@@ -81,8 +81,8 @@ impl HeldBytes {
         Ok(())
     }
 
-    async fn take(&mut self, grains: usize) -> Result<(), NoRoom> {
-        let full = NoRoom {
+    async fn take(&mut self, grains: usize) -> Result<(), BudgetExceeded> {
+        let full = BudgetExceeded {
             bytes: self.budget.bytes,
         };
         let many = u32::try_from(grains).map_err(|_| full)?;
@@ -120,17 +120,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_messages_wait_for_room_and_fail_if_there_is_none_in_time() {
         let budget = ByteBudget::new(4 * MIB, MIB);
-        let mut first = budget.hold();
+        let mut first = budget.reserve();
         first.resize(3 * MIB).await.unwrap();
-        let mut second = budget.hold();
+        let mut second = budget.reserve();
         second.resize(MIB).await.unwrap();
-        let mut third = budget.hold();
+        let mut third = budget.reserve();
         let full = third.resize(2 * MIB).await.unwrap_err();
         assert_eq!(full.bytes, 4 * MIB);
         let begun = Instant::now();
         third.resize(2 * MIB).await.unwrap_err();
         assert_eq!(begun.elapsed(), Duration::ZERO, "it has waited enough");
-        let mut small = budget.hold();
+        let mut small = budget.reserve();
         small.resize(UNCOUNTED).await.unwrap();
 
         let waits = async { second.resize(2 * MIB).await };
@@ -141,14 +141,14 @@ mod tests {
         let (waited, freed) = tokio::join!(waits, frees);
         assert_eq!((waited, freed), (Ok(()), Ok(())));
         drop((first, second));
-        let mut all = budget.hold();
+        let mut all = budget.reserve();
         all.resize(4 * MIB).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_budget_always_has_room_for_one_message() {
         let budget = ByteBudget::new(1, 8 * MIB);
-        budget.hold().resize(8 * MIB).await.unwrap();
-        assert!(budget.hold().resize(9 * MIB).await.is_err());
+        budget.reserve().resize(8 * MIB).await.unwrap();
+        assert!(budget.reserve().resize(9 * MIB).await.is_err());
     }
 }

@@ -9,47 +9,47 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::contract::Caller;
-use crate::declared::declares;
+use crate::capabilities::declares;
 use crate::envelope::present;
 use crate::listeners::Listeners;
-use crate::pulse::Pulse;
-use crate::question::{Question, Stop};
+use crate::response_timer::CallActivity;
+use crate::client_request::{ClientRequest, StopReason};
 use crate::roots::Roots;
 use crate::surrogates::{paired, repaired};
-use crate::wire::Behind;
+use crate::transport::CallOrigin;
 
 /// Questions of one server that wait for clients at the same time.
-const OPEN_QUESTIONS: usize = 64;
+const MAX_PENDING_REQUESTS: usize = 64;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL_ERROR: i64 = -32603;
 
 /// Who is there.
 #[derive(Default)]
-pub(crate) struct Callers {
+pub(crate) struct CallerRegistry {
     /// By the id of the call, so that the newest is the last.
-    running: Mutex<BTreeMap<u64, Present>>,
+    running: Mutex<BTreeMap<u64, ActiveCall>>,
     /// By the server's own id for the question.
-    questions: Mutex<HashMap<String, Open>>,
+    questions: Mutex<HashMap<String, PendingRequest>>,
     pub(crate) roots: Roots,
     /// The sessions that called, for what comes between calls.
     listeners: Listeners,
 }
 
 #[derive(Clone)]
-pub(crate) struct Present {
+pub(crate) struct ActiveCall {
     pub(crate) caller: Arc<dyn Caller>,
-    pulse: Arc<Pulse>,
+    activity: Arc<CallActivity>,
 }
 
-struct Open {
+struct PendingRequest {
     call: u64,
-    stop: oneshot::Sender<Stop>,
+    stop: oneshot::Sender<StopReason>,
 }
 
 /// Where something of a server came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MessageSource {
     /// A stream that belongs to this call.
     Call(u64),
     /// A stream that belongs to no call, beside streams that do.
@@ -58,17 +58,17 @@ pub(crate) enum Place {
     Shared,
 }
 
-impl Callers {
+impl CallerRegistry {
     /// A call begins. When what is given back is dropped, it is over, and so are the questions that belong to it.
-    pub(crate) fn enter<'a>(&'a self, call: u64, behind: Behind<'_>) -> Running<'a> {
-        let present = Present {
-            caller: Arc::clone(behind.caller),
-            pulse: Arc::clone(behind.pulse),
+    pub(crate) fn enter<'a>(&'a self, call: u64, origin: CallOrigin<'_>) -> RunningCall<'a> {
+        let present = ActiveCall {
+            caller: Arc::clone(origin.caller),
+            activity: Arc::clone(origin.activity),
         };
         self.listeners.add(&present.caller);
         self.running().insert(call, present);
         self.roots.called();
-        Running {
+        RunningCall {
             callers: self,
             call,
         }
@@ -100,7 +100,7 @@ impl Callers {
         };
         let is_wanted = present.caller.wants_progress();
         if is_wanted {
-            present.pulse.beat();
+            present.activity.touch();
             present
                 .caller
                 .progress(repaired(params).as_deref().unwrap_or(params));
@@ -110,11 +110,11 @@ impl Callers {
 
     /// A log message. What comes on a stream of no call goes to a client only when there is no doubt which one;
     /// what comes while no call runs goes to the sessions that called before.
-    pub(crate) fn message(&self, params: &RawValue, place: Place) {
+    pub(crate) fn message(&self, params: &RawValue, place: MessageSource) {
         let present: Vec<_> = match place {
-            Place::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
-            Place::Shared => self.running().values().cloned().collect(),
-            Place::Aside => match self.newest() {
+            MessageSource::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
+            MessageSource::Shared => self.running().values().cloned().collect(),
+            MessageSource::Aside => match self.newest() {
                 Ok((call, _)) => self.running().get(&call).cloned().into_iter().collect(),
                 Err(_) if self.running().is_empty() => Vec::new(),
                 Err(_) => return,
@@ -122,7 +122,7 @@ impl Callers {
         };
         let repaired = repaired(params);
         let params = repaired.as_deref().unwrap_or(params);
-        if present.is_empty() && !matches!(place, Place::Call(_)) {
+        if present.is_empty() && !matches!(place, MessageSource::Call(_)) {
             return self.listeners.message(params);
         }
         for present in present {
@@ -136,20 +136,20 @@ impl Callers {
         id: &RawValue,
         method: &str,
         params: Option<&RawValue>,
-        place: Place,
-    ) -> Result<Question, RpcError> {
+        place: MessageSource,
+    ) -> Result<ClientRequest, RpcError> {
         let (call, present) = match place {
-            Place::Call(call) => {
+            MessageSource::Call(call) => {
                 let present = self.running().get(&call).cloned();
-                (call, present.ok_or_else(nobody)?)
+                (call, present.ok_or_else(no_active_call)?)
             }
-            Place::Aside | Place::Shared => self.newest()?,
+            MessageSource::Aside | MessageSource::Shared => self.newest()?,
         };
         self.open_question(call, present, id, method, params)
     }
 
     /// The newest call of a session.
-    pub(crate) fn running_of(&self, session: &str) -> Option<(u64, Present)> {
+    pub(crate) fn running_of(&self, session: &str) -> Option<(u64, ActiveCall)> {
         let running = self.running();
         let mut newest_first = running.iter().rev();
         let (call, present) =
@@ -158,7 +158,7 @@ impl Callers {
     }
 
     /// The newest call whose client has roots, when there is no doubt which session it is of.
-    pub(crate) fn rooted(&self) -> Option<(u64, Present)> {
+    pub(crate) fn rooted(&self) -> Option<(u64, ActiveCall)> {
         let (call, present) = self.newest().ok()?;
         let has_roots = declares(present.caller.capabilities(), "roots/list", None);
         has_roots.then_some((call, present))
@@ -168,11 +168,11 @@ impl Callers {
     pub(crate) fn open_question(
         self: &Arc<Self>,
         call: u64,
-        Present { caller, pulse }: Present,
+        ActiveCall { caller, activity }: ActiveCall,
         id: &RawValue,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Result<Question, RpcError> {
+    ) -> Result<ClientRequest, RpcError> {
         if !declares(caller.capabilities(), method, params) {
             let what = format!(
                 "the client of this call did not declare `{method}`, or it is switched off for this server"
@@ -183,37 +183,37 @@ impl Callers {
         let key = id.get().to_owned();
         {
             let mut questions = self.questions();
-            if questions.len() >= OPEN_QUESTIONS {
-                let what = format!("{OPEN_QUESTIONS} questions wait for an answer already");
+            if questions.len() >= MAX_PENDING_REQUESTS {
+                let what = format!("{MAX_PENDING_REQUESTS} questions wait for an answer already");
                 return Err(refused(INTERNAL_ERROR, what));
             }
             if questions.contains_key(&key) {
                 let what = "another question with this id waits for an answer";
                 return Err(refused(INTERNAL_ERROR, what.to_owned()));
             }
-            questions.insert(key.clone(), Open { call, stop });
+            questions.insert(key.clone(), PendingRequest { call, stop });
         }
-        pulse.question_opened();
+        activity.question_opened();
         if !self.running().contains_key(&call) {
             // It ended between the look and the entry.
             self.end_questions(call);
         }
-        Ok(Question {
+        Ok(ClientRequest {
             caller,
             id: id.to_owned(),
             method: method.to_owned(),
             params: params.map(|params| paired(params.to_owned())),
             stopped,
-            open: OpenQuestion {
+            open: ClientRequestGuard {
                 callers: Arc::clone(self),
                 key,
-                pulse,
+                activity,
             },
         })
     }
 
     /// The server takes a question back.
-    pub(crate) fn taken_back(&self, params: Option<&RawValue>) {
+    pub(crate) fn withdraw(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         struct Cancelled<'a> {
             #[serde(borrow, default, rename = "requestId", deserialize_with = "present")]
@@ -223,26 +223,26 @@ impl Callers {
             .and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok())
             .and_then(|cancelled| cancelled.id);
         if let Some(open) = id.and_then(|id| self.questions().remove(id.get())) {
-            let _ = open.stop.send(Stop::TakenBack);
+            let _ = open.stop.send(StopReason::Withdrawn);
         }
     }
 
     /// The connection is over: no question waits any longer.
     pub(crate) fn close(&self) {
         for (_, open) in std::mem::take(&mut *self.questions()) {
-            let _ = open.stop.send(Stop::TakenBack);
+            let _ = open.stop.send(StopReason::Withdrawn);
         }
     }
 
     /// The newest call, when all that may have asked are of one session. A call whose question waits for an
     /// answer stands still, so it counts only where no other does.
-    fn newest(&self) -> Result<(u64, Present), RpcError> {
+    fn newest(&self) -> Result<(u64, ActiveCall), RpcError> {
         let waiting: Vec<u64> = self.questions().values().map(|open| open.call).collect();
         let running = self.running();
         let free = |call: &u64| !waiting.contains(call);
         let is_any_free = running.keys().any(free);
         let mut candidates = (running.iter()).filter(|(call, _)| !is_any_free || free(call));
-        let (call, newest) = candidates.next_back().ok_or_else(nobody)?;
+        let (call, newest) = candidates.next_back().ok_or_else(no_active_call)?;
         let session = newest.caller.session();
         if candidates.any(|(_, present)| present.caller.session() != session) {
             let what =
@@ -261,22 +261,22 @@ impl Callers {
                 .collect()
         };
         for stop in ended {
-            let _ = stop.send(Stop::CallOver);
+            let _ = stop.send(StopReason::CallEnded);
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Present>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, ActiveCall>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn questions(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+    fn questions(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn nobody() -> RpcError {
+fn no_active_call() -> RpcError {
     let what = "no call of a client is running that could answer this";
     refused(METHOD_NOT_FOUND, what.to_owned())
 }
@@ -290,12 +290,12 @@ fn refused(code: i64, message: String) -> RpcError {
 }
 
 /// A call with a client behind it, until it is dropped.
-pub(crate) struct Running<'a> {
-    callers: &'a Callers,
+pub(crate) struct RunningCall<'a> {
+    callers: &'a CallerRegistry,
     call: u64,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         self.callers.running().remove(&self.call);
         self.callers.end_questions(self.call);
@@ -303,15 +303,15 @@ impl Drop for Running<'_> {
 }
 
 /// A question that is kept in the list, until it is dropped.
-pub(crate) struct OpenQuestion {
-    callers: Arc<Callers>,
+pub(crate) struct ClientRequestGuard {
+    callers: Arc<CallerRegistry>,
     key: String,
-    pulse: Arc<Pulse>,
+    activity: Arc<CallActivity>,
 }
 
-impl Drop for OpenQuestion {
+impl Drop for ClientRequestGuard {
     fn drop(&mut self) {
         self.callers.questions().remove(&self.key);
-        self.pulse.question_closed();
+        self.activity.question_closed();
     }
 }

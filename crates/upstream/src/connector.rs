@@ -11,17 +11,17 @@ use pegboard_model::{Limits, SecretLookup, ServerSpec, ToolResult, Transport};
 use crate::byte_budget::ByteBudget;
 use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
 use crate::dialect::ClientInfo;
-use crate::doubts::Doubts;
+use crate::era_retries::EraRetries;
 use crate::http::HttpOpening;
-use crate::http::open::Clients;
+use crate::http::client::Clients;
 use crate::machine_load::MachineLoad;
 use crate::resolve::Resolver;
 use crate::stdio::StdioOpening;
-use crate::talk::TalkSetup;
-use crate::wording::Wording;
+use crate::session::SessionConfig;
+use crate::errors::ErrorContext;
 
 /// What all conversations share.
-pub struct Setup {
+pub struct ConnectorConfig {
     /// The limits on what servers send.
     pub limits: Limits,
     /// Where kept secrets come from.
@@ -41,28 +41,28 @@ pub struct Setup {
 
 /// Starts servers, or reaches them by HTTP.
 pub struct Connector {
-    setup: Setup,
+    setup: ConnectorConfig,
     clients: Clients,
-    doubts: Arc<Doubts>,
+    era_retries: Arc<EraRetries>,
     /// Room for the large answers of all servers.
     response_bytes: ByteBudget,
 }
 
 impl Connector {
     /// A connector for any number of servers.
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: ConnectorConfig) -> Self {
         let limits = &setup.limits;
         Self {
             response_bytes: ByteBudget::new(limits.response_bytes, limits.result_bytes),
             setup,
             clients: Clients::default(),
-            doubts: Arc::default(),
+            era_retries: Arc::default(),
         }
     }
 
-    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>, budget: Duration) -> TalkSetup {
-        TalkSetup {
-            wording: Wording {
+    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>, budget: Duration) -> SessionConfig {
+        SessionConfig {
+            errors: ErrorContext {
                 server: spec.name.clone(),
                 redactor: Arc::new(resolver.redactor),
                 text_bytes: self.setup.limits.error_text_bytes,
@@ -72,7 +72,7 @@ impl Connector {
             // A first discovery may have more time than the later ones.
             list_time: spec.timeouts.discovery.max(budget),
             hash: spec.hash,
-            doubts: Arc::clone(&self.doubts),
+            era_retries: Arc::clone(&self.era_retries),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Connect for Connector {
         budget: Duration,
     ) -> ToolResult<Arc<dyn Upstream>> {
         let nothing = ConnectHint::default();
-        let hint = if self.doubts.take(spec.hash) {
+        let hint = if self.era_retries.take(spec.hash) {
             &nothing
         } else {
             hint

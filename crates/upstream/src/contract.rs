@@ -59,7 +59,7 @@ pub trait Upstream: Send + Sync {
     ) -> ToolResult<CallOutcome>;
 
     /// Any other request, passed on: resources, prompts, completion. Dropping the future cancels it.
-    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome>;
+    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome>;
 
     /// All pages of one of the server's other lists, each definition as the server wrote it. A server that
     /// does not know the method has none.
@@ -132,13 +132,13 @@ pub struct CallOptions {
     /// How long the server may be silent: each progress notification starts it anew.
     pub timeout: Duration,
     /// How long the whole call may take, whatever progress it tells; zero means ten times `timeout`.
-    pub longest: Duration,
+    pub max_duration: Duration,
     /// More members for the request's `_meta`, for example `traceparent`.
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
     /// Who made the call; without one the server can ask nobody.
     pub caller: Option<Arc<dyn Caller>>,
     /// The answers to what the server asked for in an earlier round of the same call.
-    pub input: Option<Input>,
+    pub input: Option<InputResponses>,
     /// Arguments that a modern server on the network wants repeated as `Mcp-Param-…` headers: what follows the
     /// prefix, and the encoded value. [`mirrored_headers`](crate::mirrored_headers) finds them.
     pub headers: Vec<(String, String)>,
@@ -146,7 +146,7 @@ pub struct CallOptions {
 
 impl CallOptions {
     /// A plain call with a time-out.
-    pub fn within(timeout: Duration) -> Self {
+    pub fn with_timeout(timeout: Duration) -> Self {
         Self {
             timeout,
             ..Self::default()
@@ -156,7 +156,7 @@ impl CallOptions {
 
 /// Answers to the questions of a result that said `input_required`.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub struct InputResponses {
     /// `inputResponses`, as the client wrote it.
     pub responses: Box<RawValue>,
     /// The server's own `requestState`, unchanged.
@@ -198,7 +198,7 @@ pub trait Listener: Send + Sync {
     fn session(&self) -> &str;
 
     /// Whether the session still exists.
-    fn is_there(&self) -> bool;
+    fn is_connected(&self) -> bool;
 
     /// The `params` of a `notifications/message` that came while no call ran.
     fn message(&self, params: &RawValue);
@@ -206,7 +206,7 @@ pub trait Listener: Send + Sync {
 
 /// A request that is passed on.
 #[derive(Clone, Copy, Debug)]
-pub struct Forward<'a> {
+pub struct ForwardedRequest<'a> {
     /// Its method.
     pub method: &'a str,
     /// The members of its `params`, without braces and without `_meta`.

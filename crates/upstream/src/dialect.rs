@@ -55,7 +55,7 @@ pub(crate) struct Dialect {
 
 /// What a request's `_meta` says beside what its era always says.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Extras<'a> {
+pub(crate) struct RequestMeta<'a> {
     /// Members that the caller wants.
     pub(crate) more: Option<&'a Map<String, Value>>,
     /// What the client behind the request can do, as JSON text.
@@ -94,13 +94,13 @@ impl Dialect {
     pub(crate) fn params(&self, members: &str) -> String {
         let mut params = String::from("{");
         params.push_str(members);
-        self.push_meta(&mut params, Extras::default());
+        self.push_meta(&mut params, RequestMeta::default());
         params.push('}');
         params
     }
 
     /// Writes `_meta` after the members that stand there, where there is something to say.
-    pub(crate) fn push_meta(&self, frame: &mut String, extras: Extras<'_>) {
+    pub(crate) fn push_meta(&self, frame: &mut String, extras: RequestMeta<'_>) {
         let before = frame.len();
         if !frame.ends_with('{') {
             frame.push(',');
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    fn params(dialect: &Dialect, members: &str, extras: Extras<'_>) -> String {
+    fn params(dialect: &Dialect, members: &str, extras: RequestMeta<'_>) -> String {
         let mut params = format!("{{{members}");
         dialect.push_meta(&mut params, extras);
         params.push('}');
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_request_carries_its_meta_and_nobody_overrides_it() {
+    fn a_modern_request_carries_its_meta_and_callers_cannot_override_it() {
         let mut more = Map::new();
         more.insert("traceparent".into(), "00-1".into());
         more.insert("progressToken".into(), "theirs".into());
@@ -257,7 +257,7 @@ mod tests {
             "io.modelcontextprotocol/protocolVersion".into(),
             "1999".into(),
         );
-        let extras = Extras {
+        let extras = RequestMeta {
             more: Some(&more),
             capabilities: Some("{\n\"roots\":{}}"),
             progress: Some(7),
@@ -292,19 +292,19 @@ mod tests {
     #[test]
     fn a_legacy_request_has_meta_only_when_there_is_some() {
         let legacy = Dialect::legacy(LEGACY_VERSION);
-        let nothing = Extras::default();
+        let nothing = RequestMeta::default();
         assert_eq!(params(&legacy, "", nothing), "{}");
         assert_eq!(params(&legacy, "\"a\":1", nothing), "{\"a\":1}");
         let mut more = Map::new();
         more.insert("x".into(), 1.into());
         more.insert(LOG_LEVEL.into(), "debug".into());
-        let extras = Extras {
+        let extras = RequestMeta {
             more: Some(&more),
             capabilities: Some("{}"),
             progress: None,
         };
         assert_eq!(params(&legacy, "", extras), r#"{"_meta":{"x":1}}"#);
-        let extras = Extras {
+        let extras = RequestMeta {
             progress: Some(3),
             ..extras
         };

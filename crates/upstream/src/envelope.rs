@@ -12,15 +12,15 @@ use crate::surrogates::replace_lone;
 /// Most messages in one batch, as old revisions allow them.
 pub(crate) const BATCH_LIMIT: usize = 100;
 
-/// What is wrong with an answer that is [`Answer::Deep`] and not a list.
+/// What is wrong with an answer that is [`RpcResponse::TooDeep`] and not a list.
 pub(crate) const TOO_DEEP: &str = "is nested deeper than allowed";
 
 /// What came back for a request.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum RpcResponse {
     Result(Box<RawValue>),
     /// A result that is nested deeper than allowed. Only a list may use it, whose entries are checked one by one.
-    Deep(Box<RawValue>),
+    TooDeep(Box<RawValue>),
     Error(RpcError),
 }
 
@@ -38,11 +38,11 @@ pub(crate) enum Message<'a> {
     /// An answer; the error says what is wrong with it.
     Response {
         id: u64,
-        answer: Result<Answer, &'static str>,
+        answer: Result<RpcResponse, &'static str>,
     },
     /// An error that the server could not give to one request.
-    Complaint(RpcError),
-    Request(Incoming<'a>),
+    UnaddressedError(RpcError),
+    Request(ServerRequest<'a>),
     Notification {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
@@ -51,7 +51,7 @@ pub(crate) enum Message<'a> {
 
 /// A request of a server.
 #[derive(Debug)]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct ServerRequest<'a> {
     pub(crate) id: &'a RawValue,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Option<&'a RawValue>,
@@ -59,13 +59,13 @@ pub(crate) struct Incoming<'a> {
 
 /// Why a text is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum MessageError {
     NotJson,
     NotRpc,
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct RawMessage<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -89,71 +89,71 @@ pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 
 /// Reads one message. Scanning is iterative, so depth costs no stack; a result deeper than `depth` is marked, any
 /// other payload of that depth is refused.
-pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, Flaw> {
+pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageError> {
     if !text.trim_start().starts_with('{') {
         // An array would be read as the fields in their order, which nobody means.
         return Err(
-            serde_json::from_str::<IgnoredAny>(text).map_or(Flaw::NotJson, |_| Flaw::NotRpc)
+            serde_json::from_str::<IgnoredAny>(text).map_or(MessageError::NotJson, |_| MessageError::NotRpc)
         );
     }
-    let wire: Wire<'_> = match serde_json::from_str(text) {
-        Ok(wire) => wire,
+    let fields: RawMessage<'_> = match serde_json::from_str(text) {
+        Ok(fields) => fields,
         Err(error) => return refuse(text, flaw_of(&error)),
     };
     let deep = is_deeper(text, depth);
-    let version_is_known = wire
+    let version_is_known = fields
         .jsonrpc
         .is_some_and(|version| version.get() == "\"2.0\"");
-    if let Some(method) = wire.method {
-        let method = string(method).ok_or(Flaw::NotRpc)?;
-        if deep || !version_is_known || wire.result.is_some() || wire.error.is_some() {
-            return Err(Flaw::NotRpc);
+    if let Some(method) = fields.method {
+        let method = string(method).ok_or(MessageError::NotRpc)?;
+        if deep || !version_is_known || fields.result.is_some() || fields.error.is_some() {
+            return Err(MessageError::NotRpc);
         }
-        return Ok(match wire.id {
-            Some(id) => Message::Request(Incoming {
+        return Ok(match fields.id {
+            Some(id) => Message::Request(ServerRequest {
                 id,
                 method,
-                params: wire.params,
+                params: fields.params,
             }),
             None => Message::Notification {
                 method,
-                params: wire.params,
+                params: fields.params,
             },
         });
     }
-    let id: Option<u64> = wire.id.and_then(|id| id.get().parse().ok());
-    let answer = match (wire.result, wire.error) {
+    let id: Option<u64> = fields.id.and_then(|id| id.get().parse().ok());
+    let answer = match (fields.result, fields.error) {
         _ if !version_is_known => Err("does not say `\"jsonrpc\":\"2.0\"`"),
         (Some(_), Some(_)) => Err("has both a result and an error"),
         (None, None) => Err("has neither a result nor an error"),
-        (Some(result), None) if deep => Ok(Answer::Deep(result.to_owned())),
-        (Some(result), None) => Ok(Answer::Result(result.to_owned())),
+        (Some(result), None) if deep => Ok(RpcResponse::TooDeep(result.to_owned())),
+        (Some(result), None) => Ok(RpcResponse::Result(result.to_owned())),
         (None, Some(_)) if deep => Err(TOO_DEEP),
         (None, Some(error)) => rpc_error(error)
-            .map(Answer::Error)
+            .map(RpcResponse::Error)
             .ok_or("has an error without a code"),
     };
     match (id, answer) {
         (Some(id), answer) => Ok(Message::Response { id, answer }),
-        (None, Ok(Answer::Error(error))) => Ok(Message::Complaint(error)),
-        (None, _) => Err(Flaw::NotRpc),
+        (None, Ok(RpcResponse::Error(error))) => Ok(Message::UnaddressedError(error)),
+        (None, _) => Err(MessageError::NotRpc),
     }
 }
 
 /// A message that cannot be used may still say whose answer it is; that caller is told at once and need
 /// not wait for the time-out.
-fn refuse(text: &str, flaw: Flaw) -> Result<Message<'_>, Flaw> {
+fn refuse(text: &str, flaw: MessageError) -> Result<Message<'_>, MessageError> {
     #[derive(Deserialize)]
     struct Addressed {
         id: Option<u64>,
         method: Option<IgnoredAny>,
     }
     let (why, readable) = match flaw {
-        Flaw::NotRpc => ("has a key that stands twice", Cow::Borrowed(text)),
-        Flaw::NotJson if text.contains('\0') => {
+        MessageError::NotRpc => ("has a key that stands twice", Cow::Borrowed(text)),
+        MessageError::NotJson if text.contains('\0') => {
             ("holds a NUL byte", Cow::Owned(text.replace('\0', "")))
         }
-        Flaw::NotJson => return Err(flaw),
+        MessageError::NotJson => return Err(flaw),
     };
     match serde_json::from_str(&readable) {
         Ok(Addressed {
@@ -168,11 +168,11 @@ fn refuse(text: &str, flaw: Flaw) -> Result<Message<'_>, Flaw> {
 }
 
 /// The messages of a batch; more than the limit are refused as a whole.
-pub(crate) fn batch(text: &str) -> Result<Vec<&RawValue>, Flaw> {
+pub(crate) fn batch(text: &str) -> Result<Vec<&RawValue>, MessageError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let elements = capped(&mut deserializer, BATCH_LIMIT).map_err(|error| flaw_of(&error))?;
-    deserializer.end().map_err(|_| Flaw::NotJson)?;
-    elements.ok_or(Flaw::NotRpc)
+    deserializer.end().map_err(|_| MessageError::NotJson)?;
+    elements.ok_or(MessageError::NotRpc)
 }
 
 /// The elements of an array, or `None` when there are more than `limit`: a few bytes of JSON must not become many of memory.
@@ -240,10 +240,10 @@ fn rpc_error(raw: &RawValue) -> Option<RpcError> {
     })
 }
 
-fn flaw_of(error: &serde_json::Error) -> Flaw {
+fn flaw_of(error: &serde_json::Error) -> MessageError {
     match error.classify() {
-        serde_json::error::Category::Data => Flaw::NotRpc,
-        _ => Flaw::NotJson,
+        serde_json::error::Category::Data => MessageError::NotRpc,
+        _ => MessageError::NotJson,
     }
 }
 
@@ -296,22 +296,22 @@ mod tests {
         let shown = match parse(text, 128) {
             Ok(Message::Response {
                 id,
-                answer: Ok(Answer::Result(result)),
+                answer: Ok(RpcResponse::Result(result)),
             }) => format!("result {id} {result}"),
             Ok(Message::Response {
                 id,
-                answer: Ok(Answer::Deep(_)),
+                answer: Ok(RpcResponse::TooDeep(_)),
             }) => format!("deep {id}"),
             Ok(Message::Response {
                 id,
-                answer: Ok(Answer::Error(error)),
+                answer: Ok(RpcResponse::Error(error)),
             }) => format!("error {id} {}", error.code),
             Ok(Message::Response {
                 id,
                 answer: Err(why),
             }) => format!("bad {id} {why}"),
-            Ok(Message::Complaint(error)) => format!("complaint {}", error.code),
-            Ok(Message::Request(Incoming { id, method, .. })) => format!("request {id} {method}"),
+            Ok(Message::UnaddressedError(error)) => format!("complaint {}", error.code),
+            Ok(Message::Request(ServerRequest { id, method, .. })) => format!("request {id} {method}"),
             Ok(Message::Notification { method, .. }) => format!("note {method}"),
             Err(flaw) => format!("{flaw:?}"),
         };
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_classified() {
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":{"b":1,"a":2.50}}"#,
             r#"result 1 {"b":1,"a":2.50}"#,
@@ -417,7 +417,7 @@ mod tests {
     fn a_batch_has_a_limit() {
         let of = |n: usize| format!("[{}]", vec!["1"; n].join(","));
         assert_eq!(batch(&of(100)).unwrap().len(), 100);
-        assert_eq!(batch(&of(101)).unwrap_err(), Flaw::NotRpc);
-        assert_eq!(batch("[1").unwrap_err(), Flaw::NotJson);
+        assert_eq!(batch(&of(101)).unwrap_err(), MessageError::NotRpc);
+        assert_eq!(batch("[1").unwrap_err(), MessageError::NotJson);
     }
 }

@@ -99,7 +99,7 @@ const FOLDER_LISTS: &[&str] = &["PATH", "LD_LIBRARY_PATH", "NODE_PATH"];
 
 /// A variable without what a server should not get by chance: the user and password of an address, and folders that
 /// count from the working directory, where others may have put a program.
-fn harmless(name: &str, value: &str) -> String {
+fn sanitize(name: &str, value: &str) -> String {
     if FOLDER_LISTS.contains(&name) {
         let folders = value.split(':').filter(|folder| folder.starts_with('/'));
         return folders.collect::<Vec<_>>().join(":");
@@ -112,12 +112,12 @@ fn harmless(name: &str, value: &str) -> String {
         let host = authority.rsplit('@').next().unwrap_or(authority);
         return format!("{host}{rest}");
     }
-    without_logins(value)
+    strip_credentials(value)
 }
 
 /// A text in which no address has a user or password any more. The user of an SSH address stays: it is no secret,
 /// and the address means nothing without it.
-fn without_logins(text: &str) -> String {
+fn strip_credentials(text: &str) -> String {
     const SCHEME_END: &str = "://";
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -145,7 +145,7 @@ fn without_logins(text: &str) -> String {
 }
 
 /// The variables of a server: the allow-listed ones of ours, then its own.
-pub(crate) fn of_server(
+pub(crate) fn server_environment(
     ours: &BTreeMap<String, String>,
     also_allowed: &[String],
     own: BTreeMap<String, String>,
@@ -156,7 +156,7 @@ pub(crate) fn of_server(
             // What the user names is passed on as it is.
             let value = match also_allowed.contains(name) {
                 true => value.clone(),
-                false if is_allowed(name) => harmless(name, value),
+                false if is_allowed(name) => sanitize(name, value),
                 false => return None,
             };
             Some((name.clone(), value))
@@ -212,11 +212,11 @@ mod tests {
             ("LANG", "C", "C"),
         ] {
             let ours = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-            let got = of_server(&ours, &[], BTreeMap::new());
+            let got = server_environment(&ours, &[], BTreeMap::new());
             assert_eq!(got.get(name).map(String::as_str), Some(expected), "{name}");
-            let named = of_server(&ours, &[name.to_owned()], BTreeMap::new());
+            let named = server_environment(&ours, &[name.to_owned()], BTreeMap::new());
             assert_eq!(named, ours, "what the user names is left as it is");
-            let own = of_server(&BTreeMap::new(), &[], ours.clone());
+            let own = server_environment(&BTreeMap::new(), &[], ours.clone());
             assert_eq!(own, ours, "what the definition says is left as it is");
         }
     }
@@ -240,7 +240,7 @@ mod tests {
             ("npm_config_cache", "c"),
             ("npm_config_//host/:_authToken", "a"),
         ]);
-        let got = of_server(
+        let got = server_environment(
             &ours,
             &["WANTED".to_owned()],
             map(&[("OWN", "o"), ("PATH", "/own")]),

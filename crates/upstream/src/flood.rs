@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
-use crate::allowance::Allowance;
+use crate::token_bucket::TokenBucket;
 use crate::frame::LineReader;
 
 /// How long the reading rests while there is a flood. A pipe fills up meanwhile, so that one wake-up serves it all;
@@ -15,18 +15,18 @@ const PAUSE: Duration = Duration::from_millis(5);
 const REMEMBERED_BYTES: usize = 512;
 
 /// What is known of the newest messages of one server.
-pub(crate) struct Flood {
-    allowance: Allowance,
+pub(crate) struct FloodControl {
+    bucket: TokenBucket,
     is_on: bool,
     /// The last line that announced a change of a list, and the list.
     announcement: Vec<u8>,
     list: u8,
 }
 
-impl Flood {
+impl FloodControl {
     pub(crate) fn new(messages_per_second: u64) -> Self {
         Self {
-            allowance: Allowance::new(messages_per_second, messages_per_second),
+            bucket: TokenBucket::new(messages_per_second, messages_per_second),
             is_on: false,
             announcement: Vec::new(),
             list: 0,
@@ -44,8 +44,8 @@ impl Flood {
 
     /// Notes a line that was acted on: how many messages it held that nobody asked for, and the list that it
     /// announced a change of (zero is none). Answers do not count: there are no more of them than requests.
-    pub(crate) fn taken(&mut self, line: &[u8], unasked: u64, list: u8) {
-        self.count(unasked);
+    pub(crate) fn taken(&mut self, line: &[u8], unsolicited: u64, list: u8) {
+        self.count(unsolicited);
         if list != 0 && line.len() <= REMEMBERED_BYTES {
             self.announcement.clear();
             self.announcement.extend_from_slice(line);
@@ -54,7 +54,7 @@ impl Flood {
     }
 
     fn count(&mut self, messages: u64) {
-        self.is_on = messages > 0 && !self.allowance.take(messages);
+        self.is_on = messages > 0 && !self.bucket.take(messages);
     }
 
     /// Rests before more is read, while there is a flood.

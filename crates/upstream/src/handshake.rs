@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::contract::Handshake;
 use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSIONS};
 use crate::envelope::{RpcError, capped, present, string};
-use crate::redact::cut;
+use crate::redact::truncate;
 
 /// Most revisions that a server's list is looked through for.
 const VERSIONS_READ: usize = 64;
@@ -20,9 +20,9 @@ const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERSION..=-3202
 
 /// What a server's opening answer means.
 #[derive(Debug)]
-pub(crate) enum Opening {
+pub(crate) enum ParsedHandshake {
     /// It is usable.
-    Agreed(Handshake),
+    Negotiated(Handshake),
     /// It speaks only these revisions, as it wrote them.
     NoCommonVersion(Vec<String>),
     /// It is no such answer.
@@ -30,7 +30,7 @@ pub(crate) enum Opening {
 }
 
 #[derive(Deserialize)]
-struct Wire<'a> {
+struct RawHandshake<'a> {
     #[serde(
         borrow,
         default,
@@ -56,30 +56,30 @@ struct Wire<'a> {
 }
 
 /// Reads the answer to `server/discover`.
-pub(crate) fn discovered(result: &RawValue, limits: &Limits) -> Opening {
-    let Ok(wire) = serde_json::from_str::<Wire<'_>>(result.get()) else {
-        return Opening::Unusable;
+pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandshake {
+    let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
+        return ParsedHandshake::Unusable;
     };
-    let Some(supported) = wire.supported.and_then(versions) else {
-        return Opening::Unusable;
+    let Some(supported) = fields.supported.and_then(versions) else {
+        return ParsedHandshake::Unusable;
     };
-    match mutual(&supported) {
-        Some(version) => Opening::Agreed(told(&wire, Era::Modern, version, limits)),
-        None => Opening::NoCommonVersion(supported),
+    match common_version(&supported) {
+        Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Modern, version, limits)),
+        None => ParsedHandshake::NoCommonVersion(supported),
     }
 }
 
 /// Reads the answer to `initialize`.
-pub(crate) fn initialized(result: &RawValue, limits: &Limits) -> Opening {
-    let Ok(wire) = serde_json::from_str::<Wire<'_>>(result.get()) else {
-        return Opening::Unusable;
+pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHandshake {
+    let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
+        return ParsedHandshake::Unusable;
     };
-    let Some(version) = wire.version.and_then(string) else {
-        return Opening::Unusable;
+    let Some(version) = fields.version.and_then(string) else {
+        return ParsedHandshake::Unusable;
     };
     match LEGACY_VERSIONS.iter().find(|known| **known == version) {
-        Some(version) => Opening::Agreed(told(&wire, Era::Legacy, version, limits)),
-        None => Opening::NoCommonVersion(vec![version.into_owned()]),
+        Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Legacy, version, limits)),
+        None => ParsedHandshake::NoCommonVersion(vec![version.into_owned()]),
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn is_modern(error: &RpcError) -> bool {
 }
 
 /// The revisions that a modern server offers in place of the one it was asked for.
-pub(crate) fn offered(error: &RpcError) -> Vec<String> {
+pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
     #[derive(Deserialize)]
     struct Data<'a> {
         #[serde(borrow)]
@@ -105,15 +105,15 @@ pub(crate) fn offered(error: &RpcError) -> Vec<String> {
 }
 
 /// The best modern revision that both sides know.
-pub(crate) fn mutual(offered: &[String]) -> Option<&'static str> {
+pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str> {
     MODERN_VERSIONS
         .iter()
-        .find(|known| offered.iter().any(|version| version == *known))
+        .find(|known| offered_versions.iter().any(|version| version == *known))
         .copied()
 }
 
 /// A modern server that was not asked anything yet.
-pub(crate) fn assumed(version: &str) -> Handshake {
+pub(crate) fn assumed_handshake(version: &str) -> Handshake {
     Handshake {
         era: Era::Modern,
         protocol_version: version.to_owned(),
@@ -133,12 +133,12 @@ fn versions(raw: &RawValue) -> Option<Vec<String>> {
         elements
             .into_iter()
             .filter_map(string)
-            .map(|version| cut(&version, INFO_BYTES).to_owned())
+            .map(|version| truncate(&version, INFO_BYTES).to_owned())
             .collect(),
     )
 }
 
-fn told(wire: &Wire<'_>, era: Era, version: &str, limits: &Limits) -> Handshake {
+fn told(fields: &RawHandshake<'_>, era: Era, version: &str, limits: &Limits) -> Handshake {
     #[derive(Default, Deserialize)]
     struct Capabilities<'a> {
         #[serde(borrow, default)]
@@ -154,26 +154,26 @@ fn told(wire: &Wire<'_>, era: Era, version: &str, limits: &Limits) -> Handshake 
         #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
         info: Option<&'a RawValue>,
     }
-    let tools = wire
+    let tools = fields
         .capabilities
         .and_then(|raw| serde_json::from_str::<Capabilities<'_>>(raw.get()).ok())
         .and_then(|capabilities| capabilities.tools);
     let list_changed = tools
         .and_then(|raw| serde_json::from_str::<Tools>(raw.get()).ok())
         .is_some_and(|tools| tools.list_changed);
-    let in_meta = wire
+    let in_meta = fields
         .meta
         .and_then(|raw| serde_json::from_str::<Meta<'_>>(raw.get()).ok())
         .and_then(|meta| meta.info);
-    let instructions = wire.instructions.and_then(string);
+    let instructions = fields.instructions.and_then(string);
     Handshake {
         era,
         protocol_version: version.to_owned(),
-        info: wire.info.or(in_meta).and_then(info),
-        instructions: instructions.map(|text| cut(&text, limits.instructions_bytes).to_owned()),
+        info: fields.info.or(in_meta).and_then(info),
+        instructions: instructions.map(|text| truncate(&text, limits.instructions_bytes).to_owned()),
         list_changed,
         declares_tools: Some(tools.is_some()),
-        capabilities: wire.capabilities.map(|raw| raw.get().into()),
+        capabilities: fields.capabilities.map(|raw| raw.get().into()),
         noise: 0,
     }
 }
@@ -188,7 +188,7 @@ fn info(raw: &RawValue) -> Option<ServerInfo> {
     }
     let info: Info<'_> = serde_json::from_str(raw.get()).ok()?;
     let text = |raw: Option<&RawValue>| {
-        cut(&raw.and_then(string).unwrap_or_default(), INFO_BYTES).to_owned()
+        truncate(&raw.and_then(string).unwrap_or_default(), INFO_BYTES).to_owned()
     };
     Some(ServerInfo {
         name: text(info.name),
@@ -214,7 +214,7 @@ mod tests {
             r#"{"supportedVersions":["2099-01-01","2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
                 "instructions":"abcdef","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1"}}}"#,
         );
-        let Opening::Agreed(told) = discovered(&modern, &limits) else {
+        let ParsedHandshake::Negotiated(told) = parse_discover(&modern, &limits) else {
             panic!()
         };
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(told.info.unwrap().name, "n");
         let legacy =
             raw(r#"{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":7}}"#);
-        let Opening::Agreed(told) = initialized(&legacy, &limits) else {
+        let ParsedHandshake::Negotiated(told) = parse_initialize(&legacy, &limits) else {
             panic!()
         };
         assert_eq!((told.era, told.declares_tools), (Era::Legacy, Some(false)));
@@ -240,24 +240,24 @@ mod tests {
             ));
             assert!(
                 matches!(
-                    initialized(&answer, &Limits::default()),
-                    Opening::NoCommonVersion(_)
+                    parse_initialize(&answer, &Limits::default()),
+                    ParsedHandshake::NoCommonVersion(_)
                 ),
                 "{version}"
             );
         }
         let only = raw(r#"{"supportedVersions":["2031-01-01"]}"#);
         assert!(matches!(
-            discovered(&only, &Limits::default()),
-            Opening::NoCommonVersion(_)
+            parse_discover(&only, &Limits::default()),
+            ParsedHandshake::NoCommonVersion(_)
         ));
         assert!(matches!(
-            discovered(&raw("[]"), &Limits::default()),
-            Opening::Unusable
+            parse_discover(&raw("[]"), &Limits::default()),
+            ParsedHandshake::Unusable
         ));
         assert!(matches!(
-            initialized(&raw(r#"{"protocolVersion":1}"#), &Limits::default()),
-            Opening::Unusable
+            parse_initialize(&raw(r#"{"protocolVersion":1}"#), &Limits::default()),
+            ParsedHandshake::Unusable
         ));
     }
 
@@ -268,8 +268,8 @@ mod tests {
             message: String::new(),
             data: Some(raw(r#"{"supported":["2026-07-28"]}"#)),
         };
-        assert_eq!(mutual(&offered(&error(-32022))), Some("2026-07-28"));
-        assert!(offered(&error(-32602)).is_empty());
+        assert_eq!(common_version(&offered_versions(&error(-32022))), Some("2026-07-28"));
+        assert!(offered_versions(&error(-32602)).is_empty());
         assert!(
             is_modern(&error(-32020)) && !is_modern(&error(-32602)) && !is_modern(&error(-32042))
         );

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::adopt::{self, Ended};
+use crate::subreaper::{self, EndedServer};
 use crate::process::Process;
 use crate::sweep::{end_all, sweep};
 
@@ -23,7 +23,7 @@ const AFTER_KILL: Duration = Duration::from_secs(5);
 
 /// With how much patience a server is stopped; later ones are less patient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Patience {
+pub(crate) enum StopMode {
     /// Close its input, wait, SIGTERM, wait, SIGKILL.
     Gentle,
     /// Close its input and SIGTERM at once, wait a little, SIGKILL.
@@ -33,7 +33,7 @@ pub(crate) enum Patience {
 }
 
 /// The process group of a server. Dropping it kills what is left.
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     pid: Pid,
     mark: String,
     /// Stands for the first process for good, where its number may be given to another.
@@ -41,9 +41,9 @@ pub(crate) struct Group {
     is_over: AtomicBool,
 }
 
-impl Group {
+impl ProcessGroup {
     pub(crate) fn new(pid: Pid, mark: String) -> Self {
-        adopt::know(pid);
+        subreaper::register_server(pid);
         Self {
             pid,
             mark,
@@ -64,8 +64,8 @@ impl Group {
         }
     }
 
-    fn ended(&self) -> Ended {
-        Ended {
+    fn ended(&self) -> EndedServer {
+        EndedServer {
             group: self.pid.as_raw_nonzero().get(),
             mark: self.mark.clone(),
         }
@@ -76,23 +76,23 @@ impl Group {
     /// killed by its number, which stays taken as long as it has a member; without one, it would have to be given
     /// to a new group within this moment, after all other numbers.
     async fn finish(&self) {
-        if !adopt::is_adopting() && !self.is_over.load(Ordering::Acquire) {
+        if !subreaper::is_adopting() && !self.is_over.load(Ordering::Acquire) {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
         self.is_over.store(true, Ordering::Release);
-        adopt::forget(self.pid);
-        if !adopt::is_nothing_left() {
+        subreaper::unregister(self.pid);
+        if !subreaper::is_nothing_left() {
             sweep(self.ended()).await;
         }
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // The runtime may be going down, so whoever left the group is looked for here and now.
         if !self.is_over.load(Ordering::Acquire) {
             self.signal(Signal::KILL);
-            adopt::forget(self.pid);
+            subreaper::unregister(self.pid);
             end_all(&[&self.ended()]);
         }
     }
@@ -101,30 +101,30 @@ impl Drop for Group {
 /// Stops a server and everything it started; its exit status, if the system gave one in time.
 pub(crate) async fn stop(
     child: &mut Child,
-    group: &Group,
-    patience: Patience,
+    group: &ProcessGroup,
+    mode: StopMode,
     close_input: impl FnOnce(),
 ) -> Option<ExitStatus> {
     close_input();
-    let status = climb(child, group, patience).await;
+    let status = escalate(child, group, mode).await;
     group.finish().await;
     status
 }
 
 /// Takes away what a server left behind that ended by itself.
-pub(crate) async fn tidy(group: &Group) {
+pub(crate) async fn kill_leftovers(group: &ProcessGroup) {
     group.finish().await;
 }
 
-async fn climb(child: &mut Child, group: &Group, patience: Patience) -> Option<ExitStatus> {
-    if patience == Patience::Gentle
+async fn escalate(child: &mut Child, group: &ProcessGroup, mode: StopMode) -> Option<ExitStatus> {
+    if mode == StopMode::Gentle
         && let Ok(status) = timeout(AFTER_CLOSE, child.wait()).await
     {
         return status.ok();
     }
-    if patience < Patience::None {
+    if mode < StopMode::None {
         group.signal(Signal::TERM);
-        let grace = if patience == Patience::Gentle {
+        let grace = if mode == StopMode::Gentle {
             AFTER_TERM
         } else {
             AFTER_TERM_WHEN_FIRM

@@ -17,52 +17,52 @@ mod contract;
 mod machine_load;
 
 // The protocol, over any transport.
-mod allowance;
-mod declared;
+mod token_bucket;
+mod capabilities;
 mod dialect;
-mod doubts;
+mod era_retries;
 mod envelope;
 mod handshake;
 mod header_text;
 mod mirror;
-mod offers;
+mod list_kind;
 mod outcome;
 mod pager;
-mod pass;
-mod pulse;
+mod forward;
+mod response_timer;
 mod surrogates;
-mod talk;
-mod traffic;
-mod verdict;
+mod session;
+mod inbound;
+mod handshake_outcome;
 mod watch_resource;
-mod watching;
-mod wire;
+mod subscriptions;
+mod transport;
 
 // The clients behind calls.
 mod byte_budget;
 mod callers;
 mod listeners;
-mod question;
+mod client_request;
 mod root_request;
 mod roots;
 
 // Servers on pipes.
-mod adopt;
+mod subreaper;
 mod browser;
-mod damage;
+mod malformed;
 mod environment;
-mod era;
+mod era_detection;
 mod flood;
 mod frame;
 mod kill;
-mod link;
+mod stdio_rpc;
 mod marks;
-mod near_program;
+mod suggest_program;
 mod outbox;
 mod owner_limit;
 mod parent_death;
 mod process;
-mod reading;
+mod stdio_reader;
 mod safe_path;
 mod spawn;
 mod stderr;
@@ -79,29 +79,29 @@ mod http;
 // Secrets and words.
 mod redact;
 mod resolve;
-mod wording;
+mod errors;
 
 #[cfg(test)]
-mod passing;
+mod session_tests;
 #[cfg(test)]
-mod passing_shared;
+mod shared_stdio_tests;
 #[cfg(test)]
 mod testing;
 
-pub use adopt::{adopt_orphans, end_leftovers};
-pub use byte_budget::{ByteBudget, HeldBytes, NoRoom};
-pub use connector::{Connector, Setup};
+pub use subreaper::{adopt_orphans, end_leftovers};
+pub use byte_budget::{ByteBudget, ByteReservation, BudgetExceeded};
+pub use connector::{Connector, ConnectorConfig};
 pub use contract::{
-    Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, Forward, Handshake,
-    Health, Input, Listener, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, ForwardedRequest, Handshake,
+    Health, InputResponses, Listener, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
-pub use declared::declares;
+pub use capabilities::declares;
 pub use dialect::ClientInfo;
-pub use http::{Reply, ReplyLimits, Service};
+pub use http::{ApiResponse, ApiResponseLimits, ApiEndpoint};
 pub use machine_load::{MachineLoad, processors};
 pub use marks::{runs_under_a_server, sweep_orphans};
 pub use mirror::mirrored_headers;
-pub use watcher::{WATCH_ARGUMENT, dismiss_watcher, watch, watch_soon, watched_by};
+pub use watcher::{WATCH_ARGUMENT, stop_watcher, run_watcher, start_watcher_early, set_watcher_program};
 
 /// The present moment, for `Health`.
 fn now() -> pegboard_model::Timestamp {

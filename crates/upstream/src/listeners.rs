@@ -19,14 +19,14 @@ impl Listeners {
         let is_held = |held: &Arc<dyn Listener>| held.session() == caller.session();
         if listeners
             .iter()
-            .any(|held| is_held(held) && held.is_there())
+            .any(|held| is_held(held) && held.is_connected())
         {
             return;
         }
         let Some(listener) = caller.listener() else {
             return;
         };
-        listeners.retain(|held| held.is_there());
+        listeners.retain(|held| held.is_connected());
         if listeners.len() >= MOST {
             listeners.remove(0);
         }

@@ -37,7 +37,7 @@ struct Sink {
 
 /// Whether other frames are likely to follow at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Company {
+pub(crate) enum WriteMode {
     None,
     Others,
 }
@@ -65,7 +65,7 @@ impl Outbox {
 
     /// Sends a frame, waiting for room if need be; `false` when the stream is closed. A frame goes as a whole or not
     /// at all, wherever the caller is dropped.
-    pub(crate) async fn send(self: &Arc<Self>, frame: String, company: Company) -> bool {
+    pub(crate) async fn send(self: &Arc<Self>, frame: String, company: WriteMode) -> bool {
         let frame = line(frame);
         loop {
             let room = self.room.notified();
@@ -83,7 +83,7 @@ impl Outbox {
     /// Sends a frame if there is room for it.
     pub(crate) fn try_send(self: &Arc<Self>, frame: String) {
         // Nobody waits for these: a server that does not read loses them.
-        let _ = self.push(&line(frame), Company::None);
+        let _ = self.push(&line(frame), WriteMode::None);
     }
 
     /// Closes the stream; what was not written is lost.
@@ -97,7 +97,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    fn push(self: &Arc<Self>, frame: &[u8], company: Company) -> Push {
+    fn push(self: &Arc<Self>, frame: &[u8], company: WriteMode) -> Push {
         let mut sink = self.lock();
         if sink.backlog.len() - sink.written >= BACKLOG_BYTES {
             return if sink.stream.is_some() {
@@ -107,7 +107,7 @@ impl Outbox {
             };
         }
         let runtime = Handle::try_current().ok();
-        let is_collected = company == Company::Others && runtime.is_some();
+        let is_collected = company == WriteMode::Others && runtime.is_some();
         let is_idle = sink.backlog.is_empty();
         let Some(stream) = &mut sink.stream else {
             return Push::Closed;
@@ -196,7 +196,7 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         let sending = async {
             for number in 0..500 {
-                assert!(outbox.send(format!("frame {number}"), Company::None).await);
+                assert!(outbox.send(format!("frame {number}"), WriteMode::None).await);
             }
         };
         let reading = async {
@@ -214,13 +214,13 @@ mod tests {
         let outbox = Outbox::new(Box::new(counted.clone()));
         let writes = || counted.0.lock().unwrap().clone();
         for number in 0..3 {
-            assert!(outbox.send(number.to_string(), Company::Others).await);
+            assert!(outbox.send(number.to_string(), WriteMode::Others).await);
         }
-        assert!(outbox.send("3".to_owned(), Company::None).await);
+        assert!(outbox.send("3".to_owned(), WriteMode::None).await);
         assert_eq!(writes(), [""; 0], "nobody else was ready yet");
         tokio::task::yield_now().await;
         assert_eq!(writes(), ["0\n1\n2\n3\n"]);
-        assert!(outbox.send("4".to_owned(), Company::None).await);
+        assert!(outbox.send("4".to_owned(), WriteMode::None).await);
         assert_eq!(writes(), ["0\n1\n2\n3\n", "4\n"]);
     }
 
@@ -254,9 +254,9 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         let frame = "x".repeat(300 * 1024);
         for _ in 0..4 {
-            assert!(outbox.send(frame.clone(), Company::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::None).await);
         }
-        let mut fifth = Box::pin(outbox.send(frame.clone(), Company::None));
+        let mut fifth = Box::pin(outbox.send(frame.clone(), WriteMode::None));
         let mut context = Context::from_waker(Waker::noop());
         assert!(fifth.as_mut().poll(&mut context).is_pending());
         for _ in 0..100 {
@@ -275,17 +275,17 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         assert!(
             outbox
-                .send("x".repeat(2 * BACKLOG_BYTES), Company::None)
+                .send("x".repeat(2 * BACKLOG_BYTES), WriteMode::None)
                 .await
         );
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
-            async move { outbox.send("next".to_owned(), Company::None).await }
+            async move { outbox.send("next".to_owned(), WriteMode::None).await }
         });
         tokio::task::yield_now().await;
         outbox.close();
         assert!(!waiting.await.unwrap());
-        assert!(!outbox.send("later".to_owned(), Company::None).await);
+        assert!(!outbox.send("later".to_owned(), WriteMode::None).await);
     }
 
     #[tokio::test]
@@ -295,10 +295,10 @@ mod tests {
         let frame = "x".repeat(200 * 1024);
         let mut sunk = vec![0; frame.len() + 1];
         for _ in 0..3 {
-            assert!(outbox.send(frame.clone(), Company::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::None).await);
         }
         for _ in 0..50 {
-            assert!(outbox.send(frame.clone(), Company::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::None).await);
             far.read_exact(&mut sunk).await.unwrap();
             assert_eq!(sunk.last(), Some(&b'\n'), "frames stay whole");
         }

@@ -11,14 +11,14 @@ use serde_json::value::RawValue;
 use crate::contract::{CallOutcome, OutcomeKind};
 use crate::envelope::present;
 use crate::surrogates::paired;
-use crate::wording::{Subject, Wording};
+use crate::errors::{RequestSubject, ErrorContext};
 
 /// Made once, because making one costs more than looking through a usual result.
 static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
 static RESULT_TYPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
 
 #[derive(Default, Deserialize)]
-struct Peek<'a> {
+struct ResultFlags<'a> {
     #[serde(borrow, default, rename = "isError", deserialize_with = "present")]
     is_error: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
@@ -27,14 +27,14 @@ struct Peek<'a> {
 
 /// Reads the few members that matter here; the error is about a result that cannot be used.
 pub(crate) fn outcome(
-    subject: Subject<'_>,
+    subject: RequestSubject<'_>,
     result: Box<RawValue>,
-    wording: &Wording,
+    errors: &ErrorContext,
 ) -> ToolResult<CallOutcome> {
     let no_result = || {
-        let subject = wording.subject(subject);
+        let subject = errors.subject(subject);
         let what = format_args!("answered {subject} by something that is no result");
-        wording.error(Reason::FrameInvalid, what)
+        errors.error(Reason::FrameInvalid, what)
     };
     let result = paired(result);
     let text = result.get();
@@ -43,9 +43,9 @@ pub(crate) fn outcome(
     }
     let holds = |key: &Finder<'_>| key.find(text.as_bytes()).is_some();
     // The text is known to be JSON; it is read again only when it may say something.
-    let peek: Peek<'_> = match holds(&RESULT_TYPE) || holds(&IS_ERROR) {
+    let peek: ResultFlags<'_> = match holds(&RESULT_TYPE) || holds(&IS_ERROR) {
         true => serde_json::from_str(text).map_err(|_| no_result())?,
-        false => Peek::default(),
+        false => ResultFlags::default(),
     };
     let is_error = peek.is_error.is_some_and(|flag| flag.get() == "true");
     let kind = match peek.kind.map(RawValue::get) {
@@ -53,9 +53,9 @@ pub(crate) fn outcome(
         Some("\"input_required\"") => OutcomeKind::InputRequired,
         Some("\"task\"") => OutcomeKind::Task,
         Some(kind) => {
-            let kind = wording.glimpse(kind.as_bytes());
+            let kind = errors.preview(kind.as_bytes());
             let what = format_args!("answered by the unknown kind of result {kind}");
-            return Err(wording.error(Reason::FrameInvalid, what));
+            return Err(errors.error(Reason::FrameInvalid, what));
         }
     };
     Ok(CallOutcome {
@@ -68,17 +68,17 @@ pub(crate) fn outcome(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::wording;
+    use crate::testing::errors;
 
     fn of(text: &str) -> Option<(bool, OutcomeKind)> {
         let result = RawValue::from_string(text.to_owned()).unwrap();
-        let outcome = outcome(Subject::Call("t"), result, &wording()).ok()?;
+        let outcome = outcome(RequestSubject::Call("t"), result, &errors()).ok()?;
         assert_eq!(outcome.result.get(), text);
         Some((outcome.is_error, outcome.kind))
     }
 
     #[test]
-    fn r_gate_03_a_result_is_told_apart_from_a_question_and_a_task() {
+    fn r_gate_03_a_result_is_distinguished_from_input_required_and_a_task() {
         use OutcomeKind::{Complete, InputRequired, Task};
         for (text, expected) in [
             ("{}", Some((false, Complete))),

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{OfferKind, ToolListing};
-use crate::envelope::{Answer, capped, present, string};
-use crate::offers::List;
-use crate::wording::Wording;
+use crate::envelope::{RpcResponse, capped, present, string};
+use crate::list_kind::ListKind;
+use crate::errors::ErrorContext;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -40,12 +40,12 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn entries(&self, list: List) -> Option<&'a RawValue> {
+    fn entries(&self, list: ListKind) -> Option<&'a RawValue> {
         match list {
-            List::Tools => self.tools,
-            List::Offers(OfferKind::Prompts) => self.prompts,
-            List::Offers(OfferKind::Resources) => self.resources,
-            List::Offers(OfferKind::Templates) => self.templates,
+            ListKind::Tools => self.tools,
+            ListKind::Offers(OfferKind::Prompts) => self.prompts,
+            ListKind::Offers(OfferKind::Resources) => self.resources,
+            ListKind::Offers(OfferKind::Templates) => self.templates,
         }
     }
 }
@@ -54,15 +54,15 @@ impl<'a> Page<'a> {
 ///
 /// `may_lack`: a server that does not declare the list may answer that it has no such method.
 pub(crate) async fn list_all<F, P>(
-    list: List,
-    wording: &Wording,
+    list: ListKind,
+    errors: &ErrorContext,
     limits: &Limits,
     may_lack: bool,
     mut fetch: F,
 ) -> ToolResult<ToolListing>
 where
     F: FnMut(Option<String>) -> P,
-    P: Future<Output = ToolResult<Answer>>,
+    P: Future<Output = ToolResult<RpcResponse>>,
 {
     let mut listing = ToolListing {
         tools: Vec::new(),
@@ -75,28 +75,28 @@ where
     let mut bytes = 0;
     let mut scope = None;
     let failed = |what: &str| {
-        wording.error(
+        errors.error(
             Reason::DiscoveryFailed,
             format_args!("answered `{}` {what}", list.method()),
         )
     };
     loop {
         let (result, is_deep) = match fetch(cursor.clone()).await? {
-            Answer::Result(result) => (result, false),
+            RpcResponse::Result(result) => (result, false),
             // One entry that is nested too deep costs only itself; what takes it in checks each by itself.
-            Answer::Deep(result) => (result, true),
-            Answer::Error(error)
+            RpcResponse::TooDeep(result) => (result, true),
+            RpcResponse::Error(error)
                 if error.code == METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
             {
                 return Ok(listing);
             }
-            Answer::Error(error) => return Err(failed(&format!("by {}", wording.rpc(&error)))),
+            RpcResponse::Error(error) => return Err(failed(&format!("by {}", errors.rpc(&error)))),
         };
         bytes += result.get().len();
         if bytes > limits.list_bytes {
             return Err(too_large(
                 list,
-                wording,
+                errors,
                 format_args!("{} bytes", limits.list_bytes),
             ));
         }
@@ -105,7 +105,7 @@ where
             .and_then(|text| serde_json::from_str(text).ok())
             .filter(|page: &Page<'_>| !is_deep || page.entries(list).is_some())
             .ok_or_else(|| match is_deep {
-                true => wording.too_deep(),
+                true => errors.too_deep(),
                 false => failed(&format!(
                     "by something that is no list of {}",
                     list.entries()
@@ -118,13 +118,13 @@ where
             .entries(list)
             .ok_or_else(|| failed(&format!("without `{}`", list.key())))?;
         let most = match list {
-            List::Tools => limits.tools_per_server,
-            List::Offers(_) => limits.offers_per_list,
+            ListKind::Tools => limits.tools_per_server,
+            ListKind::Offers(_) => limits.offers_per_list,
         };
         let room = most.saturating_sub(listing.tools.len());
         let tools = capped(&mut serde_json::Deserializer::from_str(tools.get()), room)
             .map_err(|_| failed(&format!("with `{}` that are no array", list.key())))?
-            .ok_or_else(|| too_large(list, wording, format_args!("{most} {}", list.entries())))?;
+            .ok_or_else(|| too_large(list, errors, format_args!("{most} {}", list.entries())))?;
         listing
             .tools
             .extend(tools.into_iter().map(ToOwned::to_owned));
@@ -141,7 +141,7 @@ where
             Some(next) if next.get() == "null" => return Ok(listing),
             Some(next) if next.get().len() > limits.cursor_bytes => {
                 let what = format!("gives a cursor of more than {} bytes", limits.cursor_bytes);
-                let error = wording.error(Reason::ListTooLarge, what);
+                let error = errors.error(Reason::ListTooLarge, what);
                 return Err(error.with_remedy(Reason::PaginationLoop.remedy()));
             }
             Some(next) => string(next)
@@ -149,7 +149,7 @@ where
                 .into_owned(),
         };
         if !seen.insert(next.clone()) {
-            return Err(wording.error(
+            return Err(errors.error(
                 Reason::PaginationLoop,
                 format_args!("gives the same page of {} again and again", list.entries()),
             ));
@@ -157,7 +157,7 @@ where
         if listing.pages >= limits.pages_per_list {
             return Err(too_large(
                 list,
-                wording,
+                errors,
                 format_args!("{} pages", limits.pages_per_list),
             ));
         }
@@ -166,11 +166,11 @@ where
 }
 
 fn too_large(
-    list: List,
-    wording: &Wording,
+    list: ListKind,
+    errors: &ErrorContext,
     limit: std::fmt::Arguments<'_>,
 ) -> pegboard_model::ToolError {
-    wording.error(
+    errors.error(
         Reason::ListTooLarge,
         format_args!("has a list of {} that exceeds {limit}", list.entries()),
     )
@@ -210,9 +210,9 @@ mod tests {
     use crate::envelope::RpcError;
     use crate::redact::Redactor;
 
-    fn wording() -> Wording {
+    fn errors() -> ErrorContext {
         let server = ServerName::parse("paged").unwrap();
-        Wording {
+        ErrorContext {
             server,
             redactor: Arc::new(Redactor::default()),
             text_bytes: 200,
@@ -232,16 +232,16 @@ mod tests {
     /// Serves the given pages by position, the last one for ever.
     async fn list(pages: &[&str]) -> ToolResult<(ToolListing, Vec<Option<String>>)> {
         let mut asked = Vec::new();
-        let listing = list_all(List::Tools, &wording(), &small(), true, |cursor| {
+        let listing = list_all(ListKind::Tools, &errors(), &small(), true, |cursor| {
             let page = pages[asked.len().min(pages.len() - 1)];
             asked.push(cursor);
             let answer = match page.strip_prefix("error ") {
-                Some(code) => Answer::Error(RpcError {
+                Some(code) => RpcResponse::Error(RpcError {
                     code: code.parse().unwrap(),
                     message: "no".into(),
                     data: None,
                 }),
-                None => Answer::Result(RawValue::from_string(page.to_owned()).unwrap()),
+                None => RpcResponse::Result(RawValue::from_string(page.to_owned()).unwrap()),
             };
             async { Ok(answer) }
         })
@@ -308,8 +308,8 @@ mod tests {
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let list = async |page: String| {
             let page = || RawValue::from_string(page.clone()).unwrap();
-            let answer = |_| async { Ok(Answer::Deep(page())) };
-            list_all(List::Tools, &wording(), &Limits::default(), true, answer).await
+            let answer = |_| async { Ok(RpcResponse::TooDeep(page())) };
+            list_all(ListKind::Tools, &errors(), &Limits::default(), true, answer).await
         };
         let page =
             format!(r#"{{"tools":[{{"name":"a"}},{{"name":"b","x":{bomb}}},{{"name":"c"}}]}}"#);
@@ -325,10 +325,10 @@ mod tests {
     #[tokio::test]
     async fn r_disc_02_ever_new_cursors_end_at_the_page_limit() {
         let mut asked = 0;
-        let error = list_all(List::Tools, &wording(), &small(), true, |_| {
+        let error = list_all(ListKind::Tools, &errors(), &small(), true, |_| {
             asked += 1;
             let page = format!("{{\"tools\":[],\"nextCursor\":\"{asked}\"}}");
-            async { Ok(Answer::Result(RawValue::from_string(page).unwrap())) }
+            async { Ok(RpcResponse::Result(RawValue::from_string(page).unwrap())) }
         })
         .await
         .unwrap_err();
@@ -340,13 +340,13 @@ mod tests {
         let (listing, _) = list(&["error -32601"]).await.unwrap();
         assert!(listing.tools.is_empty());
         let refusal = || async {
-            Ok(Answer::Error(RpcError {
+            Ok(RpcResponse::Error(RpcError {
                 code: -32601,
                 message: "no".into(),
                 data: None,
             }))
         };
-        let error = list_all(List::Tools, &wording(), &small(), false, |_| refusal())
+        let error = list_all(ListKind::Tools, &errors(), &small(), false, |_| refusal())
             .await
             .unwrap_err();
         assert_eq!(error.reason, Reason::DiscoveryFailed);

@@ -8,7 +8,7 @@ use tokio::process::Command;
 /// That is why children are started from threads that live as long as the program.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-pub(crate) fn die_with_us(command: &mut Command) {
+pub(crate) fn kill_with_parent(command: &mut Command) {
     use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
     let parent = getpid();
@@ -32,4 +32,4 @@ pub(crate) fn die_with_us(command: &mut Command) {
 
 /// Other systems have no such request; the sweep at the next start is not there either.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn die_with_us(_command: &mut Command) {}
+pub(crate) fn kill_with_parent(_command: &mut Command) {}

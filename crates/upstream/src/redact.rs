@@ -145,7 +145,7 @@ impl Redactor {
 }
 
 /// The start of a text, at most so many bytes, never cut inside a character.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+pub(crate) fn truncate(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_cut_never_splits_a_character() {
-        assert_eq!(cut("äöü", 3), "ä");
-        assert_eq!(cut("abc", 10), "abc");
+        assert_eq!(truncate("äöü", 3), "ä");
+        assert_eq!(truncate("abc", 10), "abc");
     }
 }

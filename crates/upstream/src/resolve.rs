@@ -8,7 +8,7 @@ use pegboard_model::{
     ToolResult, secret_arguments, secret_parts, find_secrets,
 };
 
-use crate::connector::Setup;
+use crate::connector::ConnectorConfig;
 use crate::redact::Redactor;
 use crate::spawn::Launch;
 use crate::{environment, safe_path, work_dir};
@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
             &BTreeMap<String, Template>,
             Option<&Template>,
         ),
-        setup: &Setup,
+        setup: &ConnectorConfig,
     ) -> ToolResult<Launch> {
         let (ours, also_allowed) = (&setup.environment, &setup.env_allow);
         let program = self.value(command, "command")?;
@@ -192,7 +192,7 @@ impl<'a> Resolver<'a> {
         Ok(Launch {
             program,
             args,
-            env: environment::of_server(ours, also_allowed, own),
+            env: environment::server_environment(ours, also_allowed, own),
             cwd,
         })
     }

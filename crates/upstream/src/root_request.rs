@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use crate::callers::Callers;
-use crate::declared::declares;
+use crate::callers::CallerRegistry;
+use crate::capabilities::declares;
 use crate::dialect::{reply, request};
-use crate::link::Link;
-use crate::wire::{Behind, Size};
+use crate::stdio_rpc::StdioRpc;
+use crate::transport::{CallOrigin, ResponseSize};
 
 pub(crate) const METHOD: &str = "roots/list";
 
@@ -22,13 +22,13 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const TAKEN_TIME: Duration = Duration::from_millis(200);
 
 /// A request for roots that waits for its answer.
-pub(crate) struct RootRequest {
-    pub(crate) callers: Arc<Callers>,
+pub(crate) struct RootsRequest {
+    pub(crate) callers: Arc<CallerRegistry>,
     pub(crate) id: Box<RawValue>,
     pub(crate) params: Option<Box<RawValue>>,
 }
 
-impl RootRequest {
+impl RootsRequest {
     /// Asks the session that the roots are of; the frame that answers the server.
     pub(crate) async fn put(self) -> Option<String> {
         let roots = &self.callers.roots;
@@ -59,22 +59,22 @@ impl RootRequest {
     }
 }
 
-impl Link {
+impl StdioRpc {
     /// Lets the first call of a process settle the roots before it is sent: a server that asks for them beside its
     /// first call would run that call without them.
-    pub(crate) async fn settle_roots(&self, behind: Behind<'_>) {
-        let callers = &self.traffic.callers;
-        let has_roots = declares(behind.caller.capabilities(), METHOD, None);
+    pub(crate) async fn settle_roots(&self, origin: CallOrigin<'_>) {
+        let callers = &self.inbound.callers;
+        let has_roots = declares(origin.caller.capabilities(), METHOD, None);
         let Some(claim) = has_roots.then(|| callers.roots.claim()).flatten() else {
             return callers.roots.settled().await;
         };
-        let _running = callers.enter(self.new_id(), behind);
+        let _running = callers.enter(self.new_id(), origin);
         if claim.is_outdated {
             self.notify("notifications/roots/list_changed", "{}").await;
         }
         // A server answers in order: what it asks for at its start comes before the answer to this.
         let id = self.new_id();
-        let ping = self.request(id, request(id, "ping", "{}"), Size::Frame, false);
+        let ping = self.request(id, request(id, "ping", "{}"), ResponseSize::Frame, false);
         let _ = timeout(PING_TIME, ping).await;
         if let Ok(true) = timeout(ANSWER_TIME, claim.answered()).await {
             tokio::time::sleep(TAKEN_TIME).await;

@@ -20,13 +20,13 @@ const CALL_TIME: Duration = Duration::from_millis(500);
 /// Whose roots a server has, and what they are.
 #[derive(Default)]
 pub(crate) struct Roots {
-    state: Mutex<State>,
+    state: Mutex<RootsState>,
     /// Changes with every change of `state`, and with every call.
     changes: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct RootsState {
     /// The session that gave them, and its last answer.
     given: Option<(Box<str>, Box<RawValue>)>,
     /// Whether the server got an empty list.
@@ -41,7 +41,7 @@ struct State {
 }
 
 /// The first call of a process that can give roots.
-pub(crate) struct Claim<'a> {
+pub(crate) struct RootsClaim<'a> {
     roots: &'a Roots,
     /// Whether the server has to be asked to look again.
     pub(crate) is_outdated: bool,
@@ -49,12 +49,12 @@ pub(crate) struct Claim<'a> {
 
 impl Roots {
     /// Whoever gets the claim settles the roots before its call is sent; all others wait for that.
-    pub(crate) fn claim(&self) -> Option<Claim<'_>> {
+    pub(crate) fn claim(&self) -> Option<RootsClaim<'_>> {
         let mut state = self.lock();
         if std::mem::replace(&mut state.is_claimed, true) {
             return None;
         }
-        Some(Claim {
+        Some(RootsClaim {
             roots: self,
             is_outdated: state.was_empty,
         })
@@ -62,7 +62,7 @@ impl Roots {
 
     /// Waits until the roots are settled, if a call is about to do so.
     pub(crate) async fn settled(&self) {
-        let is_pending = |state: &State| state.is_claimed && !state.is_settled;
+        let is_pending = |state: &RootsState| state.is_claimed && !state.is_settled;
         if is_pending(&self.lock()) {
             self.until(|state| !is_pending(state)).await;
         }
@@ -115,16 +115,16 @@ impl Roots {
     }
 
     /// A request is being answered, until what is given back is dropped.
-    pub(crate) fn open(&self) -> Answering<'_> {
+    pub(crate) fn open(&self) -> OpenRootsRequest<'_> {
         self.lock().open += 1;
-        Answering(self)
+        OpenRootsRequest(self)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RootsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) {
+    async fn until(&self, holds: impl Fn(&RootsState) -> bool) {
         let mut changes = self.changes.subscribe();
         while !holds(&self.lock()) {
             if changes.changed().await.is_err() {
@@ -134,7 +134,7 @@ impl Roots {
     }
 }
 
-impl Claim<'_> {
+impl RootsClaim<'_> {
     /// Waits until no request is open; whether the server asked at all.
     pub(crate) async fn answered(&self) -> bool {
         self.roots.until(|state| state.open == 0).await;
@@ -143,16 +143,16 @@ impl Claim<'_> {
 }
 
 /// However the first call goes on, the others wait no longer.
-impl Drop for Claim<'_> {
+impl Drop for RootsClaim<'_> {
     fn drop(&mut self) {
         self.roots.lock().is_settled = true;
         self.roots.changes.send_replace(());
     }
 }
 
-pub(crate) struct Answering<'a>(&'a Roots);
+pub(crate) struct OpenRootsRequest<'a>(&'a Roots);
 
-impl Drop for Answering<'_> {
+impl Drop for OpenRootsRequest<'_> {
     fn drop(&mut self) {
         {
             let mut state = self.0.lock();

@@ -55,7 +55,7 @@ mod tests {
     use super::{is_needed, runs_script};
 
     #[test]
-    fn r_sec_09_a_script_is_told_from_a_module() {
+    fn r_sec_09_a_script_is_distinguished_from_a_module() {
         for (line, is_script) in [
             ("python3 /srv/server.py --db -m", true),
             ("/usr/bin/python3.13 -u -W ignore server", true),

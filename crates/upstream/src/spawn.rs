@@ -12,13 +12,13 @@ use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
 
-use crate::kill::Group;
+use crate::kill::ProcessGroup;
 use crate::marks::{MARK, next_mark, sweep_orphans};
-use crate::near_program::near_program;
-use crate::parent_death::die_with_us;
+use crate::suggest_program::suggest_program;
+use crate::parent_death::kill_with_parent;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
-use crate::wording::Wording;
-use crate::{adopt, owner_limit};
+use crate::errors::ErrorContext;
+use crate::{subreaper, owner_limit};
 
 /// What is run. It holds secrets, so it has no `Debug`.
 #[derive(Clone)]
@@ -32,14 +32,14 @@ pub(crate) struct Launch {
 /// A started process. Dropping it kills its group.
 pub(crate) struct Spawned {
     pub(crate) child: Child,
-    pub(crate) group: Arc<Group>,
+    pub(crate) group: Arc<ProcessGroup>,
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
 }
 
 /// Starts a server's process in a process group of its own.
-pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spawned> {
+pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<Spawned> {
     let (told, started) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     let mark = next_mark();
@@ -52,7 +52,7 @@ pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spaw
         }
     };
     let no_thread = || {
-        wording.error(
+        errors.error(
             Reason::SpawnResource,
             "could not be started: the system gives no thread for it",
         )
@@ -61,10 +61,10 @@ pub(crate) async fn spawn(launch: &Launch, wording: &Wording) -> ToolResult<Spaw
         .ok_or_else(no_thread)?
         .send(Box::new(job))
         .map_err(|_| no_thread())?;
-    adopt::reap_as_they_end();
+    subreaper::reap_as_they_end();
     match started.await {
         Ok(Ok(spawned)) => Ok(spawned),
-        Ok(Err(error)) => Err(explain(&error, launch, wording)),
+        Ok(Err(error)) => Err(explain(&error, launch, errors)),
         Err(_) => Err(no_thread()),
     }
 }
@@ -87,9 +87,9 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         command.current_dir(folder);
     }
     if !is_watched() {
-        die_with_us(&mut command);
+        kill_with_parent(&mut command);
     }
-    let starting = adopt::starting();
+    let starting = subreaper::starting();
     let mut child = command.spawn()?;
     let missing = || std::io::Error::other("the process has no pipes");
     let pid = child
@@ -97,7 +97,7 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         .and_then(|pid| i32::try_from(pid).ok())
         .and_then(Pid::from_raw)
         .ok_or_else(missing)?;
-    let group = Arc::new(Group::new(pid, mark));
+    let group = Arc::new(ProcessGroup::new(pid, mark));
     drop(starting);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Spawned {
@@ -154,7 +154,7 @@ fn launchers() -> Option<&'static Sender<Job>> {
     let start = || {
         if has_watcher_program() {
             // Whatever the servers of this program start stays findable, whatever it clears or leaves.
-            adopt::adopt_orphans();
+            subreaper::adopt_orphans();
             owner_limit::mark_ourselves();
         } else {
             sweep_beside();
@@ -192,11 +192,11 @@ fn launch_all(queue: &Mutex<Receiver<Job>>) {
     }
 }
 
-fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolError {
-    let program = wording.quote(&launch.program);
+fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> ToolError {
+    let program = errors.quote(&launch.program);
     if let Some(folder) = launch.cwd.as_deref().filter(|folder| !folder.is_dir()) {
-        let folder = wording.quote(&folder.to_string_lossy());
-        return wording
+        let folder = errors.quote(&folder.to_string_lossy());
+        return errors
             .error(
                 Reason::SpawnFailed,
                 format_args!("could not be started: its folder `{folder}` is not there"),
@@ -206,34 +206,34 @@ fn explain(error: &std::io::Error, launch: &Launch, wording: &Wording) -> ToolEr
     }
     let path = launch.env.get("PATH").map_or("", String::as_str);
     match error.kind() {
-        ErrorKind::NotFound if find(launch, path).is_some() => wording
+        ErrorKind::NotFound if find(launch, path).is_some() => errors
             .error(Reason::SpawnFailed, format_args!("could not be started: the interpreter that `{program}` names in its first line is not there"))
             .with_remedy("Install the interpreter, or write it as `command` with the script as its first argument."),
         ErrorKind::NotFound if launch.program.contains('/') => {
-            wording.error(Reason::SpawnNotFound, format_args!("could not be started: there is no `{program}`"))
+            errors.error(Reason::SpawnNotFound, format_args!("could not be started: there is no `{program}`"))
         }
         ErrorKind::NotFound => {
             let not_found = format_args!("could not be started: `{program}` not found in PATH");
-            let error = wording.error(Reason::SpawnNotFound, not_found);
-            match near_program(&launch.program, path) {
+            let error = errors.error(Reason::SpawnNotFound, not_found);
+            match suggest_program(&launch.program, path) {
                 Some(near) => {
                     let near = UntrustedText::new(&near);
                     error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
                 }
                 None => {
                     let folders = path.replace(':', ", ");
-                    let remedy = format!("{} Searched: {}.", error.remedy, wording.quote(&folders));
+                    let remedy = format!("{} Searched: {}.", error.remedy, errors.quote(&folders));
                     error.with_remedy(remedy)
                 }
             }
         }
         ErrorKind::PermissionDenied => {
-            wording.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` may not be executed"))
+            errors.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` may not be executed"))
         }
         _ if is_shortage(error) => {
-            wording.error(Reason::SpawnResource, format_args!("could not be started now: {}", system_words(error)))
+            errors.error(Reason::SpawnResource, format_args!("could not be started now: {}", system_words(error)))
         }
-        _ => wording.error(Reason::SpawnFailed, format_args!("could not be started: `{program}`: {}", system_words(error))),
+        _ => errors.error(Reason::SpawnFailed, format_args!("could not be started: `{program}`: {}", system_words(error))),
     }
 }
 
@@ -279,13 +279,13 @@ mod tests {
             env: BTreeMap::new(),
             cwd: None,
         };
-        let wording = Wording {
+        let errors = ErrorContext {
             server: pegboard_model::ServerName::parse("files").unwrap(),
             redactor: Arc::new(Redactor::default()),
             text_bytes: 200,
         };
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
-        let error = explain(&error, &launch, &wording);
+        let error = explain(&error, &launch, &errors);
         assert_eq!((error.reason, error.retryable), (expected, retryable));
         assert!(error.message.contains("`files`"), "{error}");
     }

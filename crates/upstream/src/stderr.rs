@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::contract::LogSink;
-use crate::redact::{Redactor, cut};
-use crate::wording::Wording;
+use crate::redact::{Redactor, truncate};
+use crate::errors::ErrorContext;
 
 /// What is read at a time: a whole pipe.
 const CHUNK: usize = 64 * 1024;
@@ -52,7 +52,7 @@ impl Ring {
     }
 
     fn push(&self, line: &str) {
-        let line = cut(line, self.limit.saturating_sub(1));
+        let line = truncate(line, self.limit.saturating_sub(1));
         let mut lines = self.lock();
         lines.bytes += line.len() + 1;
         lines.kept.push_back(line.to_owned());
@@ -73,16 +73,16 @@ impl Ring {
 pub(crate) async fn drain<R: AsyncRead + Unpin>(
     mut source: R,
     ring: Ring,
-    wording: Wording,
+    errors: ErrorContext,
     logs: Arc<dyn LogSink>,
 ) {
     let mut splitter = Splitter {
         pending: Vec::new(),
-        redactor: Arc::clone(&wording.redactor),
+        redactor: Arc::clone(&errors.redactor),
     };
     let mut emit = |line: &str| {
         ring.push(line);
-        logs.append(&wording.server, line);
+        logs.append(&errors.server, line);
     };
     let mut chunk = vec![0; CHUNK];
     let mut window = Instant::now();
@@ -142,7 +142,7 @@ impl Splitter {
     fn emit_part(&mut self, emit: &mut impl FnMut(&str)) {
         let text = String::from_utf8_lossy(&self.pending).into_owned();
         let cleaned = self.redactor.clean(&text);
-        let start = cut(
+        let start = truncate(
             &cleaned,
             cleaned.len().saturating_sub(self.redactor.longest()),
         )
@@ -198,7 +198,7 @@ mod tests {
         let mut redactor = Redactor::default();
         redactor.add("canary-secret");
         let server = ServerName::parse("loud").unwrap();
-        let wording = Wording {
+        let errors = ErrorContext {
             server,
             redactor: Arc::new(redactor),
             text_bytes: 100,
@@ -207,7 +207,7 @@ mod tests {
         drain(
             source,
             ring.clone(),
-            wording,
+            errors,
             Arc::clone(&kept) as Arc<dyn LogSink>,
         )
         .await;

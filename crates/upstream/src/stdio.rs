@@ -13,40 +13,40 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, ConnectHint, Forward, Handshake, Health, LogSink,
+    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health, LogSink,
     OfferKind, ToolListing, Upstream,
 };
 use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS, request};
-use crate::envelope::Answer;
-use crate::era::{Door, Opener, Setback};
-use crate::handshake::assumed;
-use crate::kill::Patience;
-use crate::link::Link;
+use crate::envelope::RpcResponse;
+use crate::era_detection::{HandshakeTransport, HandshakeClient, HandshakeFailure};
+use crate::handshake::assumed_handshake;
+use crate::kill::StopMode;
+use crate::stdio_rpc::StdioRpc;
 use crate::spawn::{Launch, spawn};
 use crate::stderr::{Ring, drain};
 use crate::stdio_listen::listen;
-use crate::supervise::{Supervised, Watched, supervise};
-use crate::talk::{Talk, TalkSetup};
-use crate::traffic::Traffic;
-use crate::watching::Watching;
-use crate::wire::{Ask, Behind, Size, Wire};
-use crate::wording::{Wording, in_words};
+use crate::supervise::{ProcessHandle, Supervisor, supervise};
+use crate::session::{Session, SessionConfig};
+use crate::inbound::Inbound;
+use crate::subscriptions::Subscriptions;
+use crate::transport::{RpcRequest, CallOrigin, ResponseSize, RpcTransport};
+use crate::errors::{ErrorContext, format_duration};
 
 /// What is needed to start a server and open the conversation.
 pub(crate) struct StdioOpening<'a> {
     pub(crate) launch: Launch,
     pub(crate) hint: &'a ConnectHint,
     pub(crate) logs: Arc<dyn LogSink>,
-    pub(crate) setup: TalkSetup,
+    pub(crate) setup: SessionConfig,
     pub(crate) budget: Duration,
 }
 
 /// How the next opening is tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum OpeningMode {
     AssumeModern,
     Initialize,
-    Learn,
+    DetectEra,
 }
 
 impl StdioOpening<'_> {
@@ -54,9 +54,9 @@ impl StdioOpening<'_> {
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let deadline = Instant::now() + self.budget;
         let mut way = match self.hint.era {
-            Some(Era::Modern) => Way::AssumeModern,
-            Some(Era::Legacy) => Way::Initialize,
-            None => Way::Learn,
+            Some(Era::Modern) => OpeningMode::AssumeModern,
+            Some(Era::Legacy) => OpeningMode::Initialize,
+            None => OpeningMode::DetectEra,
         };
         let mut is_remembered = self.hint.era.is_some();
         loop {
@@ -68,69 +68,69 @@ impl StdioOpening<'_> {
             let pipe = child?;
             let opened = match timeout_at(deadline, self.open(&pipe, way)).await {
                 Ok(opened) => opened,
-                Err(_) => Err(Setback {
+                Err(_) => Err(HandshakeFailure {
                     error: self.too_late(&pipe.stderr.text()),
-                    probe_is_to_blame: false,
+                    may_retry_initialize: false,
                 }),
             };
             let setback = match opened {
                 Ok(handshake) => {
-                    let watching = Watching::new(self.setup.limits.subscriptions_per_server);
-                    let talk = Talk::new(pipe, self.setup, handshake, Arc::new(watching));
+                    let subscriptions = Subscriptions::new(self.setup.limits.subscriptions_per_server);
+                    let session = Session::new(pipe, self.setup, handshake, Arc::new(subscriptions));
                     return Ok(Arc::new(StdioUpstream {
-                        talk,
+                        session,
                         subscribed: AtomicBool::new(false),
                     }));
                 }
                 Err(setback) => setback,
             };
-            pipe.process.stop(Patience::Firm).await;
+            pipe.process.stop(StopMode::Firm).await;
             way = match way {
                 // What was remembered is wrong, so everything is open again.
-                Way::Initialize
+                OpeningMode::Initialize
                     if is_remembered && setback.error.reason != Reason::DiscoveryTimeout =>
                 {
-                    Way::Learn
+                    OpeningMode::DetectEra
                 }
-                Way::Learn if setback.probe_is_to_blame => Way::Initialize,
+                OpeningMode::DetectEra if setback.may_retry_initialize => OpeningMode::Initialize,
                 _ => return Err(setback.error),
             };
             is_remembered = false;
         }
     }
 
-    async fn open(&self, pipe: &Pipe, way: Way) -> Result<Handshake, Setback> {
+    async fn open(&self, pipe: &Pipe, way: OpeningMode) -> Result<Handshake, HandshakeFailure> {
         let opener = pipe.opener();
         match way {
-            Way::Learn => opener.learn().await,
-            Way::Initialize => match opener.open_legacy().await {
+            OpeningMode::DetectEra => opener.detect_era().await,
+            OpeningMode::Initialize => match opener.initialize_legacy().await {
                 Ok(handshake) => Ok(handshake),
-                Err(error) => Err(Setback {
+                Err(error) => Err(HandshakeFailure {
                     error: pipe.explained(error),
-                    probe_is_to_blame: false,
+                    may_retry_initialize: false,
                 }),
             },
-            Way::AssumeModern => {
-                pipe.link.modern.store(true, Ordering::Relaxed);
+            OpeningMode::AssumeModern => {
+                pipe.rpc.modern.store(true, Ordering::Relaxed);
                 let version = self.hint.protocol_version.as_deref();
                 let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                Ok(assumed(version.unwrap_or(MODERN_VERSION)))
+                Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
             }
         }
     }
 
     fn too_late(&self, stderr: &str) -> ToolError {
-        let wording = &self.setup.wording;
+        let errors = &self.setup.errors;
         let what = format_args!(
             "did not open the conversation within {}",
-            in_words(self.budget)
+            format_duration(self.budget)
         );
-        let error = wording.with_stderr(wording.error(Reason::DiscoveryTimeout, what), stderr);
+        let error = errors.with_stderr(errors.error(Reason::DiscoveryTimeout, what), stderr);
         match package_runner(&self.launch.program) {
             Some(runner) => error.with_remedy(format!(
                 "`{runner}` may still be downloading the package: run its command once by hand, or raise \
                  `discovery_timeout` of `{}`, for example to `120s`.",
-                wording.server
+                errors.server
             )),
             None => error,
         }
@@ -139,64 +139,64 @@ impl StdioOpening<'_> {
 
 /// A running child with its streams.
 struct Pipe {
-    link: Arc<Link>,
-    process: Supervised,
+    rpc: Arc<StdioRpc>,
+    process: ProcessHandle,
     stderr: Ring,
     started: Timestamp,
     client: ClientInfo,
-    wording: Wording,
+    errors: ErrorContext,
     limits: Limits,
 }
 
 impl Pipe {
     async fn start(
         launch: &Launch,
-        setup: &TalkSetup,
+        setup: &SessionConfig,
         logs: &Arc<dyn LogSink>,
     ) -> ToolResult<Self> {
-        let wording = setup.wording.clone();
-        let spawned = spawn(launch, &wording).await?;
-        let traffic = Arc::new(Traffic::new(wording.clone(), Arc::clone(logs)));
-        let (link, reading) = Link::start(
+        let errors = setup.errors.clone();
+        let spawned = spawn(launch, &errors).await?;
+        let inbound = Arc::new(Inbound::new(errors.clone(), Arc::clone(logs)));
+        let (rpc, reading) = StdioRpc::start(
             spawned.stdout,
             spawned.stdin,
-            traffic,
-            wording.clone(),
+            inbound,
+            errors.clone(),
             &setup.limits,
         );
         let stderr = Ring::new(setup.limits.stderr_bytes);
         let stderr_task = tokio::spawn(drain(
             spawned.stderr,
             stderr.clone(),
-            wording.clone(),
+            errors.clone(),
             Arc::clone(logs),
         ));
-        let process = supervise(Watched {
+        let process = supervise(Supervisor {
             child: spawned.child,
             group: spawned.group,
-            link: Arc::clone(&link),
+            rpc: Arc::clone(&rpc),
             reading,
             stderr_task,
             stderr: stderr.clone(),
-            wording: wording.clone(),
+            errors: errors.clone(),
         });
         let (client, limits) = (setup.client.clone(), setup.limits.clone());
         Ok(Self {
-            link,
+            rpc,
             process,
             stderr,
             started: crate::now(),
             client,
-            wording,
+            errors,
             limits,
         })
     }
 
-    fn opener(&self) -> Opener<'_, Link> {
-        Opener {
-            door: &*self.link,
+    fn opener(&self) -> HandshakeClient<'_, StdioRpc> {
+        HandshakeClient {
+            transport: &*self.rpc,
             client: &self.client,
-            wording: &self.wording,
+            errors: &self.errors,
             limits: &self.limits,
         }
     }
@@ -205,24 +205,24 @@ impl Pipe {
     fn explained(&self, error: ToolError) -> ToolError {
         match error.reason {
             Reason::HandshakeFailed | Reason::VersionUnsupported => {
-                self.wording.with_stderr(error, &self.stderr.text())
+                self.errors.with_stderr(error, &self.stderr.text())
             }
             _ => error,
         }
     }
 }
 
-impl Door for Link {
-    async fn discover(&self, params: &str) -> ToolResult<Answer> {
+impl HandshakeTransport for StdioRpc {
+    async fn discover(&self, params: &str) -> ToolResult<RpcResponse> {
         let id = self.new_id();
         let frame = request(id, "server/discover", params);
-        self.request(id, frame, Size::Frame, false).await
+        self.request(id, frame, ResponseSize::Frame, false).await
     }
 
-    async fn initialize(&self, params: &str) -> ToolResult<Answer> {
+    async fn initialize(&self, params: &str) -> ToolResult<RpcResponse> {
         let id = self.new_id();
         let frame = request(id, "initialize", params);
-        self.request(id, frame, Size::Frame, false).await
+        self.request(id, frame, ResponseSize::Frame, false).await
     }
 
     async fn agreed(&self, handshake: &Handshake) {
@@ -233,25 +233,25 @@ impl Door for Link {
     }
 
     fn noise(&self) -> u64 {
-        self.traffic.noise()
+        self.inbound.noise()
     }
 }
 
-impl Wire for Pipe {
-    async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
-        self.link.ask(ask).await
+impl RpcTransport for Pipe {
+    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
+        self.rpc.ask(ask).await
     }
 
-    async fn prepare(&self, behind: Behind<'_>) {
-        if !self.link.modern.load(Ordering::Relaxed) {
-            self.link.settle_roots(behind).await;
+    async fn prepare(&self, origin: CallOrigin<'_>) {
+        if !self.rpc.modern.load(Ordering::Relaxed) {
+            self.rpc.settle_roots(origin).await;
         }
     }
 
-    async fn learn(&self) -> ToolResult<Handshake> {
-        self.link.modern.store(false, Ordering::Relaxed);
+    async fn detect_era(&self) -> ToolResult<Handshake> {
+        self.rpc.modern.store(false, Ordering::Relaxed);
         self.opener()
-            .learn()
+            .detect_era()
             .await
             .map_err(|setback| self.explained(setback.error))
     }
@@ -266,21 +266,21 @@ impl Wire for Pipe {
 }
 
 struct StdioUpstream {
-    talk: Talk<Pipe>,
+    session: Session<Pipe>,
     subscribed: AtomicBool,
 }
 
 impl StdioUpstream {
     /// Legacy servers announce changes unasked; modern ones want to be asked, once.
     fn listen(&self) {
-        if self.talk.handshake().era == Era::Modern
+        if self.session.handshake().era == Era::Modern
             && let Ok(runtime) = Handle::try_current()
             && !self.subscribed.swap(true, Ordering::Relaxed)
         {
-            let link = Arc::clone(&self.talk.wire.link);
-            let watching = Arc::clone(&self.talk.watching);
-            let dialect = self.talk.dialect().clone();
-            let mut listening = Box::pin(listen(link, dialect, watching, self.talk.has()));
+            let rpc = Arc::clone(&self.session.transport.rpc);
+            let subscriptions = Arc::clone(&self.session.subscriptions);
+            let dialect = self.session.dialect().clone();
+            let mut listening = Box::pin(listen(rpc, dialect, subscriptions, self.session.has()));
             // Its first step sends the wish, so that it stands before whatever is sent next.
             let mut nobody = Context::from_waker(Waker::noop());
             if listening.as_mut().poll(&mut nobody).is_pending() {
@@ -293,11 +293,11 @@ impl StdioUpstream {
 #[async_trait]
 impl Upstream for StdioUpstream {
     fn handshake(&self) -> &Handshake {
-        self.talk.handshake()
+        self.session.handshake()
     }
 
     async fn list_tools(&self) -> ToolResult<ToolListing> {
-        self.talk.list().await
+        self.session.list().await
     }
 
     async fn call(
@@ -306,57 +306,57 @@ impl Upstream for StdioUpstream {
         arguments: &RawValue,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        self.talk.call(tool, arguments, options).await
+        self.session.call(tool, arguments, options).await
     }
 
-    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
-        self.talk.request(request, options).await
+    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+        self.session.request(request, options).await
     }
 
     async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
-        self.talk.offers(kind).await
+        self.session.offers(kind).await
     }
 
     fn announcements(&self) -> broadcast::Receiver<Announcement> {
         // Whoever asks misses nothing that comes from now on, so the subscription is first.
-        let announcements = self.talk.wire.link.traffic.announcements();
+        let announcements = self.session.transport.rpc.inbound.announcements();
         self.listen();
         announcements
     }
 
     async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
         self.listen();
-        self.talk.watch_resource(uri, watch).await
+        self.session.watch_resource(uri, watch).await
     }
 
     fn list_changed(&self) -> watch::Receiver<u64> {
         self.listen();
-        self.talk.wire.link.traffic.changes()
+        self.session.transport.rpc.inbound.changes()
     }
 
     fn is_alive(&self) -> bool {
-        self.talk.wire.link.ended().is_none()
+        self.session.transport.rpc.ended().is_none()
     }
 
     async fn ended(&self) -> ToolError {
-        self.talk.wire.link.wait_end().await
+        self.session.transport.rpc.wait_end().await
     }
 
     fn health(&self) -> Health {
-        let wire = &self.talk.wire;
+        let transport = &self.session.transport;
         Health {
-            pid: Some(wire.process.group.pid()),
-            in_flight: wire.link.in_flight(),
-            started: wire.started,
-            ..wire.link.traffic.health()
+            pid: Some(transport.process.group.pid()),
+            in_flight: transport.rpc.in_flight(),
+            started: transport.started,
+            ..transport.rpc.inbound.health()
         }
     }
 
     fn recent_stderr(&self) -> String {
-        self.talk.wire.stderr.text()
+        self.session.transport.stderr.text()
     }
 
     async fn close(&self) {
-        self.talk.wire.process.stop(Patience::Gentle).await;
+        self.session.transport.process.stop(StopMode::Gentle).await;
     }
 }

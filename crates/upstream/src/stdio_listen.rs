@@ -8,42 +8,42 @@ use std::time::Duration;
 
 use pegboard_model::ToolResult;
 
-use crate::declared::ServerHas;
+use crate::capabilities::ServerCapabilities;
 use crate::dialect::Dialect;
-use crate::envelope::Answer;
-use crate::link::Link;
-use crate::watching::{LISTEN, Watching};
-use crate::wire::{Ask, Size};
+use crate::envelope::RpcResponse;
+use crate::stdio_rpc::StdioRpc;
+use crate::subscriptions::{LISTEN, Subscriptions};
+use crate::transport::{RpcRequest, ResponseSize};
 
 /// How long a server that ended the announcements is left alone before it is asked again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-type Open<'a> = Pin<Box<dyn Future<Output = ToolResult<Answer>> + Send + 'a>>;
+type ListenRequest<'a> = Pin<Box<dyn Future<Output = ToolResult<RpcResponse>> + Send + 'a>>;
 
 /// Listens until the conversation ends. The request stays open as long as the server announces.
 pub(crate) async fn listen(
-    link: Arc<Link>,
+    rpc: Arc<StdioRpc>,
     dialect: Dialect,
-    watching: Arc<Watching>,
-    has: ServerHas,
+    subscriptions: Arc<Subscriptions>,
+    has: ServerCapabilities,
 ) {
-    let mut changes = watching.changes();
-    let mut acknowledged = link.traffic.acknowledged();
-    let mut earlier: Option<Open<'_>> = None;
+    let mut changes = subscriptions.changes();
+    let mut acknowledged = rpc.inbound.acknowledged();
+    let mut earlier: Option<ListenRequest<'_>> = None;
     loop {
         changes.mark_unchanged();
-        let (version, members) = watching.members(has);
+        let (version, members) = subscriptions.members(has);
         let Some(members) = members else {
-            watching.settle(version);
+            subscriptions.settle(version);
             drop(earlier.take());
             tokio::select! {
                 _ = changes.changed() => continue,
-                _ = link.wait_end() => return,
+                _ = rpc.wait_end() => return,
             }
         };
-        let id = link.new_id();
-        let frame = Ask::own(&dialect, LISTEN, &members).frame(id);
-        let mut open: Open<'_> = Box::pin(link.request(id, frame, Size::Frame, true));
+        let id = rpc.new_id();
+        let frame = RpcRequest::own(&dialect, LISTEN, &members).frame(id);
+        let mut open: ListenRequest<'_> = Box::pin(rpc.request(id, frame, ResponseSize::Frame, true));
         // It is sent before the earlier one is taken back, so that nothing is missed between them.
         let mut ended = poll_fn(|context| {
             Poll::Ready(match open.as_mut().poll(context) {
@@ -60,7 +60,7 @@ pub(crate) async fn listen(
                 known = acknowledged.wait_for(|known| *known >= id), if !is_known => {
                     is_known = true;
                     if known.is_ok() {
-                        watching.settle(version);
+                        subscriptions.settle(version);
                     }
                 }
                 _ = changes.changed() => break,
@@ -69,16 +69,16 @@ pub(crate) async fn listen(
         match ended {
             None => earlier = Some(open),
             Some(answer) => {
-                watching.settle(version);
+                subscriptions.settle(version);
                 match answer {
-                    Err(_) if link.ended().is_some() => return,
+                    Err(_) if rpc.ended().is_some() => return,
                     // It does not know the request; another filter may suit it better.
-                    Ok(Answer::Error(_)) => tokio::select! {
+                    Ok(RpcResponse::Error(_)) => tokio::select! {
                         _ = changes.changed() => {}
-                        _ = link.wait_end() => return,
+                        _ = rpc.wait_end() => return,
                     },
                     // Its answer was damaged, or it ended the announcements.
-                    Err(_) | Ok(Answer::Result(_) | Answer::Deep(_)) => {
+                    Err(_) | Ok(RpcResponse::Result(_) | RpcResponse::TooDeep(_)) => {
                         tokio::time::sleep(PAUSE).await;
                     }
                 }

@@ -10,28 +10,28 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::kill::{Group, Patience, stop, tidy};
-use crate::link::{Link, ReadEnd, Reading};
+use crate::kill::{ProcessGroup, StopMode, stop, kill_leftovers};
+use crate::stdio_rpc::{StdioRpc, ReadEnd, ReaderHandle};
 use crate::stderr::Ring;
-use crate::wording::Wording;
+use crate::errors::ErrorContext;
 
 /// How long a server that closed its output may take to end.
 const AFTER_OUTPUT_CLOSED: Duration = Duration::from_secs(1);
 /// How long what an ended server wrote may take to be read; a process that got away may hold the pipe open.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// The child as its connection holds it. Dropping it stops the child.
-pub(crate) struct Supervised {
-    pub(crate) group: Arc<Group>,
-    orders: watch::Sender<Option<Patience>>,
+pub(crate) struct ProcessHandle {
+    pub(crate) group: Arc<ProcessGroup>,
+    orders: watch::Sender<Option<StopMode>>,
     gone: watch::Receiver<bool>,
 }
 
-impl Supervised {
+impl ProcessHandle {
     /// Stops the child and waits until nothing of it is left.
-    pub(crate) async fn stop(&self, patience: Patience) {
+    pub(crate) async fn stop(&self, mode: StopMode) {
         self.orders.send_modify(|order| {
-            *order = Some(order.map_or(patience, |given| given.max(patience)))
+            *order = Some(order.map_or(mode, |given| given.max(mode)))
         });
         let mut gone = self.gone.clone();
         // An error means that the task is gone, with the runtime it ran on; the group dies with its handle then.
@@ -39,7 +39,7 @@ impl Supervised {
     }
 }
 
-impl Drop for Supervised {
+impl Drop for ProcessHandle {
     fn drop(&mut self) {
         // The runtime may be going down, so the first thing is done here and now.
         self.group.signal(rustix::process::Signal::KILL);
@@ -47,18 +47,18 @@ impl Drop for Supervised {
 }
 
 /// What the watching task works with.
-pub(crate) struct Watched {
+pub(crate) struct Supervisor {
     pub(crate) child: Child,
-    pub(crate) group: Arc<Group>,
-    pub(crate) link: Arc<Link>,
-    pub(crate) reading: Reading,
+    pub(crate) group: Arc<ProcessGroup>,
+    pub(crate) rpc: Arc<StdioRpc>,
+    pub(crate) reading: ReaderHandle,
     pub(crate) stderr_task: JoinHandle<()>,
     pub(crate) stderr: Ring,
-    pub(crate) wording: Wording,
+    pub(crate) errors: ErrorContext,
 }
 
 /// Starts to watch.
-pub(crate) fn supervise(watched: Watched) -> Supervised {
+pub(crate) fn supervise(watched: Supervisor) -> ProcessHandle {
     let (orders, order) = watch::channel(None);
     let (is_gone, gone) = watch::channel(false);
     let group = Arc::clone(&watched.group);
@@ -66,7 +66,7 @@ pub(crate) fn supervise(watched: Watched) -> Supervised {
         watched.run(order).await;
         is_gone.send_replace(true);
     });
-    Supervised {
+    ProcessHandle {
         group,
         orders,
         gone,
@@ -76,54 +76,54 @@ pub(crate) fn supervise(watched: Watched) -> Supervised {
 enum Event {
     Exited(Option<ExitStatus>),
     Read(ReadEnd),
-    Ordered(Patience),
+    Ordered(StopMode),
 }
 
-impl Watched {
-    async fn run(mut self, mut order: watch::Receiver<Option<Patience>>) {
+impl Supervisor {
+    async fn run(mut self, mut order: watch::Receiver<Option<StopMode>>) {
         let event = tokio::select! {
             status = self.child.wait() => Event::Exited(status.ok()),
             read = &mut self.reading.end => Event::Read(read.unwrap_or(ReadEnd::Closed)),
-            patience = ordered(&mut order) => Event::Ordered(patience),
+            mode = ordered(&mut order) => Event::Ordered(mode),
         };
         match event {
             Event::Exited(status) => self.exited(status).await,
             Event::Read(ReadEnd::Broken(error)) => {
-                self.link.finish(error);
-                self.stop(Patience::None).await;
+                self.rpc.finish(error);
+                self.stop(StopMode::None).await;
             }
             Event::Read(ReadEnd::Closed) => {
                 match timeout(AFTER_OUTPUT_CLOSED, self.child.wait()).await {
                     Ok(status) => {
-                        tidy(&self.group).await;
+                        kill_leftovers(&self.group).await;
                         self.finish_exited(status.ok(), None).await;
                     }
                     Err(_) => {
-                        let error = self.wording.error(
+                        let error = self.errors.error(
                             Reason::ServerExited,
                             "closed its standard output and was stopped",
                         );
-                        self.link
-                            .finish(self.wording.with_stderr(error, &self.stderr.text()));
-                        self.stop(Patience::Firm).await;
+                        self.rpc
+                            .finish(self.errors.with_stderr(error, &self.stderr.text()));
+                        self.stop(StopMode::Firm).await;
                     }
                 }
             }
-            Event::Ordered(patience) => {
-                self.link
-                    .finish(self.wording.error(Reason::Cancelled, "was stopped"));
+            Event::Ordered(mode) => {
+                self.rpc
+                    .finish(self.errors.error(Reason::Cancelled, "was stopped"));
                 // A less patient order may come while a patient one is carried out.
-                let link = Arc::clone(&self.link);
-                let stopping = stop(&mut self.child, &self.group, patience, || {
-                    link.close_input()
+                let rpc = Arc::clone(&self.rpc);
+                let stopping = stop(&mut self.child, &self.group, mode, || {
+                    rpc.close_input()
                 });
-                let hurried = order.wait_for(|order| order.is_some_and(|given| given > patience));
+                let hurried = order.wait_for(|order| order.is_some_and(|given| given > mode));
                 let hurry = tokio::select! {
                     _ = stopping => false,
                     _ = hurried => true,
                 };
                 if hurry {
-                    self.stop(Patience::None).await;
+                    self.stop(StopMode::None).await;
                 }
             }
         }
@@ -132,18 +132,18 @@ impl Watched {
         self.stderr_task.abort();
     }
 
-    async fn stop(&mut self, patience: Patience) {
-        let link = Arc::clone(&self.link);
-        stop(&mut self.child, &self.group, patience, || {
-            link.close_input()
+    async fn stop(&mut self, mode: StopMode) {
+        let rpc = Arc::clone(&self.rpc);
+        stop(&mut self.child, &self.group, mode, || {
+            rpc.close_input()
         })
         .await;
     }
 
     /// The child ended by itself: its group goes, then what it wrote last is read.
     async fn exited(&mut self, status: Option<ExitStatus>) {
-        tidy(&self.group).await;
-        let read = timeout(LAST_WORDS, &mut self.reading.end).await;
+        kill_leftovers(&self.group).await;
+        let read = timeout(DRAIN_TIME, &mut self.reading.end).await;
         let broken = match read {
             Ok(Ok(ReadEnd::Broken(error))) => Some(error),
             _ => None,
@@ -153,34 +153,34 @@ impl Watched {
 
     /// Says so if the server never sent a message of the protocol, with the first thing that it wrote instead.
     fn spoke(&self) -> String {
-        let traffic = &self.link.traffic;
-        match (traffic.has_spoken(), traffic.first_noise()) {
+        let inbound = &self.rpc.inbound;
+        match (inbound.has_protocol_message(), inbound.first_noise()) {
             (true, _) => String::new(),
             (false, None) => " without speaking MCP".to_owned(),
             (false, Some(line)) => {
-                let line = self.wording.glimpse(line.as_bytes());
+                let line = self.errors.preview(line.as_bytes());
                 format!(" without speaking MCP; its output begins with \"{line}\"")
             }
         }
     }
 
     async fn finish_exited(&mut self, status: Option<ExitStatus>, broken: Option<ToolError>) {
-        let _ = timeout(LAST_WORDS, &mut self.stderr_task).await;
+        let _ = timeout(DRAIN_TIME, &mut self.stderr_task).await;
         let error = broken.unwrap_or_else(|| {
             let what = ended_with(status) + &self.spoke();
-            let error = self.wording.error(Reason::ServerExited, what);
-            self.wording.with_stderr(error, &self.stderr.text())
+            let error = self.errors.error(Reason::ServerExited, what);
+            self.errors.with_stderr(error, &self.stderr.text())
         });
-        self.link.finish(error);
-        self.link.close_input();
+        self.rpc.finish(error);
+        self.rpc.close_input();
     }
 }
 
 /// Waits for an order; a dropped handle is the order to end at once.
-async fn ordered(order: &mut watch::Receiver<Option<Patience>>) -> Patience {
+async fn ordered(order: &mut watch::Receiver<Option<StopMode>>) -> StopMode {
     match order.wait_for(Option::is_some).await {
-        Ok(order) => order.unwrap_or(Patience::None),
-        Err(_) => Patience::None,
+        Ok(order) => order.unwrap_or(StopMode::None),
+        Err(_) => StopMode::None,
     }
 }
 

@@ -5,25 +5,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::adopt::{Ended, end_leftovers_of, is_adopting};
+use crate::subreaper::{EndedServer, end_leftovers_of, is_adopting};
 use crate::marks::kill_all_marked;
 
 /// Marks whose processes are to be killed, and who waits for that.
-struct Waiting {
-    marks: HashMap<Ended, Vec<oneshot::Sender<()>>>,
+struct SweepQueue {
+    marks: HashMap<EndedServer, Vec<oneshot::Sender<()>>>,
     /// Whether a thread is at work that will look at what is added here.
     is_served: bool,
 }
 
-static WAITING: Mutex<Option<Waiting>> = Mutex::new(None);
+static WAITING: Mutex<Option<SweepQueue>> = Mutex::new(None);
 
 /// Kills every process that an ended server left. A look that is under way may have passed the process
 /// already, so the next one counts; all marks that wait share it.
-pub(crate) async fn sweep(server: Ended) {
+pub(crate) async fn sweep(server: EndedServer) {
     let (sender, done) = oneshot::channel();
     let must_serve = {
         let mut waiting = waiting();
-        let waiting = waiting.get_or_insert_with(|| Waiting {
+        let waiting = waiting.get_or_insert_with(|| SweepQueue {
             marks: HashMap::new(),
             is_served: false,
         });
@@ -42,7 +42,7 @@ pub(crate) async fn sweep(server: Ended) {
 
 fn serve() {
     while let Some(marks) = next() {
-        let ended: Vec<&Ended> = marks.keys().collect();
+        let ended: Vec<&EndedServer> = marks.keys().collect();
         end_all(&ended);
         for waiter in marks.into_values().flatten() {
             let _ = waiter.send(());
@@ -51,14 +51,14 @@ fn serve() {
 }
 
 /// Ends what these servers left: among our children where they are all there, else among all processes.
-pub(crate) fn end_all(ended: &[&Ended]) {
+pub(crate) fn end_all(ended: &[&EndedServer]) {
     if !is_adopting() || !end_leftovers_of(ended) {
         kill_all_marked(|mark| ended.iter().any(|server| server.mark == mark));
     }
 }
 
 /// All marks that wait now; `None` when there are none, and then nobody serves any more.
-fn next() -> Option<HashMap<Ended, Vec<oneshot::Sender<()>>>> {
+fn next() -> Option<HashMap<EndedServer, Vec<oneshot::Sender<()>>>> {
     let mut waiting = waiting();
     let waiting = waiting.as_mut()?;
     if waiting.marks.is_empty() {
@@ -68,6 +68,6 @@ fn next() -> Option<HashMap<Ended, Vec<oneshot::Sender<()>>>> {
     Some(std::mem::take(&mut waiting.marks))
 }
 
-fn waiting() -> MutexGuard<'static, Option<Waiting>> {
+fn waiting() -> MutexGuard<'static, Option<SweepQueue>> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,15 +12,15 @@ use tokio::io::{
 
 use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
-use crate::envelope::Answer;
-use crate::handshake::{Opening, discovered, initialized};
-use crate::link::{Link, Reading};
+use crate::envelope::RpcResponse;
+use crate::handshake::{ParsedHandshake, parse_discover, parse_initialize};
+use crate::stdio_rpc::{StdioRpc, ReaderHandle};
 use crate::redact::Redactor;
-use crate::talk::{Talk, TalkSetup};
-use crate::traffic::Traffic;
-use crate::watching::Watching;
-use crate::wire::{Ask, Behind, Wire};
-use crate::wording::Wording;
+use crate::session::{Session, SessionConfig};
+use crate::inbound::Inbound;
+use crate::subscriptions::Subscriptions;
+use crate::transport::{RpcRequest, CallOrigin, RpcTransport};
+use crate::errors::ErrorContext;
 
 /// The server's end.
 pub(crate) struct Peer {
@@ -77,8 +77,8 @@ impl Peer {
     }
 }
 
-pub(crate) fn wording() -> Wording {
-    Wording {
+pub(crate) fn errors() -> ErrorContext {
+    ErrorContext {
         server: ServerName::parse("tested").unwrap(),
         redactor: Arc::new(Redactor::default()),
         text_bytes: 2_000,
@@ -89,18 +89,18 @@ pub(crate) fn logs() -> Arc<dyn LogSink> {
     Arc::new(NoLogs)
 }
 
-pub(crate) fn pair() -> (Arc<Link>, Reading, Peer) {
+pub(crate) fn pair() -> (Arc<StdioRpc>, ReaderHandle, Peer) {
     pair_with(&Limits::default())
 }
 
-pub(crate) fn pair_with(limits: &Limits) -> (Arc<Link>, Reading, Peer) {
+pub(crate) fn pair_with(limits: &Limits) -> (Arc<StdioRpc>, ReaderHandle, Peer) {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (source, sink) = tokio::io::split(near);
-    let traffic = Arc::new(Traffic::new(wording(), logs()));
-    let (link, reading) = Link::start(source, sink, traffic, wording(), limits);
+    let inbound = Arc::new(Inbound::new(errors(), logs()));
+    let (rpc, reading) = StdioRpc::start(source, sink, inbound, errors(), limits);
     let (source, sink) = tokio::io::split(far);
     (
-        link,
+        rpc,
         reading,
         Peer {
             lines: BufReader::new(source).lines(),
@@ -153,7 +153,7 @@ impl Listener for Later {
         self.0
     }
 
-    fn is_there(&self) -> bool {
+    fn is_connected(&self) -> bool {
         self.1.strong_count() > 0
     }
 
@@ -211,21 +211,21 @@ impl Caller for Client {
 }
 
 /// A link as a transport; the flag tells whether first calls settle the roots.
-pub(crate) struct Memory(pub(crate) Arc<Link>, pub(crate) bool);
+pub(crate) struct Memory(pub(crate) Arc<StdioRpc>, pub(crate) bool);
 
-impl Wire for Memory {
-    async fn prepare(&self, behind: Behind<'_>) {
+impl RpcTransport for Memory {
+    async fn prepare(&self, origin: CallOrigin<'_>) {
         if self.1 {
-            self.0.settle_roots(behind).await;
+            self.0.settle_roots(origin).await;
         }
     }
 
-    async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
+    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         self.0.ask(ask).await
     }
 
-    async fn learn(&self) -> ToolResult<Handshake> {
-        Err(wording().error(pegboard_model::Reason::HandshakeFailed, "was not asked"))
+    async fn detect_era(&self) -> ToolResult<Handshake> {
+        Err(errors().error(pegboard_model::Reason::HandshakeFailed, "was not asked"))
     }
 
     fn generation(&self) -> u64 {
@@ -238,38 +238,38 @@ impl Wire for Memory {
 }
 
 /// A conversation with a server in memory that declared these capabilities.
-pub(crate) fn talk(is_modern: bool, capabilities: &str) -> (Arc<Talk<Memory>>, Peer) {
-    talk_settling(is_modern, capabilities, false)
+pub(crate) fn session(is_modern: bool, capabilities: &str) -> (Arc<Session<Memory>>, Peer) {
+    session_with_roots(is_modern, capabilities, false)
 }
 
 /// The same, with or without the roots being settled before the first call.
-pub(crate) fn talk_settling(
+pub(crate) fn session_with_roots(
     is_modern: bool,
     capabilities: &str,
     settles_roots: bool,
-) -> (Arc<Talk<Memory>>, Peer) {
+) -> (Arc<Session<Memory>>, Peer) {
     let limits = Limits {
         subscriptions_per_server: 2,
         ..Limits::default()
     };
-    let (link, _, peer) = pair_with(&limits);
-    link.modern
+    let (rpc, _, peer) = pair_with(&limits);
+    rpc.modern
         .store(is_modern, std::sync::atomic::Ordering::Relaxed);
     let raw = |text: String| RawValue::from_string(text).unwrap();
     let opening = if is_modern {
         let answer =
             format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}"#);
-        discovered(&raw(answer), &limits)
+        parse_discover(&raw(answer), &limits)
     } else {
         let answer = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
-        initialized(&raw(answer), &limits)
+        parse_initialize(&raw(answer), &limits)
     };
-    let Opening::Agreed(handshake) = opening else {
+    let ParsedHandshake::Negotiated(handshake) = opening else {
         panic!("{capabilities}")
     };
-    let watching = Arc::new(Watching::new(limits.subscriptions_per_server));
-    let setup = TalkSetup {
-        wording: wording(),
+    let subscriptions = Arc::new(Subscriptions::new(limits.subscriptions_per_server));
+    let setup = SessionConfig {
+        errors: errors(),
         limits,
         client: ClientInfo {
             name: "pegboard".into(),
@@ -277,14 +277,14 @@ pub(crate) fn talk_settling(
         },
         list_time: Duration::from_secs(60),
         hash: ConfigHash([0; 32]),
-        doubts: Arc::default(),
+        era_retries: Arc::default(),
     };
     (
-        Arc::new(Talk::new(
-            Memory(link, settles_roots),
+        Arc::new(Session::new(
+            Memory(rpc, settles_roots),
             setup,
             handshake,
-            watching,
+            subscriptions,
         )),
         peer,
     )

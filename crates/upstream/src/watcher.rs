@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-use crate::adopt;
+use crate::subreaper;
 use crate::marks::{kill_all_of, owner_part, sweep_orphans};
 use crate::spawn::start_watcher;
 
@@ -30,7 +30,7 @@ static WATCHER: Mutex<Option<Child>> = Mutex::new(None);
 
 /// Names the program that runs [`watch`] when its first argument is [`WATCH_ARGUMENT`] and its second one
 /// is the owner. Told once, before the first server is started.
-pub fn watched_by(program: PathBuf) {
+pub fn set_watcher_program(program: PathBuf) {
     if cfg!(target_os = "linux") {
         // A second word changes nothing: servers may be running under the first.
         let _ = PROGRAM.set(program);
@@ -42,7 +42,7 @@ pub const WATCH_ARGUMENT: &str = "watch-children";
 
 /// Starts the watcher beside the work of a program that is going to start a server: the first server then
 /// finds it there.
-pub fn watch_soon() {
+pub fn start_watcher_early() {
     if has_watcher_program() {
         let thread = std::thread::Builder::new().name("pegboard-watch".to_owned());
         // Without a thread the first server starts it.
@@ -52,7 +52,7 @@ pub fn watch_soon() {
 
 /// The watcher's whole life: waits until its input ends, which is when its owner does, and then ends every
 /// process that the owner's servers left. If the owner stays, it ends what an earlier run left, too.
-pub fn watch(owner: &str, mut input: impl Read + AsFd) {
+pub fn run_watcher(owner: &str, mut input: impl Read + AsFd) {
     let mut ended = [PollFd::new(&input, PollFlags::IN)];
     let is_staying = matches!(poll(&mut ended, Some(&SHORT_WORK)), Ok(0));
     if is_staying {
@@ -64,7 +64,7 @@ pub fn watch(owner: &str, mut input: impl Read + AsFd) {
 }
 
 /// Sends the watcher away when all servers are gone.
-pub fn dismiss_watcher() {
+pub fn stop_watcher() {
     if let Some(mut child) = watcher().take() {
         let _ = child.kill();
         let _ = child.wait();
@@ -83,12 +83,12 @@ pub(crate) fn is_watched() -> bool {
         return true;
     }
     if let Some(ended) = watcher.take() {
-        adopt::forget(Pid::from_child(&ended));
+        subreaper::unregister(Pid::from_child(&ended));
     }
-    let _starting = adopt::starting();
+    let _starting = subreaper::starting();
     *watcher = start(program);
     if let Some(child) = watcher.as_ref() {
-        adopt::know_watcher(Pid::from_child(child));
+        subreaper::register_watcher(Pid::from_child(child));
     }
     watcher.is_some()
 }

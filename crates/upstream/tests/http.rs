@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use fixture::{connect, connector, eventually, failure, nothing, setup, spec, within};
 use pegboard_model::{Era, Limits, Reason, ServerSpec, Template, Transport};
-use pegboard_upstream::{Connect, ConnectHint, Connector, Setup};
+use pegboard_upstream::{Connect, ConnectHint, Connector, ConnectorConfig};
 use tokio::io::AsyncWriteExt;
 use web::{Reply, Request, Web};
 
@@ -255,7 +255,7 @@ async fn r_sec_01_bodies_are_read_up_to_the_limit_only() {
             _ => modern(request),
         })
         .await;
-        let connector = Connector::new(Setup {
+        let connector = Connector::new(ConnectorConfig {
             limits: limits.clone(),
             ..setup()
         });
@@ -435,7 +435,7 @@ async fn r_obs_03_k10_what_stands_before_the_host_is_sent_and_never_shown() {
 }
 
 #[tokio::test]
-async fn r_sec_01_i15_a_busy_server_s_wish_is_told_and_clamped() {
+async fn r_sec_01_i15_retry_after_of_a_busy_server_is_reported_and_clamped() {
     for (asked, told) in [("7", "7 s"), ("1000000000000", "3600 s")] {
         let web = Web::start(move |request| match request.method().as_str() {
             "tools/call" => Reply::status(429).with("Retry-After", asked),
@@ -560,7 +560,7 @@ async fn a_dropped_legacy_call_is_cancelled_and_pings_are_answered() {
     })
     .await;
     let server = connect(&at(&web.url)).await.unwrap();
-    let options = pegboard_upstream::CallOptions::within(Duration::from_millis(300));
+    let options = pegboard_upstream::CallOptions::with_timeout(Duration::from_millis(300));
     assert_eq!(
         failure(server.call("hang", &nothing(), options).await).reason,
         Reason::CallTimeout

@@ -35,7 +35,7 @@ impl Session {
         let arguments = RawValue::from_string(json!({"path": path}).to_string()).unwrap();
         let options = CallOptions {
             caller: Some(Arc::clone(self) as Arc<dyn Caller>),
-            ..CallOptions::within(Duration::from_secs(60))
+            ..CallOptions::with_timeout(Duration::from_secs(60))
         };
         let outcome = server.call(tool, &arguments, options).await.unwrap();
         serde_json::from_str(outcome.result.get()).unwrap()

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fixture::*;
 use pegboard_model::{Era, Limits, Reason, Secret, Template, TemplatePart, Transport};
-use pegboard_upstream::{CallOptions, Connect, ConnectHint, Connector, OutcomeKind, Setup};
+use pegboard_upstream::{CallOptions, Connect, ConnectHint, Connector, OutcomeKind, ConnectorConfig};
 
 #[tokio::test]
 async fn r_disc_06_a_legacy_server_is_started_asked_and_stopped() {
@@ -209,7 +209,7 @@ async fn answers_to_calls_keep_their_meaning() {
     let asks = server.call("asks", &nothing(), within(5)).await.unwrap();
     assert_eq!(asks.kind, OutcomeKind::InputRequired);
     assert_eq!(reason("wrong").await, Reason::ArgsInvalid);
-    let hang = pegboard_upstream::CallOptions::within(Duration::from_millis(50));
+    let hang = pegboard_upstream::CallOptions::with_timeout(Duration::from_millis(50));
     assert_eq!(
         failure(server.call("hang", &nothing(), hang).await).reason,
         Reason::CallTimeout
@@ -225,7 +225,7 @@ async fn answers_to_calls_keep_their_meaning() {
 #[tokio::test]
 async fn r_obs_03_an_exit_tells_status_and_stderr_without_secrets() {
     let log = Arc::new(Log::default());
-    let connector = Connector::new(Setup {
+    let connector = Connector::new(ConnectorConfig {
         logs: Arc::clone(&log) as _,
         ..setup()
     });
@@ -275,7 +275,7 @@ async fn r_sec_01_a_line_without_end_is_stopped_and_the_child_is_dropped() {
         frame_bytes: 100_000,
         ..Limits::default()
     };
-    let connector = Connector::new(Setup { limits, ..setup() });
+    let connector = Connector::new(ConnectorConfig { limits, ..setup() });
     let endless = sh("cat /dev/zero | tr '\\0' 'x'");
     let error = failure(
         connector
@@ -428,7 +428,7 @@ async fn a_wrong_memory_of_a_server_that_stays_silent_is_corrected_by_the_next_c
         if asks_for_its_list {
             failure(server.list_tools().await);
         } else {
-            let briefly = CallOptions::within(Duration::from_millis(200));
+            let briefly = CallOptions::with_timeout(Duration::from_millis(200));
             failure(server.call("echo", &nothing(), briefly).await);
         }
         server.close().await;

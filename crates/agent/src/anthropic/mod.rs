@@ -5,7 +5,7 @@ mod stream;
 use async_trait::async_trait;
 use pegboard_formats::{Format, anthropic_search_result};
 use pegboard_model::{Secret, ToolResult};
-use pegboard_upstream::Service;
+use pegboard_upstream::ApiEndpoint;
 use serde_json::{Value, json};
 
 use crate::content::Content;
@@ -20,7 +20,7 @@ const VERSION: &str = "2023-06-01";
 /// A model behind Anthropic's Messages API.
 #[derive(Clone)]
 pub struct Anthropic {
-    service: Service,
+    service: ApiEndpoint,
     model: String,
 }
 
@@ -38,7 +38,7 @@ impl Anthropic {
             ("anthropic-version", Secret::new(VERSION)),
         ];
         Ok(Self {
-            service: Service::at(&format!("{base}/v1/messages"), &headers)?,
+            service: ApiEndpoint::at(&format!("{base}/v1/messages"), &headers)?,
             model: model.into(),
         })
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use pegboard_formats::{Format, openai_search_result};
 use pegboard_model::{Reason, Secret, ToolResult};
-use pegboard_upstream::{Reply, Service};
+use pegboard_upstream::{ApiResponse, ApiEndpoint};
 use serde_json::{Value, json};
 
 use crate::content::Content;
@@ -21,7 +21,7 @@ const BASE_URL: &str = "https://api.openai.com/v1";
 /// A model behind OpenAI's Responses API. Nothing is stored there: every request holds the whole conversation.
 #[derive(Clone)]
 pub struct OpenAi {
-    service: Service,
+    service: ApiEndpoint,
     model: String,
     /// Whether the model hands out its reasoning in sealed form, to be sent back. Models that do not reason refuse to
     /// be asked for it.
@@ -38,13 +38,13 @@ impl OpenAi {
         let base = base_url.unwrap_or(BASE_URL).trim_end_matches('/');
         let bearer = Secret::new(format!("Bearer {}", api_key.reveal().trim()));
         Ok(Self {
-            service: Service::at(&format!("{base}/responses"), &[("authorization", bearer)])?,
+            service: ApiEndpoint::at(&format!("{base}/responses"), &[("authorization", bearer)])?,
             model: model.into(),
             seals_reasoning: Arc::new(AtomicBool::new(true)),
         })
     }
 
-    async fn ask(&self, request: TurnRequest<'_>) -> Result<Reply, ModelError> {
+    async fn ask(&self, request: TurnRequest<'_>) -> Result<ApiResponse, ModelError> {
         let sealed = self.seals_reasoning.load(Ordering::Relaxed);
         let asked = wire::ask(&self.service, &body(&self.model, request, sealed)).await;
         match asked {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use pegboard_model::Limits;
-use pegboard_upstream::{ByteBudget, HeldBytes};
+use pegboard_upstream::{ByteBudget, ByteReservation};
 use tokio::time::Sleep;
 
 use super::headers::content_length;
@@ -99,7 +99,7 @@ async fn read_counted(
     let Some(second) = body.next().await? else {
         return Ok(first);
     };
-    let mut held = budget.map(ByteBudget::hold);
+    let mut held = budget.map(ByteBudget::reserve);
     let expected = content_length(headers).unwrap_or(2 * first.len());
     let mut whole = BytesMut::with_capacity(expected.min(RESERVED));
     whole.extend_from_slice(&first);
@@ -124,7 +124,7 @@ async fn read_counted(
 /// A body that takes room of a budget until the last part of it is dropped.
 struct Counted {
     whole: BytesMut,
-    _held: HeldBytes,
+    _held: ByteReservation,
 }
 
 impl AsRef<[u8]> for Counted {

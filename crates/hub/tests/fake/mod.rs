@@ -16,7 +16,7 @@ use pegboard_model::{
 use pegboard_store::{Ledger, MemoryLedger, MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
     MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::Value;
@@ -319,7 +319,7 @@ impl Upstream for Running {
         })
     }
 
-    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
         let (method, members) = (request.method.to_owned(), request.members.to_owned());
         let name = request.name.unwrap_or_default().to_owned();
         let request = [self.server.clone(), method, members, name];

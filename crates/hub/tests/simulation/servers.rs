@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_model::{Era, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
     MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::json;
@@ -301,7 +301,7 @@ impl Upstream for Connection {
         })
     }
 
-    async fn request(&self, _: Forward<'_>, _: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(&self, _: ForwardedRequest<'_>, _: CallOptions) -> ToolResult<CallOutcome> {
         Err(ToolError::new(Reason::ServerError, "not simulated"))
     }
 

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pegboard_upstream::{WATCH_ARGUMENT, dismiss_watcher, end_leftovers, watch, watched_by};
+use pegboard_upstream::{WATCH_ARGUMENT, stop_watcher, end_leftovers, run_watcher, set_watcher_program};
 
 use args::Arguments;
 use output::Output;
@@ -25,15 +25,15 @@ pub fn main() -> ExitCode {
     if let (Some(Ok(first)), Some(Ok(owner))) = (words.next(), words.next())
         && first == WATCH_ARGUMENT
     {
-        watch(&owner, std::io::stdin().lock());
+        run_watcher(&owner, std::io::stdin().lock());
         return ExitCode::SUCCESS;
     }
     if let Ok(program) = std::env::current_exe() {
-        watched_by(program);
+        set_watcher_program(program);
     }
     let code = run();
     end_leftovers();
-    dismiss_watcher();
+    stop_watcher();
     code
 }
 

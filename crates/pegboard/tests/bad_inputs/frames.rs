@@ -134,7 +134,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_sec_01_c14_requests_of_the_server_are_answered_and_the_call_goes_on",
             ),
             (
-                "upstream/src/traffic.rs",
+                "upstream/src/inbound.rs",
                 "r_sec_01_c14_a_refused_request_is_logged_and_a_flood_of_them_is_not",
             ),
         ],
@@ -147,7 +147,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[random_lines],
         tests: &[
             (FRAMING, "r_sec_01_c17_random_lines_are_survived"),
-            ("upstream/src/link.rs", "random_bytes_do_no_harm"),
+            ("upstream/src/stdio_rpc.rs", "random_bytes_do_no_harm"),
         ],
         pending: None,
     },

@@ -123,8 +123,8 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[],
         tests: &[
             (
-                "upstream/src/http/patience.rs",
-                "r_sec_01_i15_a_wish_to_wait_is_read_in_every_form_and_clamped",
+                "upstream/src/http/retry_after.rs",
+                "r_sec_01_i15_retry_after_is_read_in_every_form_and_clamped",
             ),
             (
                 "testkit/tests/hostile_upstream/http.rs",

@@ -142,7 +142,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_sec_01_b16_a_server_that_stops_reading_times_out_alone",
             ),
             (
-                "upstream/src/link.rs",
+                "upstream/src/stdio_rpc.rs",
                 "r_sec_01_a_server_that_stops_reading_costs_a_time_out_and_no_hang",
             ),
         ],

@@ -132,7 +132,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "the error is cut, escaped and attributed to the server",
         run: &[hostile_error],
         tests: &[(
-            "upstream/src/wording.rs",
+            "upstream/src/errors.rs",
             "r_sec_01_words_of_a_server_are_cut_cleaned_and_escaped",
         )],
         pending: None,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pegboard_model::{Limits, NoSecrets, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_testkit::{Script, processes_with_marker, wait_until, with_env};
 use pegboard_upstream::{
-    CallOptions, CallOutcome, ClientInfo, Connect, ConnectHint, Connector, NoLogs, Setup,
+    CallOptions, CallOutcome, ClientInfo, Connect, ConnectHint, Connector, NoLogs, ConnectorConfig,
     ToolListing, Upstream,
 };
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(crate) fn connector() -> Connector {
 }
 
 pub(crate) fn connector_with(limits: Limits) -> Connector {
-    Connector::new(Setup {
+    Connector::new(ConnectorConfig {
         limits,
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),
@@ -181,7 +181,7 @@ pub(crate) async fn call_within(
 ) -> ToolResult<CallOutcome> {
     let arguments = RawValue::from_string(arguments.to_string()).expect("arguments are JSON");
     upstream
-        .call(tool, &arguments, CallOptions::within(limit))
+        .call(tool, &arguments, CallOptions::with_timeout(limit))
         .await
 }
 

@@ -4,10 +4,10 @@ use bytes::{Bytes, BytesMut};
 use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::header::CONTENT_TYPE;
 
-use crate::byte_budget::{ByteBudget, HeldBytes, NoRoom};
-use crate::http::open::Trouble;
+use crate::byte_budget::{ByteBudget, ByteReservation, BudgetExceeded};
+use crate::http::client::ConnectionError;
 use crate::http::response::Response;
-use crate::wording::Wording;
+use crate::errors::ErrorContext;
 
 /// What is reserved at once for a body whose length is known; what the server says is not counted before it is there.
 const RESERVED: usize = 1024 * 1024;
@@ -16,14 +16,14 @@ const GLIMPSE: usize = 2 * 1024;
 
 /// What kind of answer came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ContentKind {
     Json,
     Events,
     Other,
 }
 
 /// The kind of an answer by its content type.
-pub(crate) fn kind(response: &Response) -> Kind {
+pub(crate) fn kind(response: &Response) -> ContentKind {
     let header = response
         .headers()
         .get(CONTENT_TYPE)
@@ -31,25 +31,25 @@ pub(crate) fn kind(response: &Response) -> Kind {
         .unwrap_or_default();
     let essence = header.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
-        Kind::Json
+        ContentKind::Json
     } else if essence.eq_ignore_ascii_case("text/event-stream") {
-        Kind::Events
+        ContentKind::Events
     } else {
-        Kind::Other
+        ContentKind::Other
     }
 }
 
 /// The answer is larger than allowed.
-pub(crate) fn too_large(wording: &Wording, limit: usize) -> ToolError {
-    wording.error(
+pub(crate) fn too_large(errors: &ErrorContext, limit: usize) -> ToolError {
+    errors.error(
         Reason::HttpBodyTooLarge,
         format_args!("sent an answer larger than {limit} bytes; it was not read further"),
     )
 }
 
 /// The server has more answers on their way than there is room for.
-pub(crate) fn crowded(wording: &Wording, full: NoRoom) -> ToolError {
-    wording.error(
+pub(crate) fn over_budget(errors: &ErrorContext, full: BudgetExceeded) -> ToolError {
+    errors.error(
         Reason::Overloaded,
         format_args!(
             "sends many large answers at once, or others do: together they may have {} bytes; this one was not read \
@@ -59,22 +59,22 @@ pub(crate) fn crowded(wording: &Wording, full: NoRoom) -> ToolError {
     )
 }
 
-/// Room for one answer among those of its server, and among those of all servers.
-pub(crate) struct Room {
-    of_server: HeldBytes,
-    of_all: HeldBytes,
+/// ResponseBudget for one answer among those of its server, and among those of all servers.
+pub(crate) struct ResponseBudget {
+    of_server: ByteReservation,
+    of_all: ByteReservation,
 }
 
-impl Room {
+impl ResponseBudget {
     pub(crate) fn new(of_server: &ByteBudget, of_all: &ByteBudget) -> Self {
         Self {
-            of_server: of_server.hold(),
-            of_all: of_all.hold(),
+            of_server: of_server.reserve(),
+            of_all: of_all.reserve(),
         }
     }
 
     /// Makes room for an answer of this size.
-    pub(crate) async fn resize(&mut self, bytes: usize) -> Result<(), NoRoom> {
+    pub(crate) async fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.of_server.resize(bytes).await?;
         self.of_all.resize(bytes).await
     }
@@ -85,9 +85,9 @@ impl Room {
 pub(crate) async fn read(
     response: &mut Response,
     limit: usize,
-    mut room: Room,
-    wording: &Wording,
-    broken: impl Fn(Trouble) -> ToolError,
+    mut room: ResponseBudget,
+    errors: &ErrorContext,
+    broken: impl Fn(ConnectionError) -> ToolError,
 ) -> ToolResult<Bytes> {
     let told = response
         .content_length()
@@ -96,7 +96,7 @@ pub(crate) async fn read(
         .content_length()
         .is_some_and(|length| length > limit as u64)
     {
-        return Err(too_large(wording, limit));
+        return Err(too_large(errors, limit));
     }
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(&broken)? {
@@ -104,11 +104,11 @@ pub(crate) async fn read(
             return Ok(chunk);
         }
         if body.len() + chunk.len() > limit {
-            return Err(too_large(wording, limit));
+            return Err(too_large(errors, limit));
         }
         let whole = body.len() + chunk.len();
         let counted = room.resize(whole).await;
-        counted.map_err(|full| crowded(wording, full))?;
+        counted.map_err(|full| over_budget(errors, full))?;
         if body.is_empty() {
             body.reserve(told.unwrap_or(chunk.len()).min(limit).min(RESERVED));
         }
@@ -118,7 +118,7 @@ pub(crate) async fn read(
 }
 
 /// The start of a body, for showing; whatever goes wrong only makes it shorter.
-pub(crate) async fn glimpse(response: &mut Response) -> Bytes {
+pub(crate) async fn preview(response: &mut Response) -> Bytes {
     let mut start = Vec::new();
     while start.len() < GLIMPSE {
         let chunk: Bytes = match response.chunk().await {

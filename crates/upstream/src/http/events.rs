@@ -7,14 +7,14 @@ use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
-use crate::callers::Place;
-use crate::damage::{Judged, judge};
-use crate::envelope::{Answer, Flaw, Incoming, Message, parse};
-use crate::http::body::{self, Kind};
+use crate::callers::MessageSource;
+use crate::malformed::{Diagnosis, diagnose};
+use crate::envelope::{RpcResponse, MessageError, ServerRequest, Message, parse};
+use crate::http::body::{self, ContentKind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
 use crate::http::sse::{Event, Parser};
-use crate::traffic::Reaction;
+use crate::inbound::RequestAction;
 
 /// Requests of a server inside one answer that get an answer of ours at once.
 const REPLIES_PER_ANSWER: usize = 100;
@@ -26,12 +26,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Where a stream broke off.
 #[derive(Default)]
-pub(crate) struct Bookmark {
+pub(crate) struct StreamPosition {
     pub(crate) last_event: Option<HeaderValue>,
     retry: Option<Duration>,
 }
 
-impl Bookmark {
+impl StreamPosition {
     /// Notes what the stream told so far.
     pub(crate) fn note(&mut self, parser: &Parser) {
         if let Some(id) = parser.last_id() {
@@ -41,7 +41,7 @@ impl Bookmark {
     }
 
     /// The pause that the server asks for, if it does.
-    pub(crate) fn asked_pause(&self) -> Option<Duration> {
+    pub(crate) fn retry_delay(&self) -> Option<Duration> {
         self.retry
             .map(|pause| pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
     }
@@ -54,8 +54,8 @@ impl Channel {
         mut response: Response,
         wanted: u64,
         limit: usize,
-    ) -> ToolResult<Answer> {
-        let mut bookmark = Bookmark::default();
+    ) -> ToolResult<RpcResponse> {
+        let mut position = StreamPosition::default();
         let mut replies = 0;
         loop {
             let mut parser = Parser::new(limit);
@@ -68,21 +68,21 @@ impl Channel {
                 };
                 for event in parser
                     .push(&chunk)
-                    .map_err(|_| body::too_large(&self.wording, limit))?
+                    .map_err(|_| body::too_large(&self.errors, limit))?
                 {
                     if let Some(answer) = self.take_event(&event, Some(wanted), &mut replies) {
                         return answer;
                     }
                 }
                 let counted = room.resize(parser.held_bytes()).await;
-                counted.map_err(|full| body::crowded(&self.wording, full))?;
+                counted.map_err(|full| body::over_budget(&self.errors, full))?;
             };
-            bookmark.note(&parser);
-            response = match self.rest(&bookmark).await {
+            position.note(&parser);
+            response = match self.rest(&position).await {
                 Some(response) => response,
                 None => {
                     return Err(broken.unwrap_or_else(|| {
-                        self.wording
+                        self.errors
                             .error(Reason::ConnectFailed, "ended the stream before it answered")
                     }));
                 }
@@ -91,12 +91,12 @@ impl Channel {
     }
 
     /// The rest of a stream; `None` when there is none to be had. Whoever waits for it limits the time.
-    async fn rest(&self, bookmark: &Bookmark) -> Option<Response> {
-        let last_event = bookmark.last_event.as_ref()?;
+    async fn rest(&self, position: &StreamPosition) -> Option<Response> {
+        let last_event = position.last_event.as_ref()?;
         // Only a legacy conversation has a revision of its own; modern streams are not read on.
         self.state().version.as_ref()?;
         loop {
-            tokio::time::sleep(bookmark.asked_pause().unwrap_or(PAUSE)).await;
+            tokio::time::sleep(position.retry_delay().unwrap_or(PAUSE)).await;
             match self.get(Some(last_event)).await {
                 Ok(response) if is_stream(&response) => return Some(response),
                 Ok(response) if !may_pass(response.status()) => return None,
@@ -112,26 +112,26 @@ impl Channel {
         event: &Event,
         wanted: Option<u64>,
         replies: &mut usize,
-    ) -> Option<ToolResult<Answer>> {
+    ) -> Option<ToolResult<RpcResponse>> {
         if event.data.is_empty() {
             return None;
         }
-        let place = wanted.map_or(Place::Aside, Place::Call);
+        let place = wanted.map_or(MessageSource::Aside, MessageSource::Call);
         match parse(&event.data, self.limits.json_depth) {
             Ok(Message::Response { id, answer }) if Some(id) == wanted => {
                 return Some(answer.map_err(|why| self.no_answer(why)));
             }
-            Ok(Message::Response { .. }) => self.traffic.count_dropped(),
-            Ok(Message::Complaint(error)) => self.traffic.complained(&error),
+            Ok(Message::Response { .. }) => self.inbound.count_dropped(),
+            Ok(Message::UnaddressedError(error)) => self.inbound.handle_unaddressed_error(&error),
             Ok(Message::Notification { method, params }) => {
-                self.traffic.notified(&method, params, place);
-                self.traffic.flush();
+                self.inbound.handle_notification(&method, params, place);
+                self.inbound.flush();
             }
             Ok(Message::Request(request)) => self.take_request(&request, place, replies),
             Err(flaw) => {
-                self.traffic.count_invalid();
+                self.inbound.count_invalid();
                 if let Some(wanted) = wanted
-                    && flaw == Flaw::NotJson
+                    && flaw == MessageError::NotJson
                 {
                     return self.damaged(&event.data, wanted).map(Err);
                 }
@@ -142,29 +142,29 @@ impl Channel {
 
     /// The error for an event that was meant to be the wanted answer but is not JSON.
     fn damaged(&self, data: &str, wanted: u64) -> Option<ToolError> {
-        let (traces, why) = match judge(data) {
-            Judged::Whole(_) => return None,
-            Judged::Unfinished(traces) => (traces, "ends in the middle".to_owned()),
-            Judged::Broken(traces, error) => (traces, format!("is not valid JSON: {error}")),
+        let (traces, why) = match diagnose(data) {
+            Diagnosis::Whole(_) => return None,
+            Diagnosis::PartialMessage(traces) => (traces, "ends in the middle".to_owned()),
+            Diagnosis::Broken(traces, error) => (traces, format!("is not valid JSON: {error}")),
         };
         let is_wanted = traces.is_answer() && traces.id.is_none_or(|id| id == wanted);
         is_wanted.then(|| self.no_answer(&why))
     }
 
-    fn take_request(self: &Arc<Self>, request: &Incoming<'_>, place: Place, replies: &mut usize) {
+    fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>, place: MessageSource, replies: &mut usize) {
         let is_legacy = self.state().version.is_some();
-        match self.traffic.asked(request, !is_legacy, place) {
-            Reaction::Reply(frame) => {
+        match self.inbound.handle_request(request, !is_legacy, place) {
+            RequestAction::Reply(frame) => {
                 *replies += 1;
                 if is_legacy && *replies <= REPLIES_PER_ANSWER {
-                    tokio::spawn(self.aside(frame));
+                    tokio::spawn(self.detached_post(frame));
                 }
             }
             later => {
                 let channel = Arc::clone(self);
                 tokio::spawn(async move {
                     if let Some(frame) = later.frame().await {
-                        channel.post_aside(frame).await;
+                        channel.post_detached(frame).await;
                     }
                 });
             }
@@ -174,7 +174,7 @@ impl Channel {
 
 /// Whether an answer is a stream of events.
 pub(crate) fn is_stream(response: &Response) -> bool {
-    response.status().is_success() && body::kind(response) == Kind::Events
+    response.status().is_success() && body::kind(response) == ContentKind::Events
 }
 
 /// Whether a refusal may be another one a moment later.

@@ -9,39 +9,39 @@ use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
-use crate::damage::without_mark;
-use crate::envelope::{Answer, Message, parse};
-use crate::http::body::{self, Kind, Room};
-use crate::http::head::{Head, SESSION_ID};
-use crate::http::open::{Client, Outgoing, Trouble, explain, send};
-use crate::http::patience::asked_pause;
+use crate::malformed::trim_bom;
+use crate::envelope::{RpcResponse, Message, parse};
+use crate::http::body::{self, ContentKind, ResponseBudget};
+use crate::http::headers::{RequestHeaders, SESSION_ID};
+use crate::http::client::{Client, Outgoing, ConnectionError, explain, send};
+use crate::http::retry_after::retry_delay;
 use crate::http::response::Response;
 use crate::http::target::Target;
-use crate::traffic::Traffic;
-use crate::wire::Size;
-use crate::wording::{Wording, in_words};
+use crate::inbound::Inbound;
+use crate::transport::ResponseSize;
+use crate::errors::{ErrorContext, format_duration};
 
 /// Longest session id that is echoed.
 const SESSION_ID_BYTES: usize = 4 * 1024;
 /// How long a message may take that nobody waits for: a notification, an answer of ours, the end of a session.
-pub(crate) const SIDE_MESSAGE: Duration = Duration::from_secs(5);
+pub(crate) const DETACHED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One endpoint, and the messages that go there and come back.
 pub(crate) struct Channel {
     pub(crate) client: Client,
     pub(crate) target: Target,
     pub(crate) connect_time: Duration,
-    pub(crate) traffic: Arc<Traffic>,
-    pub(crate) wording: Wording,
+    pub(crate) inbound: Arc<Inbound>,
+    pub(crate) errors: ErrorContext,
     pub(crate) limits: Limits,
-    /// Room for the large answers of this server, and of all servers.
+    /// ResponseBudget for the large answers of this server, and of all servers.
     pub(crate) response_bytes: [ByteBudget; 2],
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<LegacySession>,
 }
 
 /// What a legacy server wants to see again.
 #[derive(Clone, Default)]
-pub(crate) struct State {
+pub(crate) struct LegacySession {
     pub(crate) id: Option<HeaderValue>,
     pub(crate) version: Option<HeaderValue>,
     /// Counts the sessions, so that one loss renews once.
@@ -49,7 +49,7 @@ pub(crate) struct State {
 }
 
 /// Why there is no answer.
-pub(crate) enum Failure {
+pub(crate) enum ExchangeError {
     /// The server forgot the session.
     SessionLost,
     /// It answered with an HTTP error.
@@ -58,17 +58,17 @@ pub(crate) enum Failure {
 }
 
 /// A request, ready to be sent.
-pub(crate) struct Post<'a> {
+pub(crate) struct PostRequest<'a> {
     pub(crate) id: u64,
     /// The request itself.
     pub(crate) frame: String,
-    pub(crate) head: Head<'a>,
-    pub(crate) size: Size,
+    pub(crate) head: RequestHeaders<'a>,
+    pub(crate) size: ResponseSize,
     /// Whether the answer may open a session.
     pub(crate) opens: bool,
 }
 
-impl From<ToolError> for Failure {
+impl From<ToolError> for ExchangeError {
     fn from(error: ToolError) -> Self {
         Self::Error(error)
     }
@@ -77,7 +77,7 @@ impl From<ToolError> for Failure {
 impl Channel {
     /// Asks for a stream that belongs to no request, or for the rest of one that broke.
     pub(crate) async fn get(&self, last_event: Option<&HeaderValue>) -> ToolResult<Response> {
-        let headers = Head::Session.of_stream(&self.target, &self.state(), last_event);
+        let headers = RequestHeaders::Session.of_stream(&self.target, &self.state(), last_event);
         self.send(self.empty(Method::GET, headers)).await
     }
 
@@ -86,18 +86,18 @@ impl Channel {
             client,
             target,
             connect_time,
-            wording,
+            errors,
             ..
         } = self;
-        send(client, request, target, *connect_time, wording).await
+        send(client, request, target, *connect_time, errors).await
     }
 
-    pub(crate) fn broken(&self, trouble: Trouble) -> ToolError {
-        explain(trouble, &self.target, self.connect_time, &self.wording)
+    pub(crate) fn broken(&self, trouble: ConnectionError) -> ToolError {
+        explain(trouble, &self.target, self.connect_time, &self.errors)
     }
 
     /// Posts a message. A redirect within the same origin that keeps the method is followed once.
-    pub(crate) async fn post(&self, message: Bytes, head: Head<'_>) -> ToolResult<Response> {
+    pub(crate) async fn post(&self, message: Bytes, head: RequestHeaders<'_>) -> ToolResult<Response> {
         let headers = self.message_headers(head);
         self.post_with(message, headers, head).await
     }
@@ -106,7 +106,7 @@ impl Channel {
         &self,
         message: Bytes,
         headers: HeaderMap,
-        head: Head<'_>,
+        head: RequestHeaders<'_>,
     ) -> ToolResult<Response> {
         let first = message_to(&self.target.url, message.clone(), headers);
         let response = self.send(first).await?;
@@ -120,7 +120,7 @@ impl Channel {
         &self,
         redirect: &Response,
         message: Bytes,
-        head: Head<'_>,
+        head: RequestHeaders<'_>,
     ) -> ToolResult<Response> {
         let location = redirect
             .headers()
@@ -137,7 +137,7 @@ impl Channel {
             |next| next.origin().ascii_serialization(),
         );
         let refused = || {
-            self.wording.error(
+            self.errors.error(
                 Reason::HttpRedirectRefused,
                 format_args!("redirects to another address at {place}, which is not followed"),
             )
@@ -157,19 +157,19 @@ impl Channel {
     }
 
     /// Posts something that has no answer; nobody waits long for it.
-    pub(crate) async fn post_aside(&self, message: String) {
-        self.aside(message).await;
+    pub(crate) async fn post_detached(&self, message: String) {
+        self.detached_post(message).await;
     }
 
     /// The same, free of any borrow, so that it can outlive the caller.
-    pub(crate) fn aside(&self, message: String) -> impl Future<Output = ()> + Send + 'static {
-        let headers = self.message_headers(Head::Session);
+    pub(crate) fn detached_post(&self, message: String) -> impl Future<Output = ()> + Send + 'static {
+        let headers = self.message_headers(RequestHeaders::Session);
         let (client, target) = (self.client.clone(), self.target.clone());
-        let (connect_time, wording) = (self.connect_time, self.wording.clone());
+        let (connect_time, errors) = (self.connect_time, self.errors.clone());
         async move {
             let request = message_to(&target.url, message.into(), headers);
-            let sending = send(&client, request, &target, connect_time, &wording);
-            let _ = tokio::time::timeout(SIDE_MESSAGE, sending).await;
+            let sending = send(&client, request, &target, connect_time, &errors);
+            let _ = tokio::time::timeout(DETACHED_TIMEOUT, sending).await;
         }
     }
 
@@ -182,29 +182,29 @@ impl Channel {
         }
     }
 
-    fn message_headers(&self, head: Head<'_>) -> HeaderMap {
+    fn message_headers(&self, head: RequestHeaders<'_>) -> HeaderMap {
         head.of_message(&self.target, &self.state())
     }
 
     /// Ends the session at the server, as far as it takes part.
     pub(crate) async fn delete(&self) {
-        let headers = Head::Session.write(&self.target, &self.state());
+        let headers = RequestHeaders::Session.write(&self.target, &self.state());
         if headers.contains_key(SESSION_ID) {
             let request = self.empty(Method::DELETE, headers);
-            let _ = tokio::time::timeout(SIDE_MESSAGE, self.send(request)).await;
+            let _ = tokio::time::timeout(DETACHED_TIMEOUT, self.send(request)).await;
         }
     }
 
     /// Closes the connections that nobody uses.
     pub(crate) fn close_idle(&self) {
-        if let Client::Near(near) = &self.client {
+        if let Client::Loopback(near) = &self.client {
             near.close_idle();
         }
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn exchange(self: &Arc<Self>, post: Post<'_>) -> Result<Answer, Failure> {
-        let Post {
+    pub(crate) async fn exchange(self: &Arc<Self>, post: PostRequest<'_>) -> Result<RpcResponse, ExchangeError> {
+        let PostRequest {
             id,
             frame,
             head,
@@ -215,27 +215,27 @@ impl Channel {
         let has_session = headers.contains_key(SESSION_ID);
         let mut response = self.post_with(frame.into(), headers, head).await?;
         if response.status() == StatusCode::NOT_FOUND && has_session {
-            return Err(Failure::SessionLost);
+            return Err(ExchangeError::SessionLost);
         }
         if opens {
             self.remember_session(&response);
         }
         let limit = match size {
-            Size::Frame => self.limits.frame_bytes,
-            Size::Result => self.limits.result_bytes,
+            ResponseSize::Frame => self.limits.frame_bytes,
+            ResponseSize::Result => self.limits.result_bytes,
         };
         if !response.status().is_success() {
             let refused = Box::pin(self.refused(&mut response, id)).await;
             let is_lost = has_session && response.status() == StatusCode::BAD_REQUEST;
             return match refused {
-                _ if is_lost && names_session(&refused) => Err(Failure::SessionLost),
+                _ if is_lost && names_session(&refused) => Err(ExchangeError::SessionLost),
                 refused => refused,
             };
         }
         match body::kind(&response) {
-            Kind::Json => {
+            ContentKind::Json => {
                 let room = self.room();
-                let body = body::read(&mut response, limit, room, &self.wording, |trouble| {
+                let body = body::read(&mut response, limit, room, &self.errors, |trouble| {
                     self.broken(trouble)
                 })
                 .await?;
@@ -243,48 +243,48 @@ impl Channel {
                     .answer_in(&body, id)
                     .ok_or_else(|| self.no_protocol(&body))??)
             }
-            Kind::Events => {
+            ContentKind::Events => {
                 let answering = self.answer_among_events(response, id, limit);
                 Ok(Box::pin(answering).await?)
             }
-            Kind::Other => Err(self.no_protocol(&body::glimpse(&mut response).await).into()),
+            ContentKind::Other => Err(self.no_protocol(&body::preview(&mut response).await).into()),
         }
     }
 
-    /// Room for one answer.
-    pub(crate) fn room(&self) -> Room {
+    /// ResponseBudget for one answer.
+    pub(crate) fn room(&self) -> ResponseBudget {
         let [of_server, of_all] = &self.response_bytes;
-        Room::new(of_server, of_all)
+        ResponseBudget::new(of_server, of_all)
     }
 
     pub(crate) fn no_answer(&self, why: &str) -> ToolError {
         let what = format_args!("gave an answer that {why}");
-        self.wording.error(Reason::FrameInvalid, what)
+        self.errors.error(Reason::FrameInvalid, what)
     }
 
     fn no_protocol(&self, body: &[u8]) -> ToolError {
-        let glimpse = self.wording.glimpse(body);
-        self.wording.error(
+        let preview = self.errors.preview(body);
+        self.errors.error(
             Reason::HttpProtocol,
-            format_args!("gave an answer that is not the protocol: \"{glimpse}\""),
+            format_args!("gave an answer that is not the protocol: \"{preview}\""),
         )
     }
 
     /// The answer in a JSON body; `None` when it is something else.
-    fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<Answer>> {
-        let text = without_mark(std::str::from_utf8(body).ok()?);
+    fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<RpcResponse>> {
+        let text = trim_bom(std::str::from_utf8(body).ok()?);
         match parse(text, self.limits.json_depth).ok()? {
             Message::Response { id, answer } if id == wanted => {
                 Some(answer.map_err(|why| self.no_answer(why)))
             }
             // A server that refused before it read the id cannot name it.
-            Message::Complaint(error) => Some(Ok(Answer::Error(error))),
+            Message::UnaddressedError(error) => Some(Ok(RpcResponse::Error(error))),
             _ => None,
         }
     }
 
     /// What an answer without success means; a protocol error in its body is an answer like any other.
-    async fn refused(&self, response: &mut Response, id: u64) -> Result<Answer, Failure> {
+    async fn refused(&self, response: &mut Response, id: u64) -> Result<RpcResponse, ExchangeError> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let what = format_args!(
@@ -292,34 +292,34 @@ impl Channel {
                 self.target.shown(),
                 status.as_u16()
             );
-            return Err(self.wording.error(Reason::LoginNeeded, what).into());
+            return Err(self.errors.error(Reason::LoginNeeded, what).into());
         }
         let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        let body = if body::kind(response) == Kind::Json && !may_pass {
+        let body = if body::kind(response) == ContentKind::Json && !may_pass {
             let (limit, room) = (self.limits.frame_bytes, self.room());
-            let body = body::read(response, limit, room, &self.wording, |error| {
+            let body = body::read(response, limit, room, &self.errors, |error| {
                 self.broken(error)
             })
             .await?;
-            if let Some(Ok(answer @ Answer::Error(_))) = self.answer_in(&body, id) {
+            if let Some(Ok(answer @ RpcResponse::Error(_))) = self.answer_in(&body, id) {
                 return Ok(answer);
             }
             body
         } else {
-            body::glimpse(response).await
+            body::preview(response).await
         };
-        let glimpse = self.wording.glimpse(&body);
-        let what = format_args!("answered with HTTP {}: \"{glimpse}\"", status.as_u16());
-        let mut error = self.wording.error(Reason::HttpStatus, what);
+        let preview = self.errors.preview(&body);
+        let what = format_args!("answered with HTTP {}: \"{preview}\"", status.as_u16());
+        let mut error = self.errors.error(Reason::HttpStatus, what);
         error.retryable = may_pass;
-        let pause = asked_pause(response.headers(), jiff::Timestamp::now());
+        let pause = retry_delay(response.headers(), jiff::Timestamp::now());
         if let Some(pause) = pause.filter(|_| may_pass) {
             error = error.with_remedy(format!(
                 "The server is busy; try again in {}.",
-                in_words(pause)
+                format_duration(pause)
             ));
         }
-        Err(Failure::Status(status, error))
+        Err(ExchangeError::Status(status, error))
     }
 
     fn remember_session(&self, response: &Response) {
@@ -332,7 +332,7 @@ impl Channel {
         state.generation += 1;
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, LegacySession> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -348,10 +348,10 @@ fn message_to(url: &Url, message: Bytes, headers: HeaderMap) -> Outgoing<'_> {
 
 /// Many servers refuse a session that they do not know as a bad request and say so in words. Nothing was run
 /// then, so that the request may be sent again in a new session.
-fn names_session(refused: &Result<Answer, Failure>) -> bool {
+fn names_session(refused: &Result<RpcResponse, ExchangeError>) -> bool {
     let words = match refused {
-        Ok(Answer::Error(error)) => &error.message,
-        Err(Failure::Status(_, error)) => &error.message,
+        Ok(RpcResponse::Error(error)) => &error.message,
+        Err(ExchangeError::Status(_, error)) => &error.message,
         _ => return false,
     };
     words.to_ascii_lowercase().contains("session")

@@ -6,22 +6,22 @@ use std::time::Duration;
 use pegboard_model::{Era, ToolResult};
 use reqwest::StatusCode;
 
-use crate::declared::ServerHas;
+use crate::capabilities::ServerCapabilities;
 use crate::dialect::Dialect;
-use crate::http::events::{Bookmark, is_stream, may_pass};
-use crate::http::head::Head;
+use crate::http::events::{StreamPosition, is_stream, may_pass};
+use crate::http::headers::RequestHeaders;
 use crate::http::response::Response;
 use crate::http::session::HttpSession;
 use crate::http::sse::Parser;
-use crate::watching::LISTEN;
-use crate::wire::Ask;
+use crate::subscriptions::LISTEN;
+use crate::transport::RpcRequest;
 
 /// The first and the longest pause before a broken stream is opened again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Listens until the task is ended, or the server says that it has no such stream.
-pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: ServerHas) {
+pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: ServerCapabilities) {
     match dialect.era {
         Era::Modern => listen_to_subscription(&session, &dialect, has).await,
         Era::Legacy => listen_to_session(&session).await,
@@ -49,37 +49,37 @@ impl Stream {
 /// What comes on the stream of a legacy session.
 async fn listen_to_session(session: &HttpSession) {
     let mut pause = FIRST_PAUSE;
-    let mut bookmark = Bookmark::default();
+    let mut position = StreamPosition::default();
     let mut was_open = false;
     loop {
-        let opened = Stream::of(session.channel.get(bookmark.last_event.as_ref()).await);
+        let opened = Stream::of(session.channel.get(position.last_event.as_ref()).await);
         session.stream_tried.send_replace(true);
         match opened {
             // A server that had one may have lost the session; the next request renews it.
             Stream::None(status) if was_open && may_be_lost(status) => {
-                bookmark = Bookmark::default();
+                position = StreamPosition::default();
             }
             Stream::None(_) => return,
             Stream::Broken => {}
             Stream::Open(mut response) => {
                 was_open = true;
-                let mut following = Following::new(session);
+                let mut following = EventReader::new(session);
                 while let Ok(Some(chunk)) = response.chunk().await {
                     if !following.take(session, &chunk) {
                         break;
                     }
                 }
-                bookmark.note(&following.parser);
+                position.note(&following.parser);
                 if following.any {
                     pause = FIRST_PAUSE;
                 }
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(bookmark.asked_pause().unwrap_or(pause)) => {
+            () = tokio::time::sleep(position.retry_delay().unwrap_or(pause)) => {
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            () = session.renewed.notified() => bookmark = Bookmark::default(),
+            () = session.renewed.notified() => position = StreamPosition::default(),
         }
     }
 }
@@ -89,16 +89,16 @@ fn may_be_lost(status: StatusCode) -> bool {
 }
 
 /// What a modern server announces when it is asked to; it is asked again when something else is watched.
-async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: ServerHas) {
-    let watching = &session.watching;
-    let mut changes = watching.changes();
-    let acknowledged = session.channel.traffic.acknowledged();
+async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: ServerCapabilities) {
+    let subscriptions = &session.subscriptions;
+    let mut changes = subscriptions.changes();
+    let acknowledged = session.channel.inbound.acknowledged();
     let mut pause = FIRST_PAUSE;
     // A stream is kept until the one that takes its place is open, so that nothing is missed between them.
     let mut earlier: Option<Response> = None;
     loop {
         changes.mark_unchanged();
-        let (version, members) = watching.members(has);
+        let (version, members) = subscriptions.members(has);
         let (id, opened) = match members {
             Some(members) => subscribe(session, dialect, &members).await,
             None => (0, Stream::None(StatusCode::NO_CONTENT)),
@@ -107,7 +107,7 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
         match opened {
             Stream::Broken => {}
             Stream::None(_) => {
-                watching.settle(version);
+                subscriptions.settle(version);
                 // Another filter may suit it better.
                 if changes.changed().await.is_err() {
                     return;
@@ -115,14 +115,14 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
                 continue;
             }
             Stream::Open(mut response) => {
-                let mut following = Following::new(session);
+                let mut following = EventReader::new(session);
                 let is_changed = loop {
                     tokio::select! {
                         biased;
                         chunk = response.chunk() => match chunk {
                             Ok(Some(chunk)) if following.take(session, &chunk) => {
                                 if *acknowledged.borrow() >= id {
-                                    watching.settle(version);
+                                    subscriptions.settle(version);
                                 }
                             }
                             _ => break false,
@@ -148,8 +148,8 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
 
 async fn subscribe(session: &HttpSession, dialect: &Dialect, members: &str) -> (u64, Stream) {
     let id = session.new_id();
-    let frame = Ask::own(dialect, LISTEN, members).frame(id);
-    let head = Head::Modern {
+    let frame = RpcRequest::own(dialect, LISTEN, members).frame(id);
+    let head = RequestHeaders::Modern {
         version: &dialect.version,
         method: LISTEN,
         name: None,
@@ -162,13 +162,13 @@ async fn subscribe(session: &HttpSession, dialect: &Dialect, members: &str) -> (
 }
 
 /// A stream that is read.
-struct Following {
+struct EventReader {
     parser: Parser,
     any: bool,
     replies: usize,
 }
 
-impl Following {
+impl EventReader {
     fn new(session: &HttpSession) -> Self {
         Self {
             parser: Parser::new(session.channel.limits.frame_bytes),

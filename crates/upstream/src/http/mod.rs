@@ -1,23 +1,23 @@
 //! A server that is reached by Streamable HTTP.
 //!
-//! Invariant: every request leaves through `open::send`; redirects are never followed by themselves.
+//! Invariant: every request leaves through `client::send`; redirects are never followed by themselves.
 //! Invariant: no body is read beyond its limit, and nothing is ever decompressed.
 
 mod body;
 mod events;
 mod exchange;
-mod head;
-mod line;
+mod headers;
+mod http1_connection;
 mod listen;
-mod near;
-pub(crate) mod open;
-mod patience;
+mod loopback_pool;
+pub(crate) mod client;
+mod retry_after;
 mod response;
-mod service;
+mod api_endpoint;
 mod session;
 mod sse;
 mod target;
 mod upstream;
 
-pub use service::{Reply, ReplyLimits, Service};
+pub use api_endpoint::{ApiResponse, ApiResponseLimits, ApiEndpoint};
 pub(crate) use upstream::HttpOpening;

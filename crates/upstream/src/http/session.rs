@@ -15,18 +15,18 @@ use crate::dialect::{
     ClientInfo, Dialect, LEGACY_VERSION, MODERN_VERSION, cancelled, initialize_params,
     notification, quoted, request,
 };
-use crate::envelope::{Answer, RpcError};
-use crate::era::{Door, Opener};
-use crate::http::exchange::{Channel, Failure, Post, SIDE_MESSAGE, State};
-use crate::http::head::Head;
-use crate::verdict::{Init, judge_initialize};
-use crate::watching::Watching;
-use crate::wire::{Ask, Size, Wire};
+use crate::envelope::{RpcResponse, RpcError};
+use crate::era_detection::{HandshakeTransport, HandshakeClient};
+use crate::http::exchange::{Channel, ExchangeError, PostRequest, DETACHED_TIMEOUT, LegacySession};
+use crate::http::headers::RequestHeaders;
+use crate::handshake_outcome::{InitializeOutcome, classify_initialize};
+use crate::subscriptions::Subscriptions;
+use crate::transport::{RpcRequest, ResponseSize, RpcTransport};
 
 /// A conversation over HTTP, below the level of lists and calls.
 pub(crate) struct HttpSession {
     pub(crate) channel: Arc<Channel>,
-    pub(crate) watching: Arc<Watching>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
     me: ClientInfo,
     next_id: AtomicU64,
     in_flight: AtomicUsize,
@@ -40,10 +40,10 @@ pub(crate) struct HttpSession {
 impl HttpSession {
     pub(crate) fn new(channel: Channel, me: ClientInfo) -> Self {
         let (next_id, in_flight) = (AtomicU64::new(1), AtomicUsize::new(0));
-        let watching = Watching::new(channel.limits.subscriptions_per_server);
+        let subscriptions = Subscriptions::new(channel.limits.subscriptions_per_server);
         Self {
             channel: Arc::new(channel),
-            watching: Arc::new(watching),
+            subscriptions: Arc::new(subscriptions),
             me,
             next_id,
             in_flight,
@@ -53,12 +53,12 @@ impl HttpSession {
         }
     }
 
-    pub(crate) fn opener(&self) -> Opener<'_, Self> {
+    pub(crate) fn opener(&self) -> HandshakeClient<'_, Self> {
         let channel = &self.channel;
-        Opener {
-            door: self,
+        HandshakeClient {
+            transport: self,
             client: &self.me,
-            wording: &channel.wording,
+            errors: &channel.errors,
             limits: &channel.limits,
         }
     }
@@ -78,9 +78,9 @@ impl HttpSession {
             return Ok(());
         }
         let answer = self.initialize(&initialize_params(&self.me)).await?;
-        match judge_initialize(answer, &self.channel.limits) {
-            Init::Legacy(handshake) => self.agreed(&handshake).await,
-            verdict => drop(verdict.into_handshake(&self.channel.wording)?),
+        match classify_initialize(answer, &self.channel.limits) {
+            InitializeOutcome::Legacy(handshake) => self.agreed(&handshake).await,
+            outcome => drop(outcome.into_handshake(&self.channel.errors)?),
         }
         self.renewed.notify_one();
         self.watch_again();
@@ -89,7 +89,7 @@ impl HttpSession {
 
     /// Asks in a new session for the updates that were asked for in the old one, beside whatever renewed it.
     fn watch_again(self: &Arc<Self>) {
-        let uris = self.watching.uris();
+        let uris = self.subscriptions.uris();
         if uris.is_empty() {
             return;
         }
@@ -98,10 +98,10 @@ impl HttpSession {
             let dialect = Dialect::legacy(LEGACY_VERSION);
             for uri in uris {
                 let members = format!(r#""uri":{}"#, quoted(&uri));
-                let ask = Ask::own(&dialect, "resources/subscribe", &members);
+                let ask = RpcRequest::own(&dialect, "resources/subscribe", &members);
                 let asking = session.ask_in_session(&ask);
                 // A server that is gone or does not answer is not asked for the rest.
-                match tokio::time::timeout(SIDE_MESSAGE, asking).await {
+                match tokio::time::timeout(DETACHED_TIMEOUT, asking).await {
                     Ok(Ok(_)) => {}
                     Ok(Err(_)) | Err(_) => break,
                 }
@@ -110,18 +110,18 @@ impl HttpSession {
     }
 
     /// Asks a legacy server; dropping it tells the server that the answer is no longer wanted.
-    async fn ask_in_session(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
+    async fn ask_in_session(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
-        let callers = &self.channel.traffic.callers;
-        let _running = ask.behind.map(|behind| callers.enter(id, behind));
+        let callers = &self.channel.inbound.callers;
+        let _running = ask.origin.map(|origin| callers.enter(id, origin));
         let mut cancel = CancelOnDrop {
             session: self,
             id: Some(id),
         };
-        let post = Post {
+        let post = PostRequest {
             id,
             frame: ask.frame(id),
-            head: Head::Session,
+            head: RequestHeaders::Session,
             size: ask.size,
             opens: false,
         };
@@ -131,17 +131,17 @@ impl HttpSession {
     }
 
     /// Asks a modern server. Closing the stream cancels the request, so dropping the future is enough.
-    async fn ask_alone(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
+    async fn ask_alone(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
-        let callers = &self.channel.traffic.callers;
-        let _running = ask.behind.map(|behind| callers.enter(id, behind));
-        let head = Head::Modern {
+        let callers = &self.channel.inbound.callers;
+        let _running = ask.origin.map(|origin| callers.enter(id, origin));
+        let head = RequestHeaders::Modern {
             version: &ask.dialect.version,
             method: ask.method,
             name: ask.name,
             mirrored: ask.headers,
         };
-        let post = Post {
+        let post = PostRequest {
             id,
             frame: ask.frame(id),
             head,
@@ -151,37 +151,37 @@ impl HttpSession {
         self.channel.exchange(post).await
     }
 
-    fn lost(&self, failure: Failure) -> ToolError {
+    fn lost(&self, failure: ExchangeError) -> ToolError {
         match failure {
-            Failure::Error(error) | Failure::Status(_, error) => error,
-            Failure::SessionLost => self
+            ExchangeError::Error(error) | ExchangeError::Status(_, error) => error,
+            ExchangeError::SessionLost => self
                 .channel
-                .wording
+                .errors
                 .error(Reason::HttpStatus, "forgot the session again at once"),
         }
     }
 }
 
-impl Door for HttpSession {
-    async fn discover(&self, params: &str) -> ToolResult<Answer> {
+impl HandshakeTransport for HttpSession {
+    async fn discover(&self, params: &str) -> ToolResult<RpcResponse> {
         let (id, method) = (self.new_id(), "server/discover");
-        let head = Head::Modern {
+        let head = RequestHeaders::Modern {
             version: MODERN_VERSION,
             method,
             name: None,
             mirrored: &[],
         };
-        let post = Post {
+        let post = PostRequest {
             id,
             frame: request(id, method, params),
             head,
-            size: Size::Frame,
+            size: ResponseSize::Frame,
             opens: false,
         };
         match self.channel.exchange(post).await {
             Ok(answer) => Ok(answer),
-            Err(Failure::Status(status, error)) if !is_passing(status) => Ok(not_modern(error)),
-            Err(Failure::Error(error))
+            Err(ExchangeError::Status(status, error)) if !is_passing(status) => Ok(not_modern(error)),
+            Err(ExchangeError::Error(error))
                 if matches!(error.reason, Reason::HttpProtocol | Reason::FrameInvalid) =>
             {
                 Ok(not_modern(error))
@@ -190,13 +190,13 @@ impl Door for HttpSession {
         }
     }
 
-    async fn initialize(&self, params: &str) -> ToolResult<Answer> {
+    async fn initialize(&self, params: &str) -> ToolResult<RpcResponse> {
         let id = self.new_id();
-        let post = Post {
+        let post = PostRequest {
             id,
             frame: request(id, "initialize", params),
-            head: Head::Opening,
-            size: Size::Frame,
+            head: RequestHeaders::Opening,
+            size: ResponseSize::Frame,
             opens: true,
         };
         self.channel
@@ -209,20 +209,20 @@ impl Door for HttpSession {
         if handshake.era == Era::Legacy {
             self.channel.state().version = HeaderValue::from_str(&handshake.protocol_version).ok();
             self.channel
-                .post_aside(notification("notifications/initialized", "{}"))
+                .post_detached(notification("notifications/initialized", "{}"))
                 .await;
         } else {
-            *self.channel.state() = State::default();
+            *self.channel.state() = LegacySession::default();
         }
     }
 
     fn noise(&self) -> u64 {
-        self.channel.traffic.noise()
+        self.channel.inbound.noise()
     }
 }
 
-impl Wire for Arc<HttpSession> {
-    async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
+impl RpcTransport for Arc<HttpSession> {
+    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let _counted = InFlight::count(&self.in_flight);
         if self.in_flight() > 1 {
             // Requests that are ready together leave together: a server that sleeps is woken once for all of them.
@@ -233,7 +233,7 @@ impl Wire for Arc<HttpSession> {
         } else {
             let generation = self.generation();
             match self.ask_in_session(&ask).await {
-                Err(Failure::SessionLost) => {
+                Err(ExchangeError::SessionLost) => {
                     Box::pin(self.renew(generation)).await?;
                     Box::pin(self.ask_in_session(&ask)).await
                 }
@@ -243,8 +243,8 @@ impl Wire for Arc<HttpSession> {
         answer.map_err(|failure| self.lost(failure))
     }
 
-    async fn learn(&self) -> ToolResult<Handshake> {
-        self.opener().learn().await.map_err(|setback| setback.error)
+    async fn detect_era(&self) -> ToolResult<Handshake> {
+        self.opener().detect_era().await.map_err(|setback| setback.error)
     }
 
     fn generation(&self) -> u64 {
@@ -268,8 +268,8 @@ fn is_passing(status: StatusCode) -> bool {
 }
 
 /// A server that answers like that is there, but not modern.
-fn not_modern(error: ToolError) -> Answer {
-    Answer::Error(RpcError {
+fn not_modern(error: ToolError) -> RpcResponse {
+    RpcResponse::Error(RpcError {
         code: 0,
         message: error.message,
         data: None,
@@ -313,7 +313,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let (Some(id), Ok(runtime)) = (self.id, tokio::runtime::Handle::try_current()) {
-            let notice = self.session.channel.aside(cancelled(id));
+            let notice = self.session.channel.detached_post(cancelled(id));
             runtime.spawn(notice);
         }
     }

@@ -12,19 +12,19 @@ use tokio::task::AbortHandle;
 
 use crate::byte_budget::ByteBudget;
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, ConnectHint, Forward, Handshake, Health, LogSink,
+    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health, LogSink,
     OfferKind, ToolListing, Upstream,
 };
 use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
-use crate::handshake::assumed;
-use crate::http::exchange::{Channel, State};
+use crate::handshake::assumed_handshake;
+use crate::http::exchange::{Channel, LegacySession};
 use crate::http::listen::listen;
-use crate::http::open::Client;
+use crate::http::client::Client;
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
-use crate::talk::{Talk, TalkSetup};
-use crate::traffic::Traffic;
-use crate::wording::in_words;
+use crate::session::{Session, SessionConfig};
+use crate::inbound::Inbound;
+use crate::errors::format_duration;
 
 /// How long the first call of a client waits for the stream on which it may be asked something.
 const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) client: Client,
     pub(crate) hint: &'a ConnectHint,
     pub(crate) logs: Arc<dyn LogSink>,
-    pub(crate) setup: TalkSetup,
+    pub(crate) setup: SessionConfig,
     pub(crate) budget: Duration,
     pub(crate) connect_time: Duration,
     pub(crate) response_bytes: ByteBudget,
@@ -44,7 +44,7 @@ pub(crate) struct HttpOpening<'a> {
 impl HttpOpening<'_> {
     /// Agrees on the protocol. A remembered modern server is not asked anything.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
-        let wording = self.setup.wording.clone();
+        let errors = self.setup.errors.clone();
         let limits = &self.setup.limits;
         let of_server = ByteBudget::new(limits.response_bytes_per_server, limits.result_bytes);
         let channel = Channel {
@@ -52,10 +52,10 @@ impl HttpOpening<'_> {
             client: self.client,
             target: self.target,
             connect_time: self.connect_time,
-            traffic: Arc::new(Traffic::new(wording.clone(), self.logs)),
-            wording: wording.clone(),
+            inbound: Arc::new(Inbound::new(errors.clone(), self.logs)),
+            errors: errors.clone(),
             limits: self.setup.limits.clone(),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(LegacySession::default()),
         };
         let session = Arc::new(HttpSession::new(channel, self.setup.client.clone()));
         let opener = session.opener();
@@ -64,16 +64,16 @@ impl HttpOpening<'_> {
                 Some(Era::Modern) => {
                     let version = self.hint.protocol_version.as_deref();
                     let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                    Ok(assumed(version.unwrap_or(MODERN_VERSION)))
+                    Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
                 }
-                Some(Era::Legacy) => match opener.open_legacy().await {
+                Some(Era::Legacy) => match opener.initialize_legacy().await {
                     // A server that answers, but not like that, may have another era by now.
                     Err(error) if speaks_otherwise(&error) => {
-                        opener.learn().await.map_err(|setback| setback.error)
+                        opener.detect_era().await.map_err(|setback| setback.error)
                     }
                     opened => opened,
                 },
-                None => opener.learn().await.map_err(|setback| setback.error),
+                None => opener.detect_era().await.map_err(|setback| setback.error),
             }
         };
         let handshake = match tokio::time::timeout(self.budget, opening).await {
@@ -81,14 +81,14 @@ impl HttpOpening<'_> {
             Err(_) => {
                 let what = format_args!(
                     "did not open the conversation within {}",
-                    in_words(self.budget)
+                    format_duration(self.budget)
                 );
-                return Err(wording.error(Reason::DiscoveryTimeout, what));
+                return Err(errors.error(Reason::DiscoveryTimeout, what));
             }
         };
-        let watching = Arc::clone(&session.watching);
+        let subscriptions = Arc::clone(&session.subscriptions);
         Ok(Arc::new(HttpUpstream {
-            talk: Talk::new(session, self.setup, handshake, watching),
+            session: Session::new(session, self.setup, handshake, subscriptions),
             listener: OnceLock::new(),
             end: watch::channel(None).0,
             started: crate::now(),
@@ -108,7 +108,7 @@ fn speaks_otherwise(error: &ToolError) -> bool {
 }
 
 struct HttpUpstream {
-    talk: Talk<Arc<HttpSession>>,
+    session: Session<Arc<HttpSession>>,
     listener: OnceLock<AbortHandle>,
     end: watch::Sender<Option<ToolError>>,
     started: Timestamp,
@@ -121,9 +121,9 @@ impl HttpUpstream {
             && let Ok(runtime) = Handle::try_current()
         {
             self.listener.get_or_init(|| {
-                let session = Arc::clone(&self.talk.wire);
-                let dialect = self.talk.dialect().clone();
-                let listening = listen(session, dialect, self.talk.has());
+                let session = Arc::clone(&self.session.transport);
+                let dialect = self.session.dialect().clone();
+                let listening = listen(session, dialect, self.session.has());
                 runtime.spawn(listening).abort_handle()
             });
         }
@@ -134,8 +134,8 @@ impl HttpUpstream {
     async fn open_for_questions(&self, options: &CallOptions) {
         let caller = options.caller.as_ref();
         let can_be_asked = caller.is_some_and(|caller| caller.capabilities() != "{}");
-        let tried = &self.talk.wire.stream_tried;
-        if !can_be_asked || *tried.borrow() || self.talk.handshake().era == Era::Modern {
+        let tried = &self.session.transport.stream_tried;
+        if !can_be_asked || *tried.borrow() || self.session.handshake().era == Era::Modern {
             return;
         }
         self.listen();
@@ -166,11 +166,11 @@ impl Drop for HttpUpstream {
 #[async_trait]
 impl Upstream for HttpUpstream {
     fn handshake(&self) -> &Handshake {
-        self.talk.handshake()
+        self.session.handshake()
     }
 
     async fn list_tools(&self) -> ToolResult<ToolListing> {
-        self.unless_closed(self.talk.list()).await
+        self.unless_closed(self.session.list()).await
     }
 
     async fn call(
@@ -181,42 +181,42 @@ impl Upstream for HttpUpstream {
     ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
             self.open_for_questions(&options).await;
-            self.talk.call(tool, arguments, options).await
+            self.session.call(tool, arguments, options).await
         })
         .await
     }
 
-    async fn request(&self, request: Forward<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
             self.open_for_questions(&options).await;
-            self.talk.request(request, options).await
+            self.session.request(request, options).await
         })
         .await
     }
 
     async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
-        self.unless_closed(self.talk.offers(kind)).await
+        self.unless_closed(self.session.offers(kind)).await
     }
 
     fn announcements(&self) -> broadcast::Receiver<Announcement> {
         // Whoever asks misses nothing that comes from now on, so the subscription is first.
-        let announcements = self.talk.wire.channel.traffic.announcements();
+        let announcements = self.session.transport.channel.inbound.announcements();
         self.listen();
         announcements
     }
 
     async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
         self.listen();
-        self.unless_closed(self.talk.watch_resource(uri, watch))
+        self.unless_closed(self.session.watch_resource(uri, watch))
             .await
     }
 
     fn list_changed(&self) -> watch::Receiver<u64> {
-        let handshake = self.talk.handshake();
+        let handshake = self.session.handshake();
         if handshake.list_changed || handshake.declares_tools.is_none() {
             self.listen();
         }
-        self.talk.wire.channel.traffic.changes()
+        self.session.transport.channel.inbound.changes()
     }
 
     fn is_alive(&self) -> bool {
@@ -228,11 +228,11 @@ impl Upstream for HttpUpstream {
     }
 
     fn health(&self) -> Health {
-        let session = &self.talk.wire;
+        let session = &self.session.transport;
         Health {
             in_flight: session.in_flight(),
             started: self.started,
-            ..session.channel.traffic.health()
+            ..session.channel.inbound.health()
         }
     }
 
@@ -249,19 +249,19 @@ impl Upstream for HttpUpstream {
             is_first
         });
         self.stop_listening();
-        self.talk.wire.channel.traffic.callers.close();
+        self.session.transport.channel.inbound.callers.close();
         if is_first {
-            self.talk.wire.channel.delete().await;
-            self.talk.wire.channel.close_idle();
+            self.session.transport.channel.delete().await;
+            self.session.transport.channel.close_idle();
         }
     }
 }
 
 impl HttpUpstream {
     fn stopped(&self) -> ToolError {
-        self.talk
+        self.session
             .setup
-            .wording
+            .errors
             .error(Reason::Cancelled, "was disconnected")
     }
 

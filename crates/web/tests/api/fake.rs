@@ -10,7 +10,7 @@ use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts, SystemClock};
 use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, Forward, Handshake, Health,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
     OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::value::RawValue;
@@ -124,7 +124,7 @@ impl Upstream for Running {
         })
     }
 
-    async fn request(&self, _: Forward<'_>, _: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(&self, _: ForwardedRequest<'_>, _: CallOptions) -> ToolResult<CallOutcome> {
         Err(ToolError::new(Reason::Internal, "not asked for here"))
     }
 

@@ -9,7 +9,7 @@ use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::parse_arguments;
 use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
 use pegboard_model::{Event, EventKind, UntrustedText, Reason, ToolError};
-use pegboard_upstream::{adopt_orphans, watch_soon};
+use pegboard_upstream::{adopt_orphans, start_watcher_early};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
     let configured = configured(global, output)?;
     refuse_broken(&args.tool, &configured)?;
     adopt_orphans();
-    watch_soon();
+    start_watcher_early();
     let mut options = options(global);
     options.approver = Some(Arc::new(Terminal { yes: args.yes }));
     options.sought = Some(args.tool.clone());

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use pegboard_model::{Limits, NoSecrets};
 use pegboard_testkit::http_spec;
-use pegboard_upstream::{ClientInfo, Connect, ConnectHint, Connector, NoLogs, Setup};
+use pegboard_upstream::{ClientInfo, Connect, ConnectHint, Connector, NoLogs, ConnectorConfig};
 use serde_json::Value;
 
 use crate::visit::Visit;
@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let spec = http_spec("scenario", url);
-    let connector = Connector::new(Setup {
+    let connector = Connector::new(ConnectorConfig {
         limits: Limits::default(),
         secrets: Arc::new(NoSecrets),
         environment: std::env::vars().collect(),

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use pegboard_guard::admit;
 use pegboard_model::{DefinitionParts, Limits, ServerName, Tool, ToolResult};
 use pegboard_upstream::{
-    CallOptions, CallOutcome, Caller, Forward, Input, OfferKind, OutcomeKind, Upstream,
+    CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind, OutcomeKind, Upstream,
     mirrored_headers,
 };
 use serde::Deserialize;
@@ -118,7 +118,7 @@ impl<'a> Visit<'a> {
     }
 
     /// What the person answers to all questions of a result.
-    async fn input(&self, result: &RawValue) -> Input {
+    async fn input(&self, result: &RawValue) -> InputResponses {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Required {
@@ -136,7 +136,7 @@ impl<'a> Visit<'a> {
                 responses.insert(key, answer);
             }
         }
-        Input {
+        InputResponses {
             responses: to_raw_value(&responses).unwrap_or_default(),
             state: required.request_state,
         }
@@ -151,7 +151,7 @@ impl<'a> Visit<'a> {
         let mut all_well = true;
         for offer in offers {
             let offer: Value = serde_json::from_str(offer.get()).unwrap_or_default();
-            let forward = Forward {
+            let forward = ForwardedRequest {
                 method,
                 members: &format!("\"{key}\":{}", offer[key]),
                 name: offer[key].as_str(),
@@ -164,7 +164,7 @@ impl<'a> Visit<'a> {
     fn options(&self) -> CallOptions {
         CallOptions {
             caller: Some(Arc::clone(&self.person)),
-            ..CallOptions::within(CALL)
+            ..CallOptions::with_timeout(CALL)
         }
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use pegboard_agent::{Agent, AgentEvent, Cancel, Conversation};
 use pegboard_hub::{Approver, Ask, Verdict};
 use pegboard_model::{Reason, ToolError};
-use pegboard_upstream::{adopt_orphans, watch_soon};
+use pegboard_upstream::{adopt_orphans, start_watcher_early};
 
 use super::call::{Terminal, tell_waiting};
 use super::{Done, Global, Output, configured, interrupted, open, options, working};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
         (settings.essential.clone(), settings.result_tokens)
     };
     adopt_orphans();
-    watch_soon();
+    start_watcher_early();
     let screen = Arc::new(Screen::new(output));
     let mut options = options(global);
     options.approver = Some(Arc::new(OnScreen {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use client::Client;
 use fixture::{connect, eventually, failure, nothing, sh, spec, within};
 use pegboard_model::{Reason, ServerSpec, Template, Transport};
-use pegboard_upstream::{Announcement, CallOptions, Forward, OfferKind};
+use pegboard_upstream::{Announcement, CallOptions, ForwardedRequest, OfferKind};
 use tokio::sync::Notify;
 use web::{Reply, Request, Web};
 
@@ -148,7 +148,7 @@ async fn r_gate_03_a_question_in_or_beside_the_stream_of_a_call_is_answered() {
 }
 
 #[tokio::test]
-async fn r_gate_03_every_legacy_server_is_told_the_same_capabilities() {
+async fn r_gate_03_every_legacy_server_gets_the_same_capabilities() {
     let web = Web::start(legacy).await;
     connect(&at(&web.url)).await.unwrap().close().await;
     let opening = web
@@ -236,7 +236,7 @@ async fn r_gate_03_modern_requests_repeat_name_and_arguments_in_headers() {
     );
     let call = web.seen().pop().unwrap();
     assert_eq!(call.header("mcp-param-region"), Some("eu"));
-    let read = Forward {
+    let read = ForwardedRequest {
         method: "resources/read",
         members: r#""uri":"file:///ä""#,
         name: Some("file:///ä"),

@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-use crate::callers::{Callers, Place};
+use crate::callers::{CallerRegistry, MessageSource};
 use crate::contract::{Announcement, Health, LogSink};
 use crate::dialect::{refusal, reply};
-use crate::envelope::{self, Incoming, present, string};
-use crate::question::Question;
-use crate::redact::cut;
-use crate::root_request::{self, RootRequest};
-use crate::wording::Wording;
+use crate::envelope::{self, ServerRequest, present, string};
+use crate::client_request::ClientRequest;
+use crate::redact::truncate;
+use crate::root_request::{self, RootsRequest};
+use crate::errors::ErrorContext;
 
 /// Log messages of a server by protocol that are passed on, over the life of a conversation.
 const LOG_MESSAGES: u64 = 10_000;
@@ -32,41 +32,41 @@ const RESOURCES: u8 = 4;
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The counters of one conversation, those who are behind its calls, and what its server announces.
-pub(crate) struct Traffic {
+pub(crate) struct Inbound {
     noise: AtomicU64,
     /// The start of the first line that was not protocol.
     first_noise: OnceLock<String>,
-    has_spoken: AtomicBool,
+    has_protocol_message: AtomicBool,
     invalid: AtomicU64,
     dropped: AtomicU64,
     refused: AtomicU64,
     logged: AtomicU64,
     changes: watch::Sender<u64>,
-    /// Lists that changed since the last [`Traffic::flush`], as bits.
+    /// Lists that changed since the last [`Inbound::flush`], as bits.
     pending: AtomicU8,
-    /// Notifications and requests since the last [`Traffic::take_unasked`].
-    unasked: AtomicU64,
+    /// Notifications and requests since the last [`Inbound::take_unasked`].
+    unsolicited: AtomicU64,
     /// The list that the last message was about.
     last_change: AtomicU8,
     announcements: broadcast::Sender<Announcement>,
     /// The newest request to listen that a modern server acknowledged.
     acknowledged: watch::Sender<u64>,
-    pub(crate) callers: Arc<Callers>,
-    wording: Wording,
+    pub(crate) callers: Arc<CallerRegistry>,
+    errors: ErrorContext,
     logs: Arc<dyn LogSink>,
 }
 
 /// What is done about a request of a server.
-pub(crate) enum Reaction {
+pub(crate) enum RequestAction {
     /// This frame answers it.
     Reply(String),
     /// A client is asked.
-    Put(Question),
+    Put(ClientRequest),
     /// The session whose roots the server has is asked.
-    Roots(RootRequest),
+    Roots(RootsRequest),
 }
 
-impl Reaction {
+impl RequestAction {
     /// The frame that answers the request, once there is one.
     pub(crate) async fn frame(self) -> Option<String> {
         match self {
@@ -77,24 +77,24 @@ impl Reaction {
     }
 }
 
-impl Traffic {
-    pub(crate) fn new(wording: Wording, logs: Arc<dyn LogSink>) -> Self {
+impl Inbound {
+    pub(crate) fn new(errors: ErrorContext, logs: Arc<dyn LogSink>) -> Self {
         Self {
             noise: AtomicU64::new(0),
             first_noise: OnceLock::new(),
-            has_spoken: AtomicBool::new(false),
+            has_protocol_message: AtomicBool::new(false),
             invalid: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             logged: AtomicU64::new(0),
             changes: watch::channel(0).0,
             pending: AtomicU8::new(0),
-            unasked: AtomicU64::new(0),
+            unsolicited: AtomicU64::new(0),
             last_change: AtomicU8::new(0),
             announcements: broadcast::channel(ANNOUNCEMENTS).0,
             acknowledged: watch::channel(0).0,
             callers: Arc::default(),
-            wording,
+            errors,
             logs,
         }
     }
@@ -126,7 +126,7 @@ impl Traffic {
     /// Remembers what the first line was that is not protocol.
     pub(crate) fn note_noise(&self, line: &str) {
         self.first_noise
-            .get_or_init(|| cut(line, NOISE_BYTES).to_owned());
+            .get_or_init(|| truncate(line, NOISE_BYTES).to_owned());
     }
 
     pub(crate) fn first_noise(&self) -> Option<&str> {
@@ -134,12 +134,12 @@ impl Traffic {
     }
 
     /// A message of the protocol came in.
-    pub(crate) fn speaks(&self) {
-        self.has_spoken.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_protocol_seen(&self) {
+        self.has_protocol_message.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn has_spoken(&self) -> bool {
-        self.has_spoken.load(Ordering::Relaxed)
+    pub(crate) fn has_protocol_message(&self) -> bool {
+        self.has_protocol_message.load(Ordering::Relaxed)
     }
 
     pub(crate) fn count_invalid(&self) {
@@ -161,8 +161,8 @@ impl Traffic {
     }
 
     /// A notification came in.
-    pub(crate) fn notified(&self, method: &str, params: Option<&RawValue>, place: Place) {
-        self.unasked.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn handle_notification(&self, method: &str, params: Option<&RawValue>, place: MessageSource) {
+        self.unsolicited.fetch_add(1, Ordering::Relaxed);
         match method {
             "notifications/progress" if self.callers.progress(params) => {}
             "notifications/progress" => self.count_dropped(),
@@ -177,12 +177,12 @@ impl Traffic {
             "notifications/resources/list_changed" => self.changed(RESOURCES),
             "notifications/resources/updated" => self.updated(params),
             "notifications/subscriptions/acknowledged" => self.subscribed(params),
-            "notifications/cancelled" => self.callers.taken_back(params),
+            "notifications/cancelled" => self.callers.withdraw(params),
             _ => {}
         }
     }
 
-    /// A list changed. It is announced by [`Traffic::flush`], so that a thousand changes that are read at once are
+    /// A list changed. It is announced by [`Inbound::flush`], so that a thousand changes that are read at once are
     /// announced once.
     pub(crate) fn changed(&self, list: u8) {
         self.pending.fetch_or(list, Ordering::Relaxed);
@@ -190,8 +190,8 @@ impl Traffic {
     }
 
     /// How many messages came that answer nothing, since the last time this was asked.
-    pub(crate) fn take_unasked(&self) -> u64 {
-        self.unasked.swap(0, Ordering::Relaxed)
+    pub(crate) fn take_unsolicited(&self) -> u64 {
+        self.unsolicited.swap(0, Ordering::Relaxed)
     }
 
     /// The list whose change was told since the last time this was asked; zero is none.
@@ -215,19 +215,19 @@ impl Traffic {
     }
 
     /// An error came in that belongs to no request.
-    pub(crate) fn complained(&self, error: &envelope::RpcError) {
+    pub(crate) fn handle_unaddressed_error(&self, error: &envelope::RpcError) {
         self.count_dropped();
-        self.log_protocol(&self.wording.rpc(error));
+        self.log_protocol(&self.errors.rpc(error));
     }
 
     /// A request came in. Only legacy servers may ask.
-    pub(crate) fn asked(&self, request: &Incoming<'_>, is_modern: bool, place: Place) -> Reaction {
-        self.unasked.fetch_add(1, Ordering::Relaxed);
-        let Incoming { id, method, params } = request;
+    pub(crate) fn handle_request(&self, request: &ServerRequest<'_>, is_modern: bool, place: MessageSource) -> RequestAction {
+        self.unsolicited.fetch_add(1, Ordering::Relaxed);
+        let ServerRequest { id, method, params } = request;
         let refused = match method.as_ref() {
-            "ping" if !is_modern => return Reaction::Reply(reply(id, "{}")),
-            root_request::METHOD if !is_modern && place == Place::Shared => {
-                return Reaction::Roots(RootRequest {
+            "ping" if !is_modern => return RequestAction::Reply(reply(id, "{}")),
+            root_request::METHOD if !is_modern && place == MessageSource::Shared => {
+                return RequestAction::Roots(RootsRequest {
                     callers: Arc::clone(&self.callers),
                     id: (*id).to_owned(),
                     params: params.map(ToOwned::to_owned),
@@ -235,7 +235,7 @@ impl Traffic {
             }
             "elicitation/create" | "sampling/createMessage" | "roots/list" if !is_modern => {
                 match self.callers.question(id, method, *params, place) {
-                    Ok(question) => return Reaction::Put(question),
+                    Ok(question) => return RequestAction::Put(question),
                     Err(error) => error,
                 }
             }
@@ -246,9 +246,9 @@ impl Traffic {
             },
         };
         self.refused.fetch_add(1, Ordering::Relaxed);
-        let method = self.wording.quote(method);
+        let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        Reaction::Reply(refusal(id, &refused))
+        RequestAction::Reply(refusal(id, &refused))
     }
 
     /// The counters as they are shown.
@@ -305,7 +305,7 @@ impl Traffic {
     fn log_protocol(&self, what: &str) {
         if self.logged.fetch_add(1, Ordering::Relaxed) < LOG_MESSAGES {
             let line = format!("(protocol) {what}");
-            self.logs.append(&self.wording.server, &line);
+            self.logs.append(&self.errors.server, &line);
         }
     }
 
@@ -323,7 +323,7 @@ impl Traffic {
         if let Some(data) = message.and_then(|message| message.data) {
             let text = string(data).unwrap_or_else(|| data.get().into());
             self.logs
-                .append(&self.wording.server, &self.wording.quote(&text));
+                .append(&self.errors.server, &self.errors.quote(&text));
         }
     }
 }
@@ -335,7 +335,7 @@ mod tests {
     use pegboard_model::ServerName;
 
     use super::*;
-    use crate::testing::wording;
+    use crate::testing::errors;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<String>>);
@@ -349,28 +349,28 @@ mod tests {
     #[test]
     fn r_sec_01_c03_text_on_standard_output_is_logged_once_and_counted() {
         let kept = Arc::new(Kept::default());
-        let traffic = Traffic::new(wording(), kept.clone());
-        (0..3).for_each(|_| traffic.count_noise());
+        let inbound = Inbound::new(errors(), kept.clone());
+        (0..3).for_each(|_| inbound.count_noise());
         let lines = kept.0.lock().unwrap().clone();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("STDOUT_POLLUTION"), "{lines:?}");
-        assert_eq!(traffic.health().noise_lines, 3);
+        assert_eq!(inbound.health().noise_lines, 3);
     }
 
     #[test]
     fn r_sec_01_c14_a_refused_request_is_logged_and_a_flood_of_them_is_not() {
         let kept = Arc::new(Kept::default());
-        let traffic = Traffic::new(wording(), kept.clone());
+        let inbound = Inbound::new(errors(), kept.clone());
         let id = RawValue::from_string("1".into()).unwrap();
         let ask = |method: &str, is_modern| {
-            let request = Incoming {
+            let request = ServerRequest {
                 id: &id,
                 method: method.into(),
                 params: None,
             };
-            match traffic.asked(&request, is_modern, Place::Shared) {
-                Reaction::Reply(frame) => frame,
-                Reaction::Put(_) | Reaction::Roots(_) => panic!("nobody is there"),
+            match inbound.handle_request(&request, is_modern, MessageSource::Shared) {
+                RequestAction::Reply(frame) => frame,
+                RequestAction::Put(_) | RequestAction::Roots(_) => panic!("nobody is there"),
             }
         };
         assert!(ask("ping", false).contains("\"result\":{}"));
@@ -383,6 +383,6 @@ mod tests {
             ask("roots/list", true);
         }
         assert_eq!(kept.0.lock().unwrap().len() as u64, LOG_MESSAGES);
-        assert_eq!(traffic.health().refused_requests, 1 + 2 * LOG_MESSAGES);
+        assert_eq!(inbound.health().refused_requests, 1 + 2 * LOG_MESSAGES);
     }
 }

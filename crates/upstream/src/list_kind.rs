@@ -1,16 +1,16 @@
 //! The lists that a server pages through.
 
 use crate::contract::OfferKind;
-use crate::declared::ServerHas;
+use crate::capabilities::ServerCapabilities;
 
 /// One of a server's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum List {
+pub(crate) enum ListKind {
     Tools,
     Offers(OfferKind),
 }
 
-impl List {
+impl ListKind {
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Tools => "tools/list",
@@ -40,7 +40,7 @@ impl List {
 }
 
 /// Whether a server that declared this is worth asking.
-pub(crate) fn may_offer(kind: OfferKind, has: ServerHas) -> bool {
+pub(crate) fn may_offer(kind: OfferKind, has: ServerCapabilities) -> bool {
     match kind {
         OfferKind::Prompts => has.prompts,
         OfferKind::Resources | OfferKind::Templates => has.resources,

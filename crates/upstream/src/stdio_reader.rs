@@ -9,31 +9,31 @@ use pegboard_model::Reason;
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
-use crate::allowance::Allowance;
-use crate::callers::Place;
-use crate::damage::{Judged, Next, Unfinished, first_of_several, is_wide, judge, without_mark};
-use crate::envelope::{Answer, Flaw, Incoming, Message, batch, parse};
-use crate::flood::Flood;
+use crate::token_bucket::TokenBucket;
+use crate::callers::MessageSource;
+use crate::malformed::{Diagnosis, Continuation, PartialMessage, split_first_object, is_wide_encoding, diagnose, trim_bom};
+use crate::envelope::{RpcResponse, MessageError, ServerRequest, Message, batch, parse};
+use crate::flood::FloodControl;
 use crate::frame::{LineFault, LineReader};
-use crate::link::{Link, ReadEnd};
-use crate::outbox::Company;
-use crate::traffic::Reaction;
+use crate::stdio_rpc::{StdioRpc, ReadEnd};
+use crate::outbox::WriteMode;
+use crate::inbound::RequestAction;
 
 /// How long the rest of an answer may take that a line end cut off.
 const REST_TIME: Duration = Duration::from_secs(1);
 
-impl Link {
+impl StdioRpc {
     /// Reads until the stream ends or the server breaks a rule.
     pub(crate) async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
         let mut lines = LineReader::new(source);
         let mut unfinished = None;
         let limits = &self.limits;
-        let mut noise = Allowance::new(limits.stdout_noise_lines, limits.stdout_noise_rate);
+        let mut noise = TokenBucket::new(limits.stdout_noise_lines, limits.stdout_noise_rate);
         let mut useless = 0;
-        let mut flood = Flood::new(limits.messages_per_second);
+        let mut flood = FloodControl::new(limits.messages_per_second);
         loop {
             if !lines.has_line() {
-                self.traffic.flush();
+                self.inbound.flush();
                 flood.pause(&mut lines).await;
             }
             match self.next_line(&mut lines, &mut unfinished).await {
@@ -43,22 +43,22 @@ impl Link {
             }
             let line = lines.line();
             if let Some(list) = flood.repeated(line) {
-                self.traffic.changed(list);
+                self.inbound.changed(list);
                 continue;
             }
-            if is_wide(line) {
+            if is_wide_encoding(line) {
                 let what = "writes UTF-16 to its standard output instead of UTF-8, and was stopped";
-                return ReadEnd::Broken(self.wording.error(Reason::FrameInvalid, what));
+                return ReadEnd::Broken(self.errors.error(Reason::FrameInvalid, what));
             }
             self.take_line(line, &mut unfinished);
-            let more = self.traffic.useless_lines().saturating_sub(useless);
+            let more = self.inbound.useless_lines().saturating_sub(useless);
             useless += more;
-            let unasked = self.traffic.take_unasked().saturating_add(more);
-            flood.taken(line, unasked, self.traffic.take_last_change());
+            let unsolicited = self.inbound.take_unsolicited().saturating_add(more);
+            flood.taken(line, unsolicited, self.inbound.take_last_change());
             if more > 0 && !noise.take(more) {
                 let what =
                     "writes too much to its standard output that is not protocol, and was stopped";
-                return ReadEnd::Broken(self.wording.error(Reason::StdoutPollution, what));
+                return ReadEnd::Broken(self.errors.error(Reason::StdoutPollution, what));
             }
         }
     }
@@ -67,7 +67,7 @@ impl Link {
     async fn next_line<R: AsyncRead + Unpin>(
         &self,
         lines: &mut LineReader<R>,
-        unfinished: &mut Option<Unfinished>,
+        unfinished: &mut Option<PartialMessage>,
     ) -> Result<bool, LineFault> {
         let cut_off = unfinished.as_ref().map(|start| start.traces);
         if let Some(id) = cut_off
@@ -99,7 +99,7 @@ impl Link {
                     .to_owned(),
             ),
         };
-        ReadEnd::Broken(self.wording.error(reason, what))
+        ReadEnd::Broken(self.errors.error(reason, what))
     }
 
     fn line_limit(&self) -> usize {
@@ -109,12 +109,12 @@ impl Link {
         }
     }
 
-    fn take_line(self: &Arc<Self>, line: &[u8], unfinished: &mut Option<Unfinished>) {
+    fn take_line(self: &Arc<Self>, line: &[u8], unfinished: &mut Option<PartialMessage>) {
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
             Err(error) => return self.take_undecodable(line, error),
         };
-        let text = without_mark(text);
+        let text = trim_bom(text);
         if text.starts_with('[') {
             match batch(text) {
                 Ok(messages) => messages
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    fn take_message(self: &Arc<Self>, text: &str, unfinished: &mut Option<Unfinished>) {
+    fn take_message(self: &Arc<Self>, text: &str, unfinished: &mut Option<PartialMessage>) {
         let flaw = match parse(text, self.limits.json_depth) {
             Ok(message) => {
                 *unfinished = None;
@@ -136,8 +136,8 @@ impl Link {
             Err(flaw) => flaw,
         };
         match flaw {
-            Flaw::NotRpc => self.traffic.count_invalid(),
-            Flaw::NotJson => match first_of_several(text) {
+            MessageError::NotRpc => self.inbound.count_invalid(),
+            MessageError::NotJson => match split_first_object(text) {
                 Some((first, rest)) => {
                     self.take_message(first, unfinished);
                     self.take_rest(rest, unfinished);
@@ -148,8 +148,8 @@ impl Link {
     }
 
     /// What follows the first object of a line, one object at a time: a line may hold many.
-    fn take_rest(self: &Arc<Self>, mut rest: &str, unfinished: &mut Option<Unfinished>) {
-        while let Some((first, more)) = first_of_several(rest) {
+    fn take_rest(self: &Arc<Self>, mut rest: &str, unfinished: &mut Option<PartialMessage>) {
+        while let Some((first, more)) = split_first_object(rest) {
             self.take_message(first, unfinished);
             rest = more;
         }
@@ -157,12 +157,12 @@ impl Link {
     }
 
     fn act_on(self: &Arc<Self>, message: Message<'_>) {
-        self.traffic.speaks();
+        self.inbound.mark_protocol_seen();
         match message {
             Message::Response { id, answer } => self.deliver(id, answer),
-            Message::Complaint(error) => self.traffic.complained(&error),
+            Message::UnaddressedError(error) => self.inbound.handle_unaddressed_error(&error),
             Message::Notification { method, params } => {
-                self.traffic.notified(&method, params, Place::Shared);
+                self.inbound.handle_notification(&method, params, MessageSource::Shared);
             }
             Message::Request(request) => self.take_request(&request),
         }
@@ -171,55 +171,55 @@ impl Link {
     /// A line that is not UTF-8. It cannot be repaired, because nothing says what its bytes mean.
     fn take_undecodable(&self, line: &[u8], error: Utf8Error) {
         let text = String::from_utf8_lossy(line);
-        let text = without_mark(&text);
+        let text = trim_bom(&text);
         let at = error.valid_up_to();
         let why = format!("is not valid UTF-8 (at byte {at})");
-        match judge(text) {
-            Judged::Whole(traces) | Judged::Unfinished(traces) | Judged::Broken(traces, _)
+        match diagnose(text) {
+            Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _)
                 if traces.is_answer() =>
             {
                 self.fail(traces.id, &why);
             }
-            Judged::Whole(_) => self.traffic.count_invalid(),
-            _ => self.traffic.count_noise(),
+            Diagnosis::Whole(_) => self.inbound.count_invalid(),
+            _ => self.inbound.count_noise(),
         }
     }
 
     /// A line that is not JSON: noise, or an answer that can be read in part.
-    fn take_damaged(&self, text: &str, unfinished: &mut Option<Unfinished>) {
-        self.traffic.note_noise(text);
+    fn take_damaged(&self, text: &str, unfinished: &mut Option<PartialMessage>) {
+        self.inbound.note_noise(text);
         if let Some(start) = unfinished.take() {
             let before = start.traces;
             match start.next(text) {
-                Next::Split(traces) => {
+                Continuation::Split(traces) => {
                     return self.fail(traces.id, "is split over several lines");
                 }
-                Next::More(start) => {
+                Continuation::More(start) => {
                     *unfinished = Some(start);
-                    return self.traffic.count_noise();
+                    return self.inbound.count_noise();
                 }
-                Next::Unrelated if before.is_answer() && before.id.is_some() => {
+                Continuation::Unrelated if before.is_answer() && before.id.is_some() => {
                     self.fail(before.id, "ends in the middle of its line");
                 }
-                Next::Unrelated => {}
+                Continuation::Unrelated => {}
             }
         }
-        match judge(text) {
-            Judged::Broken(traces, error) if traces.is_answer() => {
+        match diagnose(text) {
+            Diagnosis::Broken(traces, error) if traces.is_answer() => {
                 self.fail(traces.id, &format!("is not valid JSON: {error}"));
             }
-            Judged::Unfinished(traces) if text.starts_with('{') => {
-                *unfinished = Some(Unfinished::new(text, traces));
-                self.traffic.count_noise();
+            Diagnosis::PartialMessage(traces) if text.starts_with('{') => {
+                *unfinished = Some(PartialMessage::new(text, traces));
+                self.inbound.count_noise();
             }
-            _ => self.traffic.count_noise(),
+            _ => self.inbound.count_noise(),
         }
     }
 
     /// Fails the caller whose answer was damaged. Where the answer does not say whose it is, every caller fails:
     /// one of them would wait in vain, and it is not known which.
     fn fail(&self, id: Option<u64>, why: &str) {
-        self.traffic.count_invalid();
+        self.inbound.count_invalid();
         let waiting = match id {
             Some(id) => self.lock().waiting.remove(&id).into_iter().collect(),
             None => std::mem::take(&mut self.lock().waiting)
@@ -231,33 +231,33 @@ impl Link {
             None => format!("gave an answer that {why}; it is not known which request it is for"),
         };
         for caller in waiting {
-            let _ = caller.send(Err(self.wording.error(Reason::FrameInvalid, &error)));
+            let _ = caller.send(Err(self.errors.error(Reason::FrameInvalid, &error)));
         }
     }
 
-    fn take_request(self: &Arc<Self>, request: &Incoming<'_>) {
+    fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>) {
         let is_modern = self.modern.load(Ordering::Relaxed);
-        match self.traffic.asked(request, is_modern, Place::Shared) {
+        match self.inbound.handle_request(request, is_modern, MessageSource::Shared) {
             // A server that asks without reading our answers loses them; reading never waits for writing.
-            Reaction::Reply(frame) => self.outgoing.try_send(frame),
+            RequestAction::Reply(frame) => self.outgoing.try_send(frame),
             later => {
                 let outgoing = Arc::clone(&self.outgoing);
                 tokio::spawn(async move {
                     if let Some(frame) = later.frame().await {
-                        outgoing.send(frame, Company::None).await;
+                        outgoing.send(frame, WriteMode::None).await;
                     }
                 });
             }
         }
     }
 
-    fn deliver(&self, id: u64, answer: Result<Answer, &'static str>) {
+    fn deliver(&self, id: u64, answer: Result<RpcResponse, &'static str>) {
         let Some(caller) = self.lock().waiting.remove(&id) else {
-            return self.traffic.count_dropped();
+            return self.inbound.count_dropped();
         };
         let answer = answer.map_err(|why| {
-            self.traffic.count_invalid();
-            self.wording.error(
+            self.inbound.count_invalid();
+            self.errors.error(
                 Reason::FrameInvalid,
                 format_args!("gave an answer that {why}"),
             )
@@ -265,10 +265,10 @@ impl Link {
         let _ = caller.send(answer);
     }
 
-    fn count_flaw(&self, flaw: Flaw) {
+    fn count_flaw(&self, flaw: MessageError) {
         match flaw {
-            Flaw::NotJson => self.traffic.count_noise(),
-            Flaw::NotRpc => self.traffic.count_invalid(),
+            MessageError::NotJson => self.inbound.count_noise(),
+            MessageError::NotRpc => self.inbound.count_invalid(),
         }
     }
 }
@@ -278,12 +278,12 @@ mod tests {
     use pegboard_model::Limits;
 
     use super::*;
-    use crate::link::ask;
+    use crate::stdio_rpc::ask;
     use crate::testing::{pair, pair_with};
 
     /// Whether the answer came (its text), or the words of the error; time is paused, so that no wait counts.
     async fn damaged(lines: &[u8]) -> (String, Duration) {
-        let (link, reading, mut peer) = pair();
+        let (rpc, reading, mut peer) = pair();
         let begun = tokio::time::Instant::now();
         let script = async {
             let id = peer.request().await.0;
@@ -293,12 +293,12 @@ mod tests {
         };
         let watch = async {
             if let Ok(ReadEnd::Broken(error)) = reading.end.await {
-                link.finish(error);
+                rpc.finish(error);
             }
             std::future::pending::<()>().await;
         };
         let asking = async {
-            let (answer, _peer) = tokio::join!(ask(&link), script);
+            let (answer, _peer) = tokio::join!(ask(&rpc), script);
             answer
         };
         let answer = tokio::select! {
@@ -306,7 +306,7 @@ mod tests {
             () = watch => unreachable!(),
         };
         let shown = match answer {
-            Ok(Answer::Result(result)) => result.get().to_owned(),
+            Ok(RpcResponse::Result(result)) => result.get().to_owned(),
             Ok(other) => panic!("{other:?}"),
             Err(error) => {
                 assert_eq!(error.reason, Reason::FrameInvalid, "{error}");
@@ -390,8 +390,8 @@ mod tests {
             assert!(shown.contains(expected), "{expected}: {shown}");
             assert_eq!(after, Duration::ZERO, "{expected}");
         }
-        let cut: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\n";
-        let (shown, after) = damaged(cut).await;
+        let truncate: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\n";
+        let (shown, after) = damaged(truncate).await;
         assert!(shown.contains("in the middle of its line"), "{shown}");
         assert_eq!(after, REST_TIME);
     }
@@ -403,10 +403,10 @@ mod tests {
             stdout_noise_rate: 1,
             ..Limits::default()
         };
-        let (link, reading, mut peer) = pair_with(&limits);
+        let (rpc, reading, mut peer) = pair_with(&limits);
         for round in 1..=50 {
             peer.write(&"noise\n".repeat(5)).await;
-            while link.traffic.noise() < 5 * round {
+            while rpc.inbound.noise() < 5 * round {
                 tokio::task::yield_now().await;
             }
             tokio::time::advance(Duration::from_secs(5)).await;

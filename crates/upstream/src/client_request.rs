@@ -6,7 +6,7 @@ use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::callers::OpenQuestion;
+use crate::callers::ClientRequestGuard;
 use crate::contract::Caller;
 use crate::dialect::{refusal, reply};
 
@@ -14,24 +14,24 @@ const INTERNAL_ERROR: i64 = -32603;
 
 /// Why nobody waits for the client's answer any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// The server does not want it, or is gone.
-    TakenBack,
+    Withdrawn,
     /// The call that it belonged to ended.
-    CallOver,
+    CallEnded,
 }
 
 /// A question that is to be put to a client.
-pub(crate) struct Question {
+pub(crate) struct ClientRequest {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) id: Box<RawValue>,
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
-    pub(crate) stopped: oneshot::Receiver<Stop>,
-    pub(crate) open: OpenQuestion,
+    pub(crate) stopped: oneshot::Receiver<StopReason>,
+    pub(crate) open: ClientRequestGuard,
 }
 
-impl Question {
+impl ClientRequest {
     /// Asks the client; the frame that answers the server, if it still wants one.
     pub(crate) async fn put(self) -> Option<String> {
         let id = self.id.clone();
@@ -54,8 +54,8 @@ impl Question {
         tokio::select! {
             biased;
             stop = stopped => match stop {
-                Ok(Stop::CallOver) => Some(Err(over())),
-                Ok(Stop::TakenBack) | Err(_) => None,
+                Ok(StopReason::CallEnded) => Some(Err(over())),
+                Ok(StopReason::Withdrawn) | Err(_) => None,
             },
             answer = caller.ask(&method, params.as_deref()) => Some(answer),
         }

@@ -56,7 +56,7 @@ fn has_mode(modes: &RawValue, params: Option<&RawValue>) -> bool {
 
 /// What a server says that it has, beside tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ServerHas {
+pub(crate) struct ServerCapabilities {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) logging: bool,
@@ -66,7 +66,7 @@ pub(crate) struct ServerHas {
     pub(crate) resources_changed: bool,
 }
 
-impl ServerHas {
+impl ServerCapabilities {
     /// A server that was not asked may have everything, but logging needs a word of it.
     const UNKNOWN: Self = Self {
         prompts: true,
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn what_a_server_has_is_read_from_its_own_words() {
-        let told = ServerHas::read(Some(
+        let told = ServerCapabilities::read(Some(
             r#"{"prompts":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}"#,
         ));
-        let expected = ServerHas {
+        let expected = ServerCapabilities {
             prompts: true,
             resources: true,
             logging: true,
@@ -166,7 +166,7 @@ mod tests {
             resources_changed: false,
         };
         assert_eq!(told, expected);
-        assert_eq!(ServerHas::read(None), ServerHas::UNKNOWN);
-        assert!(!ServerHas::read(Some("[]")).prompts);
+        assert_eq!(ServerCapabilities::read(None), ServerCapabilities::UNKNOWN);
+        assert!(!ServerCapabilities::read(Some("[]")).prompts);
     }
 }

@@ -3,7 +3,7 @@
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::header_text::header_text;
-use crate::http::exchange::State;
+use crate::http::exchange::LegacySession;
 use crate::http::target::Target;
 
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -20,7 +20,7 @@ const HEADERS: usize = 16;
 
 /// What a message says of itself outside its body.
 #[derive(Clone, Copy)]
-pub(crate) enum Head<'a> {
+pub(crate) enum RequestHeaders<'a> {
     /// Nothing: the conversation is not open yet.
     Opening,
     /// The session and the revision of a legacy conversation.
@@ -34,9 +34,9 @@ pub(crate) enum Head<'a> {
     },
 }
 
-impl Head<'_> {
+impl RequestHeaders<'_> {
     /// The headers of a posted message.
-    pub(crate) fn of_message(self, target: &Target, state: &State) -> HeaderMap {
+    pub(crate) fn of_message(self, target: &Target, state: &LegacySession) -> HeaderMap {
         let mut headers = self.write(target, state);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH_KINDS);
@@ -47,7 +47,7 @@ impl Head<'_> {
     pub(crate) fn of_stream(
         self,
         target: &Target,
-        state: &State,
+        state: &LegacySession,
         last_event: Option<&HeaderValue>,
     ) -> HeaderMap {
         let mut headers = self.write(target, state);
@@ -56,7 +56,7 @@ impl Head<'_> {
         headers
     }
 
-    pub(crate) fn write(self, target: &Target, state: &State) -> HeaderMap {
+    pub(crate) fn write(self, target: &Target, state: &LegacySession) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(HEADERS);
         for (name, value) in &target.headers {
             headers.insert(name, value.clone());

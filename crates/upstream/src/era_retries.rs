@@ -7,18 +7,18 @@ use pegboard_model::ConfigHash;
 
 /// Definitions whose remembered era failed by a dead or silent process: the next connection learns anew.
 #[derive(Default)]
-pub(crate) struct Doubts(Mutex<HashSet<ConfigHash>>);
+pub(crate) struct EraRetries(Mutex<HashSet<ConfigHash>>);
 
-impl Doubts {
+impl EraRetries {
     /// Beyond this many, forgetting all of them only costs a failed try each.
     const MOST: usize = 5_000;
 
     pub(crate) fn add(&self, hash: ConfigHash) {
-        let mut doubts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubts.len() >= Self::MOST {
-            doubts.clear();
+        let mut era_retries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if era_retries.len() >= Self::MOST {
+            era_retries.clear();
         }
-        doubts.insert(hash);
+        era_retries.insert(hash);
     }
 
     /// Whether there was a doubt; it is taken away.

@@ -6,28 +6,28 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use pegboard_model::{Era, Reason, ToolResult};
 use serde_json::value::RawValue;
 
-use crate::contract::{CallOptions, CallOutcome, Forward};
+use crate::contract::{CallOptions, CallOutcome, ForwardedRequest};
 use crate::dialect::{LOG_LEVEL, quoted};
-use crate::envelope::Answer;
+use crate::envelope::RpcResponse;
 use crate::outcome::outcome;
-use crate::pulse::{Pulse, TimeLimit};
-use crate::talk::Talk;
-use crate::wire::{Ask, Behind, Body, Size, Wire};
-use crate::wording::Subject;
+use crate::response_timer::{CallActivity, TimeLimit};
+use crate::session::Session;
+use crate::transport::{RpcRequest, CallOrigin, Body, ResponseSize, RpcTransport};
+use crate::errors::RequestSubject;
 
 /// The requests that a server may answer by asking for input.
 const TAKES_INPUT: &[&str] = &["tools/call", "prompts/get", "resources/read"];
 
 /// A request that a client made, in the words of its transport.
 #[derive(Clone, Copy)]
-struct Passed<'a> {
+struct OutgoingRequest<'a> {
     method: &'a str,
     body: Body<'a>,
     name: Option<&'a str>,
-    subject: Subject<'a>,
+    subject: RequestSubject<'a>,
 }
 
-impl<W: Wire> Talk<W> {
+impl<W: RpcTransport> Session<W> {
     /// One call, within its time.
     pub(crate) async fn call(
         &self,
@@ -35,68 +35,68 @@ impl<W: Wire> Talk<W> {
         arguments: &RawValue,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        let passed = Passed {
+        let passed = OutgoingRequest {
             method: "tools/call",
             body: Body::Call { tool, arguments },
             name: Some(tool),
-            subject: Subject::Call(tool),
+            subject: RequestSubject::Call(tool),
         };
-        self.pass(passed, &options).await
+        self.forward(passed, &options).await
     }
 
     /// Any other request, within its time.
     pub(crate) async fn request(
         &self,
-        forward: Forward<'_>,
+        forward: ForwardedRequest<'_>,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
         let method = forward.method;
-        let passed = Passed {
+        let passed = OutgoingRequest {
             method,
             body: Body::Members(forward.members),
             name: forward.name.filter(|_| TAKES_INPUT.contains(&method)),
-            subject: Subject::Method(method),
+            subject: RequestSubject::Method(method),
         };
-        self.pass(passed, &options).await
+        self.forward(passed, &options).await
     }
 
-    async fn pass(&self, passed: Passed<'_>, options: &CallOptions) -> ToolResult<CallOutcome> {
-        let wording = &self.setup.wording;
-        let pulse = Arc::new(Pulse::new());
-        let patience = TimeLimit {
-            silent: options.timeout,
-            longest: options.longest,
+    async fn forward(&self, passed: OutgoingRequest<'_>, options: &CallOptions) -> ToolResult<CallOutcome> {
+        let errors = &self.setup.errors;
+        let activity = Arc::new(CallActivity::new());
+        let time_limit = TimeLimit {
+            idle: options.timeout,
+            max_duration: options.max_duration,
         };
         // On the heap once: it holds all that a request may need, and whatever is laid around it would copy it.
-        let asking = Box::pin(self.pass_or_relearn(passed, options, &pulse));
-        let answer = match patience.limit(&pulse, asking).await {
+        let asking = Box::pin(self.forward_or_redetect(passed, options, &activity));
+        let answer = match time_limit.limit(&activity, asking).await {
             Ok(answer) => answer?,
             Err(limit) => {
-                self.doubt();
-                return Err(wording.timeout(passed.subject, limit));
+                self.mark_era_unproven();
+                return Err(errors.timeout(passed.subject, limit));
             }
         };
         match answer {
-            Answer::Result(result) => outcome(passed.subject, result, wording),
-            Answer::Deep(_) => Err(wording.too_deep()),
-            Answer::Error(error) => Err(wording.refused(passed.subject, &error)),
+            RpcResponse::Result(result) => outcome(passed.subject, result, errors),
+            RpcResponse::TooDeep(_) => Err(errors.too_deep()),
+            RpcResponse::Error(error) => Err(errors.refused(passed.subject, &error)),
         }
     }
 
-    async fn pass_or_relearn(
+    async fn forward_or_redetect(
         &self,
-        passed: Passed<'_>,
+        passed: OutgoingRequest<'_>,
         options: &CallOptions,
-        pulse: &Arc<Pulse>,
-    ) -> ToolResult<Answer> {
-        let answer = self.pass_once(passed, options, pulse).await;
-        if !self.is_doubtful() {
+        activity: &Arc<CallActivity>,
+    ) -> ToolResult<RpcResponse> {
+        let answer = self.forward_once(passed, options, activity).await;
+        if !self.is_era_unproven() {
             return answer;
         }
         // Only what says that nothing was run lets the call be sent again.
         let (refused, ran_nothing) = match &answer {
-            Ok(Answer::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                (self.setup.wording.refused(passed.subject, error), true)
+            Ok(RpcResponse::Error(error)) if (-32602..=-32600).contains(&error.code) => {
+                (self.setup.errors.refused(passed.subject, error), true)
             }
             Err(error) => {
                 let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;
@@ -107,30 +107,30 @@ impl<W: Wire> Talk<W> {
                 return answer;
             }
         };
-        let is_relearnt = Box::pin(self.relearn(&refused)).await;
+        let is_relearnt = Box::pin(self.redetect_era(&refused)).await;
         if is_relearnt && ran_nothing && self.handshake().era == Era::Legacy {
-            return self.pass_once(passed, options, pulse).await;
+            return self.forward_once(passed, options, activity).await;
         }
         answer
     }
 
-    async fn pass_once(
+    async fn forward_once(
         &self,
-        passed: Passed<'_>,
+        passed: OutgoingRequest<'_>,
         options: &CallOptions,
-        pulse: &Arc<Pulse>,
-    ) -> ToolResult<Answer> {
+        activity: &Arc<CallActivity>,
+    ) -> ToolResult<RpcResponse> {
         if let Some(level) = options.meta.as_ref().and_then(|meta| meta.get(LOG_LEVEL)) {
             Box::pin(self.set_level(level)).await;
         }
-        let behind = options
+        let origin = options
             .caller
             .as_ref()
-            .map(|caller| Behind { caller, pulse });
-        if let Some(behind) = behind {
-            Box::pin(self.wire.prepare(behind)).await;
+            .map(|caller| CallOrigin { caller, activity });
+        if let Some(origin) = origin {
+            Box::pin(self.transport.prepare(origin)).await;
         }
-        let ask = Ask {
+        let ask = RpcRequest {
             dialect: self.dialect(),
             method: passed.method,
             body: passed.body,
@@ -141,10 +141,10 @@ impl<W: Wire> Talk<W> {
                 .filter(|_| TAKES_INPUT.contains(&passed.method)),
             name: passed.name,
             headers: &options.headers,
-            size: Size::Result,
-            behind,
+            size: ResponseSize::Result,
+            origin,
         };
-        self.wire.ask(ask).await
+        self.transport.ask(ask).await
     }
 
     /// Asks a legacy server for log messages of a level, unless it knows; a modern one reads it in each request.
@@ -156,14 +156,14 @@ impl<W: Wire> Talk<W> {
         if agreed.dialect.is_modern() || !agreed.has.logging {
             return;
         }
-        let wanted = (self.wire.generation(), level.to_owned());
+        let wanted = (self.transport.generation(), level.to_owned());
         if self.last_level().as_ref() == Some(&wanted) {
             return;
         }
         let members = format!(r#""level":{}"#, quoted(level));
-        let ask = Ask::own(&agreed.dialect, "logging/setLevel", &members);
+        let ask = RpcRequest::own(&agreed.dialect, "logging/setLevel", &members);
         // A server that refuses a level still runs the call, and would refuse it the next time as well.
-        if self.wire.ask(ask).await.is_ok() {
+        if self.transport.ask(ask).await.is_ok() {
             *self.last_level() = Some(wanted);
         }
     }

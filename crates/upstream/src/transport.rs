@@ -8,14 +8,14 @@ use pegboard_model::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::contract::{Caller, Handshake, Input};
-use crate::dialect::{Dialect, Extras, push_line, push_quoted};
-use crate::envelope::Answer;
-use crate::pulse::Pulse;
+use crate::contract::{Caller, Handshake, InputResponses};
+use crate::dialect::{Dialect, RequestMeta, push_line, push_quoted};
+use crate::envelope::RpcResponse;
+use crate::response_timer::CallActivity;
 
 /// How large an answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
+pub(crate) enum ResponseSize {
     /// A handshake or a page of a list.
     Frame,
     /// The result of a call.
@@ -36,31 +36,31 @@ pub(crate) enum Body<'a> {
 
 /// The client behind a request, and the time-out that its server's progress renews.
 #[derive(Clone, Copy)]
-pub(crate) struct Behind<'a> {
+pub(crate) struct CallOrigin<'a> {
     pub(crate) caller: &'a Arc<dyn Caller>,
-    pub(crate) pulse: &'a Arc<Pulse>,
+    pub(crate) activity: &'a Arc<CallActivity>,
 }
 
 /// A request, before it is written.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct RpcRequest<'a> {
     pub(crate) dialect: &'a Dialect,
     pub(crate) method: &'a str,
     pub(crate) body: Body<'a>,
     pub(crate) meta: Option<&'a Map<String, Value>>,
-    pub(crate) input: Option<&'a Input>,
+    pub(crate) input: Option<&'a InputResponses>,
     /// The name that the request is about, which some transports repeat outside the body.
     pub(crate) name: Option<&'a str>,
     /// Arguments that some transports repeat outside the body as well.
     pub(crate) headers: &'a [(String, String)],
-    pub(crate) size: Size,
-    pub(crate) behind: Option<Behind<'a>>,
+    pub(crate) size: ResponseSize,
+    pub(crate) origin: Option<CallOrigin<'a>>,
 }
 
 /// What the fixed words of a frame and a few members of `_meta` take.
 const FRAME_BYTES: usize = 512;
 
-impl<'a> Ask<'a> {
+impl<'a> RpcRequest<'a> {
     /// A request of our own, with nobody behind it.
     pub(crate) fn own(dialect: &'a Dialect, method: &'a str, members: &'a str) -> Self {
         Self {
@@ -71,8 +71,8 @@ impl<'a> Ask<'a> {
             input: None,
             name: None,
             headers: &[],
-            size: Size::Frame,
-            behind: None,
+            size: ResponseSize::Frame,
+            origin: None,
         }
     }
 
@@ -104,8 +104,8 @@ impl<'a> Ask<'a> {
                 push_line(&mut frame, state.get());
             }
         }
-        let caller = self.behind.map(|behind| behind.caller);
-        let extras = Extras {
+        let caller = self.origin.map(|origin| origin.caller);
+        let extras = RequestMeta {
             more: self.meta,
             capabilities: caller.map(|caller| caller.capabilities()),
             progress: caller
@@ -130,18 +130,18 @@ impl<'a> Ask<'a> {
 }
 
 /// Carries requests to one server.
-pub(crate) trait Wire: Send + Sync {
+pub(crate) trait RpcTransport: Send + Sync {
     /// Sends a request and waits for its answer, however long it takes.
-    fn ask(&self, ask: Ask<'_>) -> impl Future<Output = ToolResult<Answer>> + Send;
+    fn ask(&self, ask: RpcRequest<'_>) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
     /// Waits until a call of this client can be sent: on a transport that all clients share, the first one decides
     /// about the server's roots.
-    fn prepare(&self, _behind: Behind<'_>) -> impl Future<Output = ()> + Send {
+    fn prepare(&self, _behind: CallOrigin<'_>) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
     /// Finds out anew how the server speaks, on the same connection.
-    fn learn(&self) -> impl Future<Output = ToolResult<Handshake>> + Send;
+    fn detect_era(&self) -> impl Future<Output = ToolResult<Handshake>> + Send;
 
     /// Counts what a server forgets everything with: the session, where there is one.
     fn generation(&self) -> u64;
@@ -160,17 +160,17 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         let dialect = Dialect::legacy(LEGACY_VERSION);
         let arguments = raw("{\n\"a\":1.50}");
-        let input = Input {
+        let input = InputResponses {
             responses: raw(r#"{"q":{"action":"accept"}}"#),
             state: Some(raw(r#""opaque""#)),
         };
-        let mut ask = Ask {
+        let mut ask = RpcRequest {
             body: Body::Call {
                 tool: "t",
                 arguments: &arguments,
             },
             input: Some(&input),
-            ..Ask::own(&dialect, "tools/call", "")
+            ..RpcRequest::own(&dialect, "tools/call", "")
         };
         assert_eq!(
             ask.frame(4),

@@ -15,11 +15,11 @@ use hyper::http::response::Parts;
 use hyper::{Request, Uri};
 use tokio::time::Instant;
 
-use crate::http::line::{Line, Unanswered};
-use crate::http::open::{Outgoing, Trouble};
+use crate::http::http1_connection::{Http1Connection, SendError};
+use crate::http::client::{Outgoing, ConnectionError};
 use crate::http::target::Target;
 
-/// Idle connections kept to one server: as many as calls may run side by side, so that a full load opens none anew.
+/// IdleConnection connections kept to one server: as many as calls may run side by side, so that a full load opens none anew.
 const IDLE_CONNECTIONS: usize = 64;
 /// A connection that was idle longer is not used again: the server may be about to close it.
 const IDLE_TIME: Duration = Duration::from_secs(90);
@@ -28,21 +28,21 @@ const IDLE_TIME: Duration = Duration::from_secs(90);
 const AT_ONE_GO: usize = 64 * 1024;
 
 /// One server on this machine, and the connections to it that nobody uses now.
-pub(crate) struct Near {
+pub(crate) struct Loopback {
     host: String,
     port: u16,
     /// How requests name the server.
     named: HeaderValue,
     /// The one that was used last is the last.
-    idle: Mutex<VecDeque<Idle>>,
+    idle: Mutex<VecDeque<IdleConnection>>,
 }
 
-struct Idle {
-    line: Box<Line>,
+struct IdleConnection {
+    line: Box<Http1Connection>,
     since: Instant,
 }
 
-impl Near {
+impl Loopback {
     /// The server at a target; `None` where a connection needs more than the plain protocol.
     pub(crate) fn at(target: &Target) -> Option<Arc<Self>> {
         let url = &target.url;
@@ -67,20 +67,20 @@ impl Near {
         self: &Arc<Self>,
         outgoing: Outgoing<'_>,
         connect: Duration,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<LoopbackResponse, ConnectionError> {
         let mut request = self.request(outgoing)?;
         while let Some(line) = self.take_idle() {
             match self.ask(line, request).await {
-                Err(Unanswered::Unsent(unsent)) => request = *unsent,
-                Err(Unanswered::Broken(error)) => return Err(Trouble::broken(&error)),
+                Err(SendError::Unsent(unsent)) => request = *unsent,
+                Err(SendError::Broken(error)) => return Err(ConnectionError::broken(&error)),
                 Ok(answer) => return Ok(answer),
             }
         }
-        let line = Box::pin(Line::open(&self.host, self.port, connect)).await?;
+        let line = Box::pin(Http1Connection::open(&self.host, self.port, connect)).await?;
         match self.ask(line, request).await {
             Ok(answer) => Ok(answer),
-            Err(Unanswered::Broken(error)) => Err(Trouble::broken(&error)),
-            Err(Unanswered::Unsent(_)) => Err(Trouble::Broken("it was closed at once".to_owned())),
+            Err(SendError::Broken(error)) => Err(ConnectionError::broken(&error)),
+            Err(SendError::Unsent(_)) => Err(ConnectionError::Broken("it was closed at once".to_owned())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Near {
         self.idle().clear();
     }
 
-    fn request(&self, outgoing: Outgoing<'_>) -> Result<Request<Full<Bytes>>, Trouble> {
+    fn request(&self, outgoing: Outgoing<'_>) -> Result<Request<Full<Bytes>>, ConnectionError> {
         let Outgoing {
             method,
             url,
@@ -100,7 +100,7 @@ impl Near {
             Some(query) => Uri::try_from(format!("{}?{query}", url.path())),
             None => Uri::try_from(url.path()),
         };
-        let unwritable = |flaw| Trouble::Broken(format!("no request can name its address: {flaw}"));
+        let unwritable = |flaw| ConnectionError::Broken(format!("no request can name its address: {flaw}"));
         let mut request = Request::new(Full::new(body.unwrap_or_default()));
         *request.uri_mut() = uri.map_err(unwritable)?;
         *request.method_mut() = method;
@@ -111,11 +111,11 @@ impl Near {
 
     async fn ask(
         self: &Arc<Self>,
-        mut line: Box<Line>,
+        mut line: Box<Http1Connection>,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<LoopbackResponse, SendError> {
         let (head, body) = line.ask(request).await?.into_parts();
-        Ok(Answer {
+        Ok(LoopbackResponse {
             head,
             body: Some(body),
             line: Some(line),
@@ -124,9 +124,9 @@ impl Near {
         })
     }
 
-    fn take_idle(&self) -> Option<Box<Line>> {
+    fn take_idle(&self) -> Option<Box<Http1Connection>> {
         loop {
-            let Idle { mut line, since } = self.idle().pop_back()?;
+            let IdleConnection { mut line, since } = self.idle().pop_back()?;
             if since.elapsed() > IDLE_TIME {
                 // The others are older still.
                 self.close_idle();
@@ -138,7 +138,7 @@ impl Near {
         }
     }
 
-    fn give_back(&self, mut line: Box<Line>) {
+    fn give_back(&self, mut line: Box<Http1Connection>) {
         if !line.is_free() {
             return;
         }
@@ -147,32 +147,32 @@ impl Near {
         if idle.len() >= IDLE_CONNECTIONS {
             idle.pop_front();
         }
-        idle.push_back(Idle { line, since });
+        idle.push_back(IdleConnection { line, since });
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<IdleConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An answer whose body is still to be read.
-pub(crate) struct Answer {
+pub(crate) struct LoopbackResponse {
     pub(crate) head: Parts,
     body: Option<Incoming>,
-    line: Option<Box<Line>>,
-    near: Arc<Near>,
+    line: Option<Box<Http1Connection>>,
+    near: Arc<Loopback>,
     /// What came since others could last go on.
     unpaused: usize,
 }
 
-impl Answer {
+impl LoopbackResponse {
     /// How long the body is, where the server says so.
     pub(crate) fn content_length(&self) -> Option<u64> {
         self.body.as_ref()?.size_hint().exact()
     }
 
     /// The next piece of the body; `None` at its end.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         if self.unpaused >= AT_ONE_GO {
             self.unpaused = 0;
             tokio::task::yield_now().await;
@@ -182,7 +182,7 @@ impl Answer {
         Ok(chunk)
     }
 
-    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Trouble>> {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ConnectionError>> {
         let Some(body) = &mut self.body else {
             return Poll::Ready(Ok(None));
         };
@@ -190,7 +190,7 @@ impl Answer {
         loop {
             let frame = match Pin::new(&mut *body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(Trouble::broken(&error))),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(ConnectionError::broken(&error))),
                 Poll::Ready(None) => return Poll::Ready(Ok(None)),
                 Poll::Pending if is_driven => return Poll::Pending,
                 Poll::Pending => {
@@ -211,7 +211,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for LoopbackResponse {
     fn drop(&mut self) {
         // A connection on which more of the answer is to come is not free, and is closed: the server sees that nobody
         // wants the rest.
@@ -239,7 +239,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     struct Server {
-        near: Arc<Near>,
+        near: Arc<Loopback>,
         url: Url,
         done: JoinHandle<()>,
     }
@@ -268,11 +268,11 @@ mod tests {
                 url: url.clone(),
                 headers: HeaderMap::new(),
             };
-            let near = Near::at(&target).unwrap();
+            let near = Loopback::at(&target).unwrap();
             Self { near, url, done }
         }
 
-        async fn ask(&self) -> Result<Answer, Trouble> {
+        async fn ask(&self) -> Result<LoopbackResponse, ConnectionError> {
             let outgoing = Outgoing {
                 method: Method::POST,
                 url: &self.url,
@@ -318,13 +318,13 @@ mod tests {
     async fn a_request_that_the_server_may_have_read_is_not_sent_again() {
         let server = Server::start(&[&[GOOD, ""], &[GOOD]]).await;
         server.check().await;
-        assert!(matches!(server.ask().await, Err(Trouble::Broken(_))));
+        assert!(matches!(server.ask().await, Err(ConnectionError::Broken(_))));
         server.check().await;
         server.done().await;
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_reads_on_closes_its_connection() {
+    async fn a_response_that_is_dropped_unread_closes_its_connection() {
         let server = Server::start(&[&[ENDLESS], &[GOOD]]).await;
         server.check().await;
         assert!(server.near.idle().is_empty());
@@ -344,7 +344,7 @@ mod tests {
                 url: Url::parse(url).unwrap(),
                 headers: HeaderMap::new(),
             };
-            assert_eq!(Near::at(&target).is_some(), is_near, "{url}");
+            assert_eq!(Loopback::at(&target).is_some(), is_near, "{url}");
         }
     }
 }

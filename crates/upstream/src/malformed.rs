@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The top-level members that were found before the text broke off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traces {
+pub(crate) struct MessageTraces {
     /// The id, if it is one of ours.
     pub(crate) id: Option<u64>,
     has_version: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Traces {
     has_outcome: bool,
 }
 
-impl Traces {
+impl MessageTraces {
     /// Whether this is what is left of an answer. One member alone may be chance, and noise must fail nobody.
     pub(crate) fn is_answer(self) -> bool {
         let members = [self.id.is_some(), self.has_version, self.has_outcome];
@@ -34,32 +34,32 @@ impl Traces {
 
 /// What a text is that could not be read as a message.
 #[derive(Debug)]
-pub(crate) enum Judged {
+pub(crate) enum Diagnosis {
     /// A whole JSON object.
-    Whole(Traces),
+    Whole(MessageTraces),
     /// The start of a JSON object.
-    Unfinished(Traces),
+    PartialMessage(MessageTraces),
     /// Not JSON from some place on.
-    Broken(Traces, serde_json::Error),
+    Broken(MessageTraces, serde_json::Error),
 }
 
 /// Looks for what a text has of a message.
-pub(crate) fn judge(text: &str) -> Judged {
-    let mut traces = Traces::default();
+pub(crate) fn diagnose(text: &str) -> Diagnosis {
+    let mut traces = MessageTraces::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = Look(&mut traces)
+    let read = TraceVisitor(&mut traces)
         .deserialize(&mut deserializer)
         .and_then(|()| deserializer.end());
     match read {
-        Ok(()) => Judged::Whole(traces),
-        Err(error) if error.classify() == Category::Eof => Judged::Unfinished(traces),
-        Err(error) => Judged::Broken(traces, error),
+        Ok(()) => Diagnosis::Whole(traces),
+        Err(error) if error.classify() == Category::Eof => Diagnosis::PartialMessage(traces),
+        Err(error) => Diagnosis::Broken(traces, error),
     }
 }
 
-struct Look<'a>(&'a mut Traces);
+struct TraceVisitor<'a>(&'a mut MessageTraces);
 
-impl<'de> DeserializeSeed<'de> for Look<'_> {
+impl<'de> DeserializeSeed<'de> for TraceVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -67,7 +67,7 @@ impl<'de> DeserializeSeed<'de> for Look<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Look<'_> {
+impl<'de> Visitor<'de> for TraceVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Look<'_> {
 }
 
 /// The first object of a line that holds several, and what follows it.
-pub(crate) fn first_of_several(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_first_object(text: &str) -> Option<(&str, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let first = values.next()?.ok()?.get();
     let rest = text.get(values.byte_offset()..)?;
@@ -108,12 +108,12 @@ pub(crate) fn first_of_several(text: &str) -> Option<(&str, &str)> {
 
 /// A line without what may stand around a message: white space, and a byte order mark wherever a program opened
 /// its output again.
-pub(crate) fn without_mark(text: &str) -> &str {
+pub(crate) fn trim_bom(text: &str) -> &str {
     text.trim().trim_start_matches(BYTE_ORDER_MARK).trim_start()
 }
 
 /// Whether a line is a message whose characters have two or four bytes each (UTF-16, UTF-32).
-pub(crate) fn is_wide(line: &[u8]) -> bool {
+pub(crate) fn is_wide_encoding(line: &[u8]) -> bool {
     if memchr::memchr(0, line).is_none() {
         return false;
     }
@@ -132,25 +132,25 @@ pub(crate) fn is_wide(line: &[u8]) -> bool {
 
 /// The start of an object that a line ended in the middle of.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct PartialMessage {
     /// `None` for one that is too long to be kept.
     text: Option<String>,
-    pub(crate) traces: Traces,
+    pub(crate) traces: MessageTraces,
 }
 
 /// What the line after an unfinished object makes of it.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum Continuation {
     /// A message was split over lines.
-    Split(Traces),
+    Split(MessageTraces),
     /// It may be one, but does not look like it yet.
-    More(Unfinished),
+    More(PartialMessage),
     /// The two lines do not belong together.
     Unrelated,
 }
 
-impl Unfinished {
-    pub(crate) fn new(text: &str, traces: Traces) -> Self {
+impl PartialMessage {
+    pub(crate) fn new(text: &str, traces: MessageTraces) -> Self {
         Self {
             text: (text.len() <= KEPT_BYTES).then(|| text.to_owned()),
             traces,
@@ -158,35 +158,35 @@ impl Unfinished {
     }
 
     /// Judges by the next line, which is not a message by itself.
-    pub(crate) fn next(self, line: &str) -> Next {
+    pub(crate) fn next(self, line: &str) -> Continuation {
         let Some(mut text) = self.text else {
             return match self.traces.is_answer() {
-                true => Next::Split(self.traces),
-                false => Next::Unrelated,
+                true => Continuation::Split(self.traces),
+                false => Continuation::Unrelated,
             };
         };
         // A second start of a message means that the first one was given up.
         if line.starts_with('{') && starts_message(line) {
-            return Next::Unrelated;
+            return Continuation::Unrelated;
         }
         // White space between tokens means nothing, and inside a string a line end is not allowed anyway.
         text.push_str(line);
-        match judge(&text) {
-            Judged::Whole(traces) | Judged::Unfinished(traces) if traces.is_answer() => {
-                Next::Split(traces)
+        match diagnose(&text) {
+            Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) if traces.is_answer() => {
+                Continuation::Split(traces)
             }
-            Judged::Unfinished(traces) if text.len() <= KEPT_BYTES => Next::More(Self {
+            Diagnosis::PartialMessage(traces) if text.len() <= KEPT_BYTES => Continuation::More(Self {
                 text: Some(text),
                 traces,
             }),
-            _ => Next::Unrelated,
+            _ => Continuation::Unrelated,
         }
     }
 }
 
 fn starts_message(line: &str) -> bool {
-    match judge(line) {
-        Judged::Whole(traces) | Judged::Unfinished(traces) | Judged::Broken(traces, _) => {
+    match diagnose(line) {
+        Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _) => {
             traces.has_version
         }
     }
@@ -217,36 +217,36 @@ mod tests {
             ("{ jsonrpc: '2.0', id: 4 }", None, false),
             ("{broken", None, false),
         ] {
-            let (Judged::Whole(traces) | Judged::Unfinished(traces) | Judged::Broken(traces, _)) =
-                judge(text);
+            let (Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _)) =
+                diagnose(text);
             assert_eq!((traces.id, traces.is_answer()), (id, is_answer), "{text}");
         }
     }
 
     #[test]
-    fn r_sec_01_wide_characters_are_told_from_single_nul_bytes() {
+    fn r_sec_01_wide_characters_are_distinguished_from_single_nul_bytes() {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let little: Vec<u8> = message.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = message.encode_utf16().flat_map(u16::to_be_bytes).collect();
-        assert!(is_wide(&little) && is_wide(&big));
-        assert!(is_wide(&[b"\xff\xfe", little.as_slice()].concat()));
+        assert!(is_wide_encoding(&little) && is_wide_encoding(&big));
+        assert!(is_wide_encoding(&[b"\xff\xfe", little.as_slice()].concat()));
         assert!(
-            is_wide(&[b"\0", little.as_slice()].concat()),
+            is_wide_encoding(&[b"\0", little.as_slice()].concat()),
             "a later line"
         );
-        assert!(!is_wide(message.as_bytes()));
-        assert!(!is_wide(format!("{message}\0").as_bytes()));
-        assert!(!is_wide(b"\0\0\0\0binary\0\0\0\0"));
+        assert!(!is_wide_encoding(message.as_bytes()));
+        assert!(!is_wide_encoding(format!("{message}\0").as_bytes()));
+        assert!(!is_wide_encoding(b"\0\0\0\0binary\0\0\0\0"));
     }
 
     #[test]
     fn r_sec_01_several_objects_on_a_line_are_found_one_by_one() {
         assert_eq!(
-            first_of_several("{\"a\":\"}{\"} \u{feff}{\"b\":1}"),
+            split_first_object("{\"a\":\"}{\"} \u{feff}{\"b\":1}"),
             Some((r#"{"a":"}{"}"#, r#"{"b":1}"#))
         );
-        assert_eq!(first_of_several(r#"{"a":1}"#), None);
-        assert_eq!(first_of_several(r#"{"a":1} text"#), None);
-        assert_eq!(first_of_several(r#"1 {"a":1}"#), None);
+        assert_eq!(split_first_object(r#"{"a":1}"#), None);
+        assert_eq!(split_first_object(r#"{"a":1} text"#), None);
+        assert_eq!(split_first_object(r#"1 {"a":1}"#), None);
     }
 }

@@ -9,7 +9,7 @@ const COMPARED_FILES: usize = 20_000;
 const SHORTEST_NAME: usize = 3;
 
 /// Returns the name in a folder of `PATH` that differs least from one that is in none, if any is near.
-pub(crate) fn near_program(wanted: &str, path: &str) -> Option<String> {
+pub(crate) fn suggest_program(wanted: &str, path: &str) -> Option<String> {
     if wanted.len() < SHORTEST_NAME || wanted.contains('/') {
         return None;
     }
@@ -51,8 +51,8 @@ mod tests {
             ("uv", None),
             ("/bin/uvxx", None),
         ] {
-            assert_eq!(near_program(wanted, &path).as_deref(), near, "{wanted}");
+            assert_eq!(suggest_program(wanted, &path).as_deref(), near, "{wanted}");
         }
-        assert_eq!(near_program("uvxx", "/nowhere"), None);
+        assert_eq!(suggest_program("uvxx", "/nowhere"), None);
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// What is left of a limit that refills with time.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct TokenBucket {
     burst: u64,
     per_second: u64,
     left: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Allowance {
     refilled: Instant,
 }
 
-impl Allowance {
+impl TokenBucket {
     /// Allows `burst` at once, and `per_second` over time.
     pub(crate) fn new(burst: u64, per_second: u64) -> Self {
         Self {
@@ -54,14 +54,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_a_limit_refills_with_time_up_to_its_burst() {
-        let mut allowance = Allowance::new(10, 5);
-        assert!(allowance.take(10));
-        assert!(!allowance.take(1));
+        let mut bucket = TokenBucket::new(10, 5);
+        assert!(bucket.take(10));
+        assert!(!bucket.take(1));
         tokio::time::advance(Duration::from_millis(400)).await;
-        assert!(allowance.take(2));
-        assert!(!allowance.take(1));
+        assert!(bucket.take(2));
+        assert!(!bucket.take(1));
         tokio::time::advance(Duration::from_secs(3_600)).await;
-        assert!(allowance.take(10));
-        assert!(!allowance.take(1), "no more than the burst is saved up");
+        assert!(bucket.take(10));
+        assert!(!bucket.take(1), "no more than the burst is saved up");
     }
 }

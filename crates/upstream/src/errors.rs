@@ -8,7 +8,7 @@ use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 use serde::de::IgnoredAny;
 
 use crate::envelope::{RpcError, TOO_DEEP};
-use crate::redact::{Redactor, cut};
+use crate::redact::{Redactor, truncate};
 use crate::surrogates::replace_lone;
 
 /// How many bytes of an answer that is no protocol are shown.
@@ -25,7 +25,7 @@ const INVALID_PARAMS: i64 = -32602;
 
 /// What was asked of a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject<'a> {
+pub(crate) enum RequestSubject<'a> {
     /// To run this tool.
     Call(&'a str),
     /// Something else, by this method.
@@ -34,13 +34,13 @@ pub(crate) enum Subject<'a> {
 
 /// Speaks about one server.
 #[derive(Clone)]
-pub(crate) struct Wording {
+pub(crate) struct ErrorContext {
     pub(crate) server: ServerName,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) text_bytes: usize,
 }
 
-impl Wording {
+impl ErrorContext {
     /// An error about the server.
     pub(crate) fn error(&self, reason: Reason, what: impl std::fmt::Display) -> ToolError {
         ToolError::new(reason, format!("server `{}` {what}", self.server)).at_server(&self.server)
@@ -58,7 +58,7 @@ impl Wording {
     }
 
     /// The start of something that should have been protocol.
-    pub(crate) fn glimpse(&self, bytes: &[u8]) -> String {
+    pub(crate) fn preview(&self, bytes: &[u8]) -> String {
         self.shown(&String::from_utf8_lossy(bytes), GLIMPSE_BYTES)
     }
 
@@ -66,8 +66,8 @@ impl Wording {
         // What lies beyond the cut still matters for a secret that begins before it.
         let cleaned = self
             .redactor
-            .clean(cut(text, bytes + self.redactor.longest()));
-        let kept = cut(&cleaned, bytes);
+            .clean(truncate(text, bytes + self.redactor.longest()));
+        let kept = truncate(&cleaned, bytes);
         let mark = if kept.len() < cleaned.len() || text.len() > bytes {
             "…"
         } else {
@@ -86,7 +86,7 @@ impl Wording {
     }
 
     /// What a JSON-RPC error to a request means to the caller, with the error itself.
-    pub(crate) fn refused(&self, subject: Subject<'_>, error: &RpcError) -> ToolError {
+    pub(crate) fn refused(&self, subject: RequestSubject<'_>, error: &RpcError) -> ToolError {
         let reason = match error.code {
             INVALID_PARAMS => Reason::ArgsInvalid,
             METHOD_NOT_FOUND => Reason::ToolUnknown,
@@ -114,18 +114,18 @@ impl Wording {
     }
 
     /// The answer did not come.
-    pub(crate) fn timeout(&self, subject: Subject<'_>, limit: Duration) -> ToolError {
+    pub(crate) fn timeout(&self, subject: RequestSubject<'_>, limit: Duration) -> ToolError {
         let subject = self.subject(subject);
-        let limit = in_words(limit);
+        let limit = format_duration(limit);
         let what = format_args!("did not answer {subject} within {limit}");
         self.error(Reason::CallTimeout, what)
     }
 
     /// A request in words.
-    pub(crate) fn subject(&self, subject: Subject<'_>) -> String {
+    pub(crate) fn subject(&self, subject: RequestSubject<'_>) -> String {
         match subject {
-            Subject::Call(tool) => format!("the call of `{}`", self.quote(tool)),
-            Subject::Method(method) => format!("`{}`", self.quote(method)),
+            RequestSubject::Call(tool) => format!("the call of `{}`", self.quote(tool)),
+            RequestSubject::Method(method) => format!("`{}`", self.quote(method)),
         }
     }
 
@@ -176,7 +176,7 @@ fn names_error(line: &str) -> bool {
 }
 
 /// A time limit in words, without digits that say nothing: `4 s`, `2.5 s`, `200 ms`.
-pub(crate) fn in_words(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     let rounded = rounded(duration);
     match rounded.as_secs() {
         0 => format!("{} ms", rounded.as_millis()),
@@ -202,10 +202,10 @@ fn rounded(duration: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    fn wording() -> Wording {
+    fn errors() -> ErrorContext {
         let mut redactor = Redactor::default();
         redactor.add("canary-value");
-        Wording {
+        ErrorContext {
             server: ServerName::parse("files").unwrap(),
             redactor: Arc::new(redactor),
             text_bytes: 40,
@@ -219,7 +219,7 @@ mod tests {
             message: "key canary-value \u{1b}[2J".into(),
             data: None,
         };
-        let error = wording().refused(Subject::Call("read"), &error);
+        let error = errors().refused(RequestSubject::Call("read"), &error);
         assert_eq!(error.reason, Reason::ServerError);
         assert_eq!(
             error.message,
@@ -227,10 +227,10 @@ mod tests {
         );
         let long = format!("{}canary-value", "x".repeat(35));
         assert!(
-            !wording().quote(&long).contains("canary"),
+            !errors().quote(&long).contains("canary"),
             "a secret at the cut goes as a whole"
         );
-        assert_eq!(wording().quote(&"y".repeat(100)).chars().count(), 41);
+        assert_eq!(errors().quote(&"y".repeat(100)).chars().count(), 41);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
                 message: String::new(),
                 data: None,
             };
-            assert_eq!(wording().refused(Subject::Call("t"), &error).reason, reason);
+            assert_eq!(errors().refused(RequestSubject::Call("t"), &error).reason, reason);
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
             data: raw(data),
         };
         let passed = |data: &str| {
-            let error = wording().refused(Subject::Method("prompts/get"), &error(data));
+            let error = errors().refused(RequestSubject::Method("prompts/get"), &error(data));
             assert!(error.message.contains("answered `prompts/get`"), "{error}");
             *error.rpc.unwrap()
         };
@@ -279,8 +279,8 @@ mod tests {
             Error: Cannot find module '/srv/index.js'\n    at Module._resolveFilename (node:internal)\n    \
             at node:internal/main/run_main_module:36:49 {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: [\n    \
             '/a.js',\n    '/b.js',\n    '/c.js',\n    '/d.js'\n  ]\n}\n\nNode.js v20.20.2\n";
-        let error = wording().error(Reason::ServerExited, "ended");
-        let shown = wording().with_stderr(error, node).message;
+        let error = errors().error(Reason::ServerExited, "ended");
+        let shown = errors().with_stderr(error, node).message;
         assert_eq!(
             shown.lines().next(),
             Some("server `files` ended: Error: Cannot find module '/srv/index.js'")
@@ -302,8 +302,8 @@ mod tests {
             ("one line only\n", "one line only"),
             (&old, "the end"),
         ] {
-            let error = wording().error(Reason::ServerExited, "ended");
-            let shown = wording().with_stderr(error, stderr).message;
+            let error = errors().error(Reason::ServerExited, "ended");
+            let shown = errors().with_stderr(error, stderr).message;
             let first = shown.lines().next().unwrap_or_default();
             assert_eq!(first, format!("server `files` ended: {expected}"));
         }
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn r_ui_02_durations_have_no_digits_that_say_nothing() {
-        let shown = |nanos| in_words(Duration::from_nanos(nanos));
+        let shown = |nanos| format_duration(Duration::from_nanos(nanos));
         assert_eq!(shown(3_999_998_497), "4 s");
         assert_eq!(shown(2_500_000_000), "2.5 s");
         assert_eq!(shown(199_999_999), "200 ms");
@@ -323,8 +323,8 @@ mod tests {
 
     #[test]
     fn an_error_carries_the_last_lines_of_stderr() {
-        let error = wording().error(Reason::ServerExited, "ended");
-        let shown = wording().with_stderr(error, "1\n2\n3\n\n4\n5\n6\n").message;
+        let error = errors().error(Reason::ServerExited, "ended");
+        let shown = errors().with_stderr(error, "1\n2\n3\n\n4\n5\n6\n").message;
         assert!(
             shown.ends_with("ended: 6\nThe last lines of its stderr:\n  2\n  3\n  4\n  5\n  6"),
             "{shown}"

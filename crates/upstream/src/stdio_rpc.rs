@@ -10,11 +10,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::dialect::{cancelled, notification};
-use crate::envelope::Answer;
-use crate::outbox::{Company, Outbox};
-use crate::traffic::Traffic;
-use crate::wire::{Ask, Size};
-use crate::wording::Wording;
+use crate::envelope::RpcResponse;
+use crate::outbox::{WriteMode, Outbox};
+use crate::inbound::Inbound;
+use crate::transport::{RpcRequest, ResponseSize};
+use crate::errors::ErrorContext;
 
 /// How the reading side ended.
 #[derive(Debug)]
@@ -26,15 +26,15 @@ pub(crate) enum ReadEnd {
 }
 
 /// The reading side, for whoever watches over the server.
-pub(crate) struct Reading {
+pub(crate) struct ReaderHandle {
     pub(crate) end: oneshot::Receiver<ReadEnd>,
     /// Ends the reading when a process that got away keeps the stream open.
     pub(crate) task: AbortHandle,
 }
 
 /// A running exchange of frames.
-pub(crate) struct Link {
-    state: Mutex<State>,
+pub(crate) struct StdioRpc {
+    state: Mutex<RpcState>,
     next_id: AtomicU64,
     /// Requests whose answer may be as large as a result.
     pub(crate) large_answers: AtomicUsize,
@@ -42,51 +42,51 @@ pub(crate) struct Link {
     end: watch::Sender<Option<ToolError>>,
     /// Set once a modern era is agreed: servers send no requests there.
     pub(crate) modern: AtomicBool,
-    pub(crate) traffic: Arc<Traffic>,
-    pub(crate) wording: Wording,
+    pub(crate) inbound: Arc<Inbound>,
+    pub(crate) errors: ErrorContext,
     pub(crate) limits: Limits,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
-    pub(crate) waiting: HashMap<u64, oneshot::Sender<ToolResult<Answer>>>,
+pub(crate) struct RpcState {
+    pub(crate) waiting: HashMap<u64, oneshot::Sender<ToolResult<RpcResponse>>>,
     ended: Option<ToolError>,
 }
 
-impl Link {
+impl StdioRpc {
     /// Starts to exchange frames.
     pub(crate) fn start<R, W>(
         source: R,
         sink: W,
-        traffic: Arc<Traffic>,
-        wording: Wording,
+        inbound: Arc<Inbound>,
+        errors: ErrorContext,
         limits: &Limits,
-    ) -> (Arc<Self>, Reading)
+    ) -> (Arc<Self>, ReaderHandle)
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Arc::new(Self {
+        let rpc = Arc::new(Self {
             state: Mutex::default(),
             next_id: AtomicU64::new(1),
             large_answers: AtomicUsize::new(0),
             outgoing: Outbox::new(Box::new(sink)),
             end: watch::channel(None).0,
             modern: AtomicBool::new(false),
-            traffic,
-            wording,
+            inbound,
+            errors,
             limits: limits.clone(),
         });
         let (told, end) = oneshot::channel();
-        let reader = Arc::clone(&link);
+        let reader = Arc::clone(&rpc);
         let task = tokio::spawn(async move {
             let end = reader.read_all(source).await;
             // Nobody may care any more how it ended.
             let _ = told.send(end);
         });
         (
-            link,
-            Reading {
+            rpc,
+            ReaderHandle {
                 end,
                 task: task.abort_handle(),
             },
@@ -104,9 +104,9 @@ impl Link {
         &self,
         id: u64,
         frame: String,
-        size: Size,
+        size: ResponseSize,
         cancellable: bool,
-    ) -> ToolResult<Answer> {
+    ) -> ToolResult<RpcResponse> {
         let (answer, receiver) = oneshot::channel();
         {
             let mut state = self.lock();
@@ -115,8 +115,8 @@ impl Link {
             }
             state.waiting.insert(id, answer);
         }
-        let mut forget = Forget {
-            link: self,
+        let mut forget = ForgetOnDrop {
+            rpc: self,
             id,
             size,
             is_served: false,
@@ -124,10 +124,10 @@ impl Link {
         };
         let company = match size {
             // Where another call is under way, more may be about to be sent.
-            Size::Result if self.large_answers.fetch_add(1, Ordering::Relaxed) > 0 => {
-                Company::Others
+            ResponseSize::Result if self.large_answers.fetch_add(1, Ordering::Relaxed) > 0 => {
+                WriteMode::Others
             }
-            _ => Company::None,
+            _ => WriteMode::None,
         };
         let is_sent = self.outgoing.send(frame, company).await;
         forget.tell = is_sent && cancellable;
@@ -136,16 +136,16 @@ impl Link {
         forget.is_served = true;
         answer.unwrap_or_else(|_| {
             Err(self
-                .wording
+                .errors
                 .error(Reason::ServerExited, "ended the conversation"))
         })
     }
 
     /// Sends a request of a client or of ours.
-    pub(crate) async fn ask(&self, ask: Ask<'_>) -> ToolResult<Answer> {
+    pub(crate) async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let id = self.new_id();
-        let callers = &self.traffic.callers;
-        let _running = ask.behind.map(|behind| callers.enter(id, behind));
+        let callers = &self.inbound.callers;
+        let _running = ask.origin.map(|origin| callers.enter(id, origin));
         self.request(id, ask.frame(id), ask.size, true).await
     }
 
@@ -153,7 +153,7 @@ impl Link {
     pub(crate) async fn notify(&self, method: &str, params: &str) {
         // A server that ended shows itself in the next request.
         let frame = notification(method, params);
-        self.outgoing.send(frame, Company::None).await;
+        self.outgoing.send(frame, WriteMode::None).await;
     }
 
     /// Ends the conversation: every caller gets the reason, now and later. The first reason stays.
@@ -169,7 +169,7 @@ impl Link {
         for (_, caller) in waiting {
             let _ = caller.send(Err(error.clone()));
         }
-        self.traffic.callers.close();
+        self.inbound.callers.close();
         self.end.send_replace(Some(error));
     }
 
@@ -191,7 +191,7 @@ impl Link {
             Err(_) => None,
         }
         .unwrap_or_else(|| {
-            self.wording
+            self.errors
                 .error(Reason::ServerExited, "ended the conversation")
         })
     }
@@ -201,40 +201,40 @@ impl Link {
         self.lock().waiting.len()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, RpcState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forgets a request when its caller is gone or served.
-struct Forget<'a> {
-    link: &'a Link,
+struct ForgetOnDrop<'a> {
+    rpc: &'a StdioRpc,
     id: u64,
-    size: Size,
+    size: ResponseSize,
     /// Whether the answer came, so that the id is forgotten already.
     is_served: bool,
     tell: bool,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
-        let waited = !self.is_served && self.link.lock().waiting.remove(&self.id).is_some();
-        if self.size == Size::Result {
-            self.link.large_answers.fetch_sub(1, Ordering::Relaxed);
+        let waited = !self.is_served && self.rpc.lock().waiting.remove(&self.id).is_some();
+        if self.size == ResponseSize::Result {
+            self.rpc.large_answers.fetch_sub(1, Ordering::Relaxed);
         }
         if waited && self.tell {
             // Best effort: a full queue means that the server does not read anyway.
-            self.link.outgoing.try_send(cancelled(self.id));
+            self.rpc.outgoing.try_send(cancelled(self.id));
         }
     }
 }
 
 /// Calls a tool, for tests.
 #[cfg(test)]
-pub(crate) async fn ask(link: &Link) -> ToolResult<Answer> {
-    let id = link.new_id();
+pub(crate) async fn ask(rpc: &StdioRpc) -> ToolResult<RpcResponse> {
+    let id = rpc.new_id();
     let frame = crate::dialect::request(id, "tools/call", "{}");
-    link.request(id, frame, Size::Result, true).await
+    rpc.request(id, frame, ResponseSize::Result, true).await
 }
 
 #[cfg(test)]
@@ -242,27 +242,27 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::testing::{Peer, logs, pair, pair_with, wording};
+    use crate::testing::{Peer, logs, pair, pair_with, errors};
 
     /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).
-    async fn answered(lines: &str) -> (ToolResult<Answer>, Arc<Link>) {
-        let (link, _reading, mut peer) = pair();
+    async fn answered(lines: &str) -> (ToolResult<RpcResponse>, Arc<StdioRpc>) {
+        let (rpc, _reading, mut peer) = pair();
         let script = async {
             let id = peer.request().await.0;
             peer.write(&lines.replace("ID", &id.to_string())).await;
             peer
         };
-        let (answer, _peer) = tokio::join!(ask(&link), script);
-        (answer, link)
+        let (answer, _peer) = tokio::join!(ask(&rpc), script);
+        (answer, rpc)
     }
 
     #[tokio::test]
     async fn r_sec_01_noise_around_an_answer_is_counted_and_skipped() {
         let lines = "Starting up...\n\n{\"not\":\"rpc\"}\n{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\
                      {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":1}}\r\n";
-        let (answer, link) = answered(lines).await;
-        assert!(matches!(answer, Ok(Answer::Result(result)) if result.get() == "{\"ok\":1}"));
-        let health = link.traffic.health();
+        let (answer, rpc) = answered(lines).await;
+        assert!(matches!(answer, Ok(RpcResponse::Result(result)) if result.get() == "{\"ok\":1}"));
+        let health = rpc.inbound.health();
         assert_eq!(
             (
                 health.noise_lines,
@@ -289,9 +289,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_batch_is_taken_apart() {
-        let (answer, link) = answered("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"},{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}]\n").await;
+        let (answer, rpc) = answered("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"},{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}]\n").await;
         assert!(answer.is_ok());
-        assert_eq!(*link.traffic.changes().borrow(), 1);
+        assert_eq!(*rpc.inbound.changes().borrow(), 1);
     }
 
     #[tokio::test]
@@ -301,7 +301,7 @@ mod tests {
             result_bytes: 2_000,
             ..Limits::default()
         };
-        let (link, reading, mut peer) = pair_with(&limits);
+        let (rpc, reading, mut peer) = pair_with(&limits);
         let script = async {
             peer.request().await;
             peer.write(&"x".repeat(4_000)).await;
@@ -309,16 +309,16 @@ mod tests {
                 panic!("not broken")
             };
             assert!(error.message.contains("2000 bytes"), "{error}");
-            link.finish(error);
+            rpc.finish(error);
         };
-        let (answer, ()) = tokio::join!(ask(&link), script);
+        let (answer, ()) = tokio::join!(ask(&rpc), script);
         assert_eq!(answer.unwrap_err().reason, Reason::FrameTooLarge);
         assert_eq!(
-            ask(&link).await.unwrap_err().reason,
+            ask(&rpc).await.unwrap_err().reason,
             Reason::FrameTooLarge,
             "and so for every later caller"
         );
-        assert_eq!(link.wait_end().await.reason, Reason::FrameTooLarge);
+        assert_eq!(rpc.wait_end().await.reason, Reason::FrameTooLarge);
     }
 
     #[tokio::test]
@@ -337,15 +337,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_call_is_cancelled_and_forgotten() {
-        let (link, _reading, mut peer) = pair();
-        let mut call = Box::pin(ask(&link));
+        let (rpc, _reading, mut peer) = pair();
+        let mut call = Box::pin(ask(&rpc));
         let id = tokio::select! {
             _ = &mut call => panic!("nobody answered"),
             (id, _) = peer.request() => id,
         };
-        assert_eq!(link.in_flight(), 1);
+        assert_eq!(rpc.in_flight(), 1);
         drop(call);
-        assert_eq!(link.in_flight(), 0);
+        assert_eq!(rpc.in_flight(), 0);
         let line = peer.line().await;
         assert!(
             line.contains("notifications/cancelled")
@@ -356,14 +356,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_served_call_is_not_cancelled() {
-        let (answer, link) = answered("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n").await;
+        let (answer, rpc) = answered("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n").await;
         assert!(answer.is_ok());
-        assert_eq!(link.in_flight(), 0);
+        assert_eq!(rpc.in_flight(), 0);
     }
 
     #[tokio::test]
     async fn requests_of_the_server_get_an_answer_and_only_ping_a_good_one() {
-        let (link, _reading, mut peer) = pair();
+        let (rpc, _reading, mut peer) = pair();
         peer.write("{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n")
             .await;
         assert_eq!(
@@ -373,19 +373,19 @@ mod tests {
         peer.write("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\"}\n")
             .await;
         assert!(peer.line().await.contains("-32601"));
-        link.modern.store(true, Ordering::Relaxed);
+        rpc.modern.store(true, Ordering::Relaxed);
         peer.write("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n")
             .await;
         assert!(
             peer.line().await.contains("-32601"),
             "modern servers send no requests"
         );
-        assert_eq!(link.traffic.health().refused_requests, 2);
+        assert_eq!(rpc.inbound.health().refused_requests, 2);
     }
 
     #[tokio::test]
     async fn answers_in_any_order_reach_their_own_callers() {
-        let (link, _reading, mut peer) = pair();
+        let (rpc, _reading, mut peer) = pair();
         let script = async {
             let mut ids = Vec::new();
             for _ in 0..50 {
@@ -399,12 +399,12 @@ mod tests {
             }
             peer
         };
-        let callers = futures_util::future::join_all((0..50).map(|_| ask(&link)));
+        let callers = futures_util::future::join_all((0..50).map(|_| ask(&rpc)));
         let (answers, _peer) = tokio::join!(callers, script);
         let results: Vec<_> = answers
             .into_iter()
             .map(|answer| match answer {
-                Ok(Answer::Result(result)) => result.get().to_owned(),
+                Ok(RpcResponse::Result(result)) => result.get().to_owned(),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -416,18 +416,18 @@ mod tests {
     async fn r_sec_01_a_server_that_stops_reading_costs_a_time_out_and_no_hang() {
         let (near, far) = tokio::io::duplex(16);
         let (source, sink) = tokio::io::split(near);
-        let traffic = Arc::new(Traffic::new(wording(), logs()));
-        let (link, _reading) = Link::start(source, sink, traffic, wording(), &Limits::default());
-        let calls = (0..200).map(|_| tokio::time::timeout(Duration::from_secs(1), ask(&link)));
+        let inbound = Arc::new(Inbound::new(errors(), logs()));
+        let (rpc, _reading) = StdioRpc::start(source, sink, inbound, errors(), &Limits::default());
+        let calls = (0..200).map(|_| tokio::time::timeout(Duration::from_secs(1), ask(&rpc)));
         let calls = futures_util::future::join_all(calls).await;
         assert!(calls.iter().all(Result::is_err));
-        assert_eq!(link.in_flight(), 0);
+        assert_eq!(rpc.in_flight(), 0);
         drop(far);
     }
 
     #[tokio::test]
     async fn random_bytes_do_no_harm() {
-        let (link, reading, mut peer) = pair();
+        let (rpc, reading, mut peer) = pair();
         let mut seed = 0x9e37_79b9_u64;
         let mut bytes = Vec::new();
         for _ in 0..200_000 {
@@ -443,6 +443,6 @@ mod tests {
         drop::<Peer>(peer);
         let end = reading.end.await.unwrap();
         assert!(matches!(end, ReadEnd::Closed | ReadEnd::Broken(_)));
-        assert!(link.traffic.useless_lines() > 100);
+        assert!(rpc.inbound.useless_lines() > 100);
     }
 }

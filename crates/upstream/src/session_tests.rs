@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, Caller, Forward, Input, OfferKind, OutcomeKind,
+    Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind, OutcomeKind,
 };
 use crate::dialect::LOG_LEVEL;
 use crate::stdio_listen::listen;
-use crate::talk::Talk;
+use crate::session::Session;
 use crate::testing::ClientAnswer::{Never, Refusal, Result as Answers};
-use crate::testing::{Client, Memory, Peer, talk};
+use crate::testing::{Client, Memory, Peer, session};
 
 const EVERYTHING: &str = r#"{"tools":{},"prompts":{},"resources":{"subscribe":true},"logging":{}}"#;
 
@@ -26,22 +26,22 @@ fn raw(text: &str) -> Box<RawValue> {
 fn options(client: &Arc<Client>) -> CallOptions {
     CallOptions {
         caller: Some(Arc::clone(client) as Arc<dyn Caller>),
-        ..CallOptions::within(Duration::from_secs(10))
+        ..CallOptions::with_timeout(Duration::from_secs(10))
     }
 }
 
-async fn call(talk: &Talk<Memory>, options: CallOptions) -> ToolResult<CallOutcome> {
-    talk.call("tool", &raw("{}"), options).await
+async fn call(session: &Session<Memory>, options: CallOptions) -> ToolResult<CallOutcome> {
+    session.call("tool", &raw("{}"), options).await
 }
 
 /// Starts a call and waits until the server has it; its id at the server.
 async fn begin(
-    talk: &Arc<Talk<Memory>>,
+    session: &Arc<Session<Memory>>,
     peer: &mut Peer,
     client: &Arc<Client>,
 ) -> (u64, tokio::task::JoinHandle<ToolResult<CallOutcome>>) {
-    let (talk, options) = (Arc::clone(talk), options(client));
-    let running = tokio::spawn(async move { call(&talk, options).await });
+    let (session, options) = (Arc::clone(session), options(client));
+    let running = tokio::spawn(async move { call(&session, options).await });
     let id = peer.json().await["id"].as_u64().unwrap();
     (id, running)
 }
@@ -56,8 +56,8 @@ fn question(id: &str, method: &str, params: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
-    for (longest, expected) in [(0, None), (25, Some(25))] {
-        let (talk, mut peer) = talk(false, EVERYTHING);
+    for (max_duration, expected) in [(0, None), (25, Some(25))] {
+        let (session, mut peer) = session(false, EVERYTHING);
         let client = Client::new("a", Never);
         let script = async {
             let asked = peer.json().await;
@@ -77,12 +77,12 @@ async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
         };
         let begun = Instant::now();
         let wanted = CallOptions {
-            longest: Duration::from_secs(longest),
+            max_duration: Duration::from_secs(max_duration),
             ..options(&client)
         };
         let (outcome, (id, _peer)) = tokio::join!(
             async {
-                let outcome = call(&talk, wanted).await;
+                let outcome = call(&session, wanted).await;
                 (outcome, begun.elapsed().as_secs())
             },
             script
@@ -95,7 +95,7 @@ async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
                 assert_eq!(heard.len(), 6, "{heard:?}");
                 let first = format!("progress {{\"progressToken\":{id},\"progress\":1.50}}");
                 assert_eq!(heard[0], first, "as the server wrote it");
-                let health = talk.wire.0.traffic.health();
+                let health = session.transport.0.inbound.health();
                 assert_eq!(health.dropped_frames, 4, "foreign tokens");
             }
             (Some(hard), (outcome, seconds)) => {
@@ -108,10 +108,10 @@ async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_silent_call_ends_though_another_one_makes_progress() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let client = Client::new("a", Never);
-    let (_, silent) = begin(&talk, &mut peer, &client).await;
-    let (busy, running) = begin(&talk, &mut peer, &client).await;
+    let (_, silent) = begin(&session, &mut peer, &client).await;
+    let (busy, running) = begin(&session, &mut peer, &client).await;
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
         let params = format!("{{\"progressToken\":{busy},\"progress\":1}}");
@@ -128,10 +128,10 @@ async fn r_gate_03_a_silent_call_ends_though_another_one_makes_progress() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let (one, two) = (Client::new("a", Never), Client::new("b", Never));
-    let (first, one_runs) = begin(&talk, &mut peer, &one).await;
-    let (second, two_runs) = begin(&talk, &mut peer, &two).await;
+    let (first, one_runs) = begin(&session, &mut peer, &one).await;
+    let (second, two_runs) = begin(&session, &mut peer, &two).await;
     let message = r#"{"level":"info","data":{"n":1.50}}"#;
     peer.write(&note("message", message)).await;
     peer.result(first, "{}").await;
@@ -147,17 +147,17 @@ async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_the_level_of_logging_is_told_in_the_way_of_the_era() {
+async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
     let at = |level: &str| {
         let mut meta = Map::new();
         meta.insert(LOG_LEVEL.into(), level.into());
         CallOptions {
             meta: Some(meta),
-            ..CallOptions::within(Duration::from_secs(10))
+            ..CallOptions::with_timeout(Duration::from_secs(10))
         }
     };
     let run = async |is_modern: bool, capabilities: &str| {
-        let (talk, mut peer) = talk(is_modern, capabilities);
+        let (session, mut peer) = session(is_modern, capabilities);
         let script = async {
             let mut seen = Vec::new();
             loop {
@@ -175,7 +175,7 @@ async fn r_gate_03_the_level_of_logging_is_told_in_the_way_of_the_era() {
         };
         let calls = async {
             for level in ["debug", "debug", "error"] {
-                call(&talk, at(level)).await.unwrap();
+                call(&session, at(level)).await.unwrap();
             }
         };
         tokio::join!(script, calls).0
@@ -197,9 +197,9 @@ async fn r_gate_03_the_level_of_logging_is_told_in_the_way_of_the_era() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let accepts = Client::new("a", Answers("{\"action\":\"accept\",\n\"n\":1.50}"));
-    let (id, running) = begin(&talk, &mut peer, &accepts).await;
+    let (id, running) = begin(&session, &mut peer, &accepts).await;
     peer.write(&question("\"q-1\"", "elicitation/create", "{\"x\": 1.50}"))
         .await;
     assert_eq!(
@@ -221,7 +221,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
     running.await.unwrap().unwrap();
 
     let refuses = Client::new("a", Refusal(-1));
-    let (id, running) = begin(&talk, &mut peer, &refuses).await;
+    let (id, running) = begin(&session, &mut peer, &refuses).await;
     peer.write(&question("9", "elicitation/create", "{}")).await;
     assert_eq!(
         peer.line().await,
@@ -233,7 +233,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let ask = question("1", "elicitation/create", "{}");
     let code = async |peer: &mut Peer| {
         peer.write(&ask).await;
@@ -241,22 +241,22 @@ async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
     };
     assert_eq!(code(&mut peer).await, -32601, "nobody is there");
     let (one, newer) = (Client::new("a", Never), Client::new("a", Answers("{}")));
-    let (_, _one) = begin(&talk, &mut peer, &one).await;
-    let (_, _newer) = begin(&talk, &mut peer, &newer).await;
+    let (_, _one) = begin(&session, &mut peer, &one).await;
+    let (_, _newer) = begin(&session, &mut peer, &newer).await;
     assert_eq!(code(&mut peer).await, Value::Null, "the newest answers");
     assert_eq!((one.heard().len(), newer.heard().len()), (0, 1));
     let other = Client::new("b", Answers("{}"));
-    let (_, _other) = begin(&talk, &mut peer, &other).await;
+    let (_, _other) = begin(&session, &mut peer, &other).await;
     assert_eq!(code(&mut peer).await, -32603, "two sessions");
     assert_eq!((newer.heard().len(), other.heard().len()), (0, 0));
-    assert_eq!(talk.wire.0.traffic.health().refused_requests, 2);
+    assert_eq!(session.transport.0.inbound.health().refused_requests, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let client = Client::new("a", Never);
-    let (id, running) = begin(&talk, &mut peer, &client).await;
+    let (id, running) = begin(&session, &mut peer, &client).await;
     peer.write(&question("\"one\"", "elicitation/create", "{}"))
         .await;
     peer.write(&question("\"two\"", "elicitation/create", "{}"))
@@ -279,9 +279,9 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
 
 #[tokio::test(start_paused = true)]
 async fn r_sec_01_open_questions_are_limited() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
+    let (session, mut peer) = session(false, EVERYTHING);
     let client = Client::new("a", Never);
-    let (_, _running) = begin(&talk, &mut peer, &client).await;
+    let (_, _running) = begin(&session, &mut peer, &client).await;
     for number in 0..64 {
         peer.write(&question(&number.to_string(), "elicitation/create", "{}"))
             .await;
@@ -296,13 +296,13 @@ async fn r_sec_01_open_questions_are_limited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_a_modern_server_is_told_exactly_what_the_client_can() {
-    let (talk, mut peer) = talk(true, EVERYTHING);
+async fn r_gate_03_a_modern_server_gets_exactly_the_capabilities_of_the_client() {
+    let (session, mut peer) = session(true, EVERYTHING);
     let client = Client::new("a", Never);
     let key = "io.modelcontextprotocol/clientCapabilities";
     for (options, expected) in [
         (options(&client), json!({"elicitation":{},"roots":{}})),
-        (CallOptions::within(Duration::from_secs(9)), json!({})),
+        (CallOptions::with_timeout(Duration::from_secs(9)), json!({})),
     ] {
         let script = async {
             let asked = peer.json().await;
@@ -316,7 +316,7 @@ async fn r_gate_03_a_modern_server_is_told_exactly_what_the_client_can() {
             )
             .await;
         };
-        let (outcome, ()) = tokio::join!(call(&talk, options), script);
+        let (outcome, ()) = tokio::join!(call(&session, options), script);
         assert_eq!(outcome.unwrap().kind, OutcomeKind::InputRequired);
     }
     assert!(client.heard().is_empty());
@@ -324,15 +324,15 @@ async fn r_gate_03_a_modern_server_is_told_exactly_what_the_client_can() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_any_request_is_passed_on_and_its_error_comes_back_as_it_is() {
-    let (talk, mut peer) = talk(true, EVERYTHING);
-    let forward = Forward {
+    let (session, mut peer) = session(true, EVERYTHING);
+    let forward = ForwardedRequest {
         method: "prompts/get",
         members: "\"name\":\"p\",\n\"arguments\":{\"a\":1.50}",
         name: Some("p"),
     };
-    let within = || CallOptions::within(Duration::from_secs(9));
+    let within = || CallOptions::with_timeout(Duration::from_secs(9));
     let answered = CallOptions {
-        input: Some(Input {
+        input: Some(InputResponses {
             responses: raw("{\"q\":{}}"),
             state: None,
         }),
@@ -351,12 +351,12 @@ async fn r_gate_03_any_request_is_passed_on_and_its_error_comes_back_as_it_is() 
         peer.result(2, "{\"messages\": [1.50]}").await;
     };
     let asking = async {
-        let error = talk.request(forward, within()).await.unwrap_err();
+        let error = session.request(forward, within()).await.unwrap_err();
         assert_eq!(error.reason, Reason::ServerError);
         let rpc = error.rpc.unwrap();
         assert_eq!((rpc.code, rpc.message.as_str()), (-32042, "open it"));
         assert_eq!(rpc.data.as_deref(), Some("{ \"url\":\"https://x\" }"));
-        let outcome = talk.request(forward, answered).await.unwrap();
+        let outcome = session.request(forward, answered).await.unwrap();
         assert_eq!(outcome.result.get(), "{\"messages\": [1.50]}");
     };
     tokio::join!(script, asking);
@@ -364,7 +364,7 @@ async fn r_gate_03_any_request_is_passed_on_and_its_error_comes_back_as_it_is() 
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_other_lists_are_paged_like_tools() {
-    let (talk, mut peer) = talk(false, "{\"resources\":{}}");
+    let (session, mut peer) = session(false, "{\"resources\":{}}");
     let script = async {
         let first = peer.json().await;
         assert_eq!(first["method"], "resources/templates/list");
@@ -382,16 +382,16 @@ async fn r_gate_03_other_lists_are_paged_like_tools() {
         peer.error(4, r#"{"code":-32603,"message":"no"}"#).await;
     };
     let asking = async {
-        let none = talk.offers(OfferKind::Prompts).await.unwrap();
+        let none = session.offers(OfferKind::Prompts).await.unwrap();
         assert!(none.is_empty(), "undeclared, and not asked for");
-        let found = talk.offers(OfferKind::Templates).await.unwrap();
+        let found = session.offers(OfferKind::Templates).await.unwrap();
         let found: Vec<_> = found.iter().map(|offer| offer.get()).collect();
         assert_eq!(
             found,
             [r#"{"uriTemplate":"a", "n":1.50}"#, r#"{"uriTemplate":"b"}"#]
         );
-        assert!(talk.offers(OfferKind::Resources).await.unwrap().is_empty());
-        let error = talk.offers(OfferKind::Resources).await.unwrap_err();
+        assert!(session.offers(OfferKind::Resources).await.unwrap().is_empty());
+        let error = session.offers(OfferKind::Resources).await.unwrap_err();
         assert!(error.message.contains("`resources/list`"), "{error}");
     };
     tokio::join!(script, asking);
@@ -399,8 +399,8 @@ async fn r_gate_03_other_lists_are_paged_like_tools() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_legacy_server_is_asked_for_updates_and_announces_them() {
-    let (talk, mut peer) = talk(false, EVERYTHING);
-    let mut announced = talk.wire.0.traffic.announcements();
+    let (session, mut peer) = session(false, EVERYTHING);
+    let mut announced = session.transport.0.inbound.announcements();
     let script = async {
         for (method, uri) in [("subscribe", "a"), ("subscribe", "b"), ("unsubscribe", "a")] {
             let asked = peer.json().await;
@@ -421,14 +421,14 @@ async fn r_gate_03_a_legacy_server_is_asked_for_updates_and_announces_them() {
         }
     };
     let asking = async {
-        talk.watch_resource("a", true).await.unwrap();
-        talk.watch_resource("b", true).await.unwrap();
-        let full = talk.watch_resource("c", true).await.unwrap_err();
+        session.watch_resource("a", true).await.unwrap();
+        session.watch_resource("b", true).await.unwrap();
+        let full = session.watch_resource("c", true).await.unwrap_err();
         assert_eq!(full.reason, Reason::Overloaded);
-        talk.watch_resource("a", false).await.unwrap();
-        let error = talk.watch_resource("d", true).await.unwrap_err();
+        session.watch_resource("a", false).await.unwrap();
+        let error = session.watch_resource("d", true).await.unwrap_err();
         assert_eq!(error.rpc.unwrap().code, -32002);
-        assert_eq!(talk.watching.uris(), ["b"]);
+        assert_eq!(session.subscriptions.uris(), ["b"]);
     };
     tokio::join!(script, asking);
     let updated = Announcement::ResourceUpdated { uri: "b".into() };
@@ -445,10 +445,10 @@ async fn r_gate_03_a_legacy_server_is_asked_for_updates_and_announces_them() {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_modern_server_is_asked_again_when_something_else_is_watched() {
-    let (talk, mut peer) = talk(true, r#"{"prompts":{"listChanged":true},"resources":{}}"#);
-    let link = Arc::clone(&talk.wire.0);
-    let watching = Arc::clone(&talk.watching);
-    tokio::spawn(listen(link, talk.dialect().clone(), watching, talk.has()));
+    let (session, mut peer) = session(true, r#"{"prompts":{"listChanged":true},"resources":{}}"#);
+    let rpc = Arc::clone(&session.transport.0);
+    let subscriptions = Arc::clone(&session.subscriptions);
+    tokio::spawn(listen(rpc, session.dialect().clone(), subscriptions, session.has()));
     let first = peer.json().await;
     assert_eq!(first["method"], "subscriptions/listen");
     assert_eq!(
@@ -473,10 +473,10 @@ async fn r_gate_03_a_modern_server_is_asked_again_when_something_else_is_watched
             .await;
         peer
     };
-    let (watched, mut peer) = tokio::join!(talk.watch_resource("a", true), script);
+    let (watched, mut peer) = tokio::join!(session.watch_resource("a", true), script);
     watched.unwrap();
     assert_eq!(begun.elapsed(), Duration::from_millis(500), "it is known");
-    talk.watch_resource("a", false).await.unwrap();
+    session.watch_resource("a", false).await.unwrap();
     let third = peer.json().await;
     assert_eq!(
         third["params"]["notifications"],

@@ -8,31 +8,31 @@ use pegboard_model::{ConfigHash, Era, Limits, Reason, ToolError, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::contract::{Handshake, OfferKind, ToolListing};
-use crate::declared::ServerHas;
+use crate::capabilities::ServerCapabilities;
 use crate::dialect::{ClientInfo, Dialect, quoted};
-use crate::doubts::Doubts;
-use crate::offers::{List, may_offer};
+use crate::era_retries::EraRetries;
+use crate::list_kind::{ListKind, may_offer};
 use crate::pager::list_all;
 use crate::redact::Redactor;
-use crate::watching::Watching;
-use crate::wire::{Ask, Wire};
-use crate::wording::{Wording, in_words};
+use crate::subscriptions::Subscriptions;
+use crate::transport::{RpcRequest, RpcTransport};
+use crate::errors::{ErrorContext, format_duration};
 
 /// How the conversation is led.
-pub(crate) struct Agreed {
+pub(crate) struct Negotiated {
     handshake: Handshake,
     pub(crate) dialect: Dialect,
-    pub(crate) has: ServerHas,
+    pub(crate) has: ServerCapabilities,
 }
 
-impl Agreed {
+impl Negotiated {
     fn new(mut handshake: Handshake, client: &ClientInfo, redactor: &Redactor) -> Self {
         mask_handshake(&mut handshake, redactor);
         let dialect = match handshake.era {
             Era::Modern => Dialect::modern(&handshake.protocol_version, client),
             Era::Legacy => Dialect::legacy(&handshake.protocol_version),
         };
-        let has = ServerHas::read(handshake.capabilities.as_deref());
+        let has = ServerCapabilities::read(handshake.capabilities.as_deref());
         Self {
             handshake,
             dialect,
@@ -53,50 +53,50 @@ fn mask_handshake(handshake: &mut Handshake, redactor: &Redactor) {
 }
 
 /// The fixed facts of a conversation.
-pub(crate) struct TalkSetup {
-    pub(crate) wording: Wording,
+pub(crate) struct SessionConfig {
+    pub(crate) errors: ErrorContext,
     pub(crate) limits: Limits,
     pub(crate) client: ClientInfo,
     /// How long the whole list may take.
     pub(crate) list_time: Duration,
     pub(crate) hash: ConfigHash,
-    pub(crate) doubts: Arc<Doubts>,
+    pub(crate) era_retries: Arc<EraRetries>,
 }
 
 /// A conversation over a transport.
-pub(crate) struct Talk<W> {
-    pub(crate) wire: W,
-    pub(crate) setup: TalkSetup,
-    first: Agreed,
+pub(crate) struct Session<W> {
+    pub(crate) transport: W,
+    pub(crate) setup: SessionConfig,
+    first: Negotiated,
     /// What was learnt when the remembered era turned out wrong.
-    relearnt: OnceLock<Agreed>,
+    redetected: OnceLock<Negotiated>,
     /// Whether a request succeeded, so that the era is beyond doubt.
     pub(crate) proven: AtomicBool,
-    relearning: tokio::sync::Mutex<()>,
+    redetecting: tokio::sync::Mutex<()>,
     /// The level of logging that was last asked for, and the session it was asked for in.
     pub(crate) level: Mutex<Option<(u64, String)>>,
-    pub(crate) watching: Arc<Watching>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
 }
 
-impl<W: Wire> Talk<W> {
+impl<W: RpcTransport> Session<W> {
     pub(crate) fn new(
-        wire: W,
-        setup: TalkSetup,
+        transport: W,
+        setup: SessionConfig,
         handshake: Handshake,
-        watching: Arc<Watching>,
+        subscriptions: Arc<Subscriptions>,
     ) -> Self {
         // An assumed handshake comes from memory; an asked server always tells what it declares.
         let proven = AtomicBool::new(handshake.declares_tools.is_some());
-        let first = Agreed::new(handshake, &setup.client, &setup.wording.redactor);
+        let first = Negotiated::new(handshake, &setup.client, &setup.errors.redactor);
         Self {
-            wire,
+            transport,
             setup,
             first,
-            relearnt: OnceLock::new(),
+            redetected: OnceLock::new(),
             proven,
-            relearning: tokio::sync::Mutex::default(),
+            redetecting: tokio::sync::Mutex::default(),
             level: Mutex::default(),
-            watching,
+            subscriptions,
         }
     }
 
@@ -109,13 +109,13 @@ impl<W: Wire> Talk<W> {
     }
 
     /// What the server declared.
-    pub(crate) fn has(&self) -> ServerHas {
+    pub(crate) fn has(&self) -> ServerCapabilities {
         self.agreed().has
     }
 
     /// All pages of the list of tools, within the time for it.
     pub(crate) async fn list(&self) -> ToolResult<ToolListing> {
-        self.list_of(List::Tools).await
+        self.list_of(ListKind::Tools).await
     }
 
     /// All pages of another list; a server without it has nothing in it.
@@ -123,23 +123,23 @@ impl<W: Wire> Talk<W> {
         if !may_offer(kind, self.has()) {
             return Ok(Vec::new());
         }
-        let listing = self.list_of(List::Offers(kind)).await?;
+        let listing = self.list_of(ListKind::Offers(kind)).await?;
         Ok(listing.tools)
     }
 
-    async fn list_of(&self, list: List) -> ToolResult<ToolListing> {
+    async fn list_of(&self, list: ListKind) -> ToolResult<ToolListing> {
         let limit = self.setup.list_time;
-        let listed = match tokio::time::timeout(limit, self.list_or_relearn(list)).await {
+        let listed = match tokio::time::timeout(limit, self.list_or_redetect(list)).await {
             Ok(listed) => listed,
             Err(_) => {
-                self.doubt();
-                let limit = in_words(limit);
+                self.mark_era_unproven();
+                let limit = format_duration(limit);
                 let what = format_args!("did not give its {} within {limit}", list.entries());
-                Err(self.setup.wording.error(Reason::DiscoveryTimeout, what))
+                Err(self.setup.errors.error(Reason::DiscoveryTimeout, what))
             }
         };
         // Before anything is stored or shown: a server may repeat the secrets it was given.
-        let redactor = &self.setup.wording.redactor;
+        let redactor = &self.setup.errors.redactor;
         let listed = listed.map(|mut listing| {
             let definitions = listing.tools.iter_mut();
             definitions.for_each(|definition| redactor.mask_definition(definition));
@@ -147,31 +147,31 @@ impl<W: Wire> Talk<W> {
         });
         listed.map_err(|error| match error.reason {
             Reason::DiscoveryFailed | Reason::DiscoveryTimeout => {
-                self.setup.wording.with_stderr(error, &self.wire.stderr())
+                self.setup.errors.with_stderr(error, &self.transport.stderr())
             }
             _ => error,
         })
     }
 
-    pub(crate) fn agreed(&self) -> &Agreed {
-        self.relearnt.get().unwrap_or(&self.first)
+    pub(crate) fn agreed(&self) -> &Negotiated {
+        self.redetected.get().unwrap_or(&self.first)
     }
 
-    pub(crate) fn is_doubtful(&self) -> bool {
-        !self.proven.load(Ordering::Relaxed) && self.relearnt.get().is_none()
+    pub(crate) fn is_era_unproven(&self) -> bool {
+        !self.proven.load(Ordering::Relaxed) && self.redetected.get().is_none()
     }
 
     /// Lets the next connection learn the era anew, unless it is proven: a server that is spoken to in the
     /// wrong way may fall silent or end.
-    pub(crate) fn doubt(&self) {
-        if self.is_doubtful() {
-            self.setup.doubts.add(self.setup.hash);
+    pub(crate) fn mark_era_unproven(&self) {
+        if self.is_era_unproven() {
+            self.setup.era_retries.add(self.setup.hash);
         }
     }
 
-    async fn list_or_relearn(&self, list: List) -> ToolResult<ToolListing> {
+    async fn list_or_redetect(&self, list: ListKind) -> ToolResult<ToolListing> {
         match self.list_once(list).await {
-            Err(error) if self.is_doubtful() => match self.relearn(&error).await {
+            Err(error) if self.is_era_unproven() => match self.redetect_era(&error).await {
                 true => self.list_once(list).await,
                 false => Err(error),
             },
@@ -182,33 +182,33 @@ impl<W: Wire> Talk<W> {
         }
     }
 
-    async fn list_once(&self, list: List) -> ToolResult<ToolListing> {
+    async fn list_once(&self, list: ListKind) -> ToolResult<ToolListing> {
         let agreed = self.agreed();
         let may_lack = match list {
-            List::Tools => agreed.handshake.declares_tools != Some(true) && !self.is_doubtful(),
-            List::Offers(_) => !self.is_doubtful(),
+            ListKind::Tools => agreed.handshake.declares_tools != Some(true) && !self.is_era_unproven(),
+            ListKind::Offers(_) => !self.is_era_unproven(),
         };
         list_all(
             list,
-            &self.setup.wording,
+            &self.setup.errors,
             &self.setup.limits,
             may_lack,
             |cursor| async move {
                 let members = cursor
                     .map(|cursor| format!(r#""cursor":{}"#, quoted(&cursor)))
                     .unwrap_or_default();
-                let ask = Ask::own(&agreed.dialect, list.method(), &members);
-                self.wire.ask(ask).await
+                let ask = RpcRequest::own(&agreed.dialect, list.method(), &members);
+                self.transport.ask(ask).await
             },
         )
         .await
     }
 
     /// Whether the era was learnt anew after an error that a wrong era may have caused.
-    pub(crate) async fn relearn(&self, error: &ToolError) -> bool {
+    pub(crate) async fn redetect_era(&self, error: &ToolError) -> bool {
         match error.reason {
             Reason::ServerExited => {
-                self.doubt();
+                self.mark_era_unproven();
                 return false;
             }
             Reason::DiscoveryFailed
@@ -219,21 +219,21 @@ impl<W: Wire> Talk<W> {
             | Reason::ServerError => {}
             _ => return false,
         }
-        let _one_at_a_time = self.relearning.lock().await;
-        if !self.is_doubtful() {
+        let _one_at_a_time = self.redetecting.lock().await;
+        if !self.is_era_unproven() {
             return true;
         }
-        match self.wire.learn().await {
+        match self.transport.detect_era().await {
             Ok(handshake) => self
-                .relearnt
-                .set(Agreed::new(
+                .redetected
+                .set(Negotiated::new(
                     handshake,
                     &self.setup.client,
-                    &self.setup.wording.redactor,
+                    &self.setup.errors.redactor,
                 ))
                 .is_ok(),
             Err(_) => {
-                self.setup.doubts.add(self.setup.hash);
+                self.setup.era_retries.add(self.setup.hash);
                 false
             }
         }

@@ -17,38 +17,38 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::http::open::Trouble;
+use crate::http::client::ConnectionError;
 
 /// One connection.
-pub(crate) struct Line {
+pub(crate) struct Http1Connection {
     sender: SendRequest<Full<Bytes>>,
-    connection: Open,
+    connection: OpenConnection,
 }
 
 /// `None` once it is over.
-type Open = Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>;
+type OpenConnection = Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>;
 
 /// Why there is no answer.
-pub(crate) enum Unanswered {
+pub(crate) enum SendError {
     /// Nothing of the request was sent, so that it can go by another connection.
     Unsent(Box<Request<Full<Bytes>>>),
     Broken(hyper::Error),
 }
 
-impl Line {
+impl Http1Connection {
     pub(crate) async fn open(
         host: &str,
         port: u16,
         within: Duration,
-    ) -> Result<Box<Self>, Trouble> {
+    ) -> Result<Box<Self>, ConnectionError> {
         let stream = match timeout(within, TcpStream::connect((host, port))).await {
-            Ok(connected) => connected.map_err(|error| Trouble::Connect(error.to_string()))?,
-            Err(_) => return Err(Trouble::ConnectTimeout),
+            Ok(connected) => connected.map_err(|error| ConnectionError::Connect(error.to_string()))?,
+            Err(_) => return Err(ConnectionError::ConnectTimeout),
         };
         // Requests are small and must not wait for more.
         let _ = stream.set_nodelay(true);
         let opened = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = opened.map_err(|error| Trouble::broken(&error))?;
+        let (sender, connection) = opened.map_err(|error| ConnectionError::broken(&error))?;
         Ok(Box::new(Self {
             sender,
             connection: Some(connection),
@@ -59,7 +59,7 @@ impl Line {
     pub(crate) async fn ask(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, Unanswered> {
+    ) -> Result<Response<Incoming>, SendError> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let connection = &mut self.connection;
         let answered = poll_fn(|context| {
@@ -69,8 +69,8 @@ impl Line {
         answered
             .await
             .map_err(|mut failed| match failed.take_message() {
-                Some(unsent) => Unanswered::Unsent(Box::new(unsent)),
-                None => Unanswered::Broken(failed.into_error()),
+                Some(unsent) => SendError::Unsent(Box::new(unsent)),
+                None => SendError::Broken(failed.into_error()),
             })
     }
 
@@ -87,7 +87,7 @@ impl Line {
 }
 
 /// What goes wrong is told to whoever waits for the answer.
-fn drive(connection: &mut Open, context: &mut Context<'_>) {
+fn drive(connection: &mut OpenConnection, context: &mut Context<'_>) {
     if let Some(open) = connection
         && Pin::new(open).poll(context).is_ready()
     {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::declared::ServerHas;
+use crate::capabilities::ServerCapabilities;
 use crate::dialect::push_quoted;
 
 /// The request that asks a modern server to announce.
@@ -15,7 +15,7 @@ pub(crate) const LISTEN: &str = "subscriptions/listen";
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is watched on one connection.
-pub(crate) struct Watching {
+pub(crate) struct Subscriptions {
     uris: Mutex<BTreeSet<String>>,
     /// Counts the changes of the set.
     version: watch::Sender<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Watching {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
-impl Watching {
+impl Subscriptions {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             uris: Mutex::default(),
@@ -73,7 +73,7 @@ impl Watching {
     }
 
     /// The version of the set, and the members that ask for it; `None` when there is nothing to ask for.
-    pub(crate) fn members(&self, has: ServerHas) -> (u64, Option<String>) {
+    pub(crate) fn members(&self, has: ServerCapabilities) -> (u64, Option<String>) {
         let uris = self.lock();
         let mut filter = String::new();
         for (name, is_wanted) in [
@@ -125,46 +125,46 @@ impl Watching {
 mod tests {
     use super::*;
 
-    fn has(capabilities: &str) -> ServerHas {
-        ServerHas::read(Some(capabilities))
+    fn has(capabilities: &str) -> ServerCapabilities {
+        ServerCapabilities::read(Some(capabilities))
     }
 
     #[test]
     fn r_gate_03_a_modern_server_is_asked_for_what_it_declares_and_what_is_watched() {
-        let watching = Watching::new(2);
-        assert_eq!(watching.members(has("{}")), (1, None));
+        let subscriptions = Subscriptions::new(2);
+        assert_eq!(subscriptions.members(has("{}")), (1, None));
         let all = has(
             r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
         );
         assert_eq!(
-            watching.members(all).1.unwrap(),
+            subscriptions.members(all).1.unwrap(),
             r#""notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}"#
         );
-        assert_eq!(watching.set("b\"c", true), Ok(true));
-        assert_eq!(watching.set("a", true), Ok(true));
-        assert_eq!(watching.set("a", true), Ok(false));
-        assert_eq!(watching.set("c", true), Err(TooMany));
+        assert_eq!(subscriptions.set("b\"c", true), Ok(true));
+        assert_eq!(subscriptions.set("a", true), Ok(true));
+        assert_eq!(subscriptions.set("a", true), Ok(false));
+        assert_eq!(subscriptions.set("c", true), Err(TooMany));
         assert_eq!(
-            watching.check_room("c"),
+            subscriptions.check_room("c"),
             Err(TooMany),
             "and no more than the limit"
         );
-        let (version, members) = watching.members(has("{}"));
+        let (version, members) = subscriptions.members(has("{}"));
         let expected = r#""notifications":{"resourceSubscriptions":["a","b\"c"]}"#;
         assert_eq!((version, members.as_deref()), (3, Some(expected)));
-        assert_eq!(watching.set("a", false), Ok(true));
-        assert_eq!(watching.set("a", false), Ok(false));
-        assert_eq!(watching.uris(), ["b\"c"]);
+        assert_eq!(subscriptions.set("a", false), Ok(true));
+        assert_eq!(subscriptions.set("a", false), Ok(false));
+        assert_eq!(subscriptions.uris(), ["b\"c"]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_never_acknowledges_costs_little_time() {
-        let watching = Watching::new(1);
+        let subscriptions = Subscriptions::new(1);
         let begun = tokio::time::Instant::now();
-        watching.known().await;
+        subscriptions.known().await;
         assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
-        watching.settle(1);
-        watching.known().await;
+        subscriptions.settle(1);
+        subscriptions.known().await;
         assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
     }
 }

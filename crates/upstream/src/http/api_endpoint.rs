@@ -9,12 +9,12 @@ use pegboard_model::{UntrustedText, Reason, Secret, ToolError, ToolResult};
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 
-use crate::http::body::glimpse;
-use crate::http::open::{Client, Clients, Outgoing, Trouble, send_to};
+use crate::http::body::preview;
+use crate::http::client::{Client, Clients, Outgoing, ConnectionError, send_to};
 use crate::http::response::Response;
 use crate::http::sse::Parser;
 use crate::http::target::Target;
-use crate::wording::in_words;
+use crate::errors::format_duration;
 
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -22,14 +22,14 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// One endpoint that takes JSON and answers with JSON or with server-sent events. It holds secrets, so it has no
 /// `Debug`.
 #[derive(Clone)]
-pub struct Service {
+pub struct ApiEndpoint {
     client: Client,
     target: Target,
 }
 
 /// What one answer may be.
 #[derive(Clone, Copy, Debug)]
-pub struct ReplyLimits {
+pub struct ApiResponseLimits {
     /// Bytes of one event.
     pub event_bytes: usize,
     /// Bytes of the whole answer.
@@ -38,7 +38,7 @@ pub struct ReplyLimits {
     pub silence: Duration,
 }
 
-impl Service {
+impl ApiEndpoint {
     /// The service at an address. Redirects are not followed, so that what is sent stays there.
     pub fn at(address: &str, headers: &[(&'static str, Secret)]) -> ToolResult<Self> {
         let invalid = |what: String| {
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// Sends a request; the answer's head is there when it returns.
-    pub async fn post(&self, body: Bytes, limits: ReplyLimits) -> ToolResult<Reply> {
+    pub async fn post(&self, body: Bytes, limits: ApiResponseLimits) -> ToolResult<ApiResponse> {
         let outgoing = Outgoing {
             method: Method::POST,
             url: &self.target.url,
@@ -86,7 +86,7 @@ impl Service {
             Ok(sent) => sent.map_err(|trouble| self.explain(trouble))?,
             Err(_) => return Err(self.silent(limits.silence)),
         };
-        Ok(Reply {
+        Ok(ApiResponse {
             service: self.clone(),
             response,
             parser: Parser::new(limits.event_bytes),
@@ -96,28 +96,28 @@ impl Service {
         })
     }
 
-    fn explain(&self, trouble: Trouble) -> ToolError {
+    fn explain(&self, trouble: ConnectionError) -> ToolError {
         let place = self.shown();
         let (reason, what) = match trouble {
-            Trouble::Tls(why) => (
+            ConnectionError::Tls(why) => (
                 Reason::TlsFailed,
                 format!(
                     "`{place}` has no connection that can be trusted: {}",
                     UntrustedText::new(&why)
                 ),
             ),
-            Trouble::ConnectTimeout => (
+            ConnectionError::ConnectTimeout => (
                 Reason::ConnectTimeout,
                 format!(
                     "`{place}` did not accept a connection within {}",
-                    in_words(CONNECT)
+                    format_duration(CONNECT)
                 ),
             ),
-            Trouble::Connect(why) => (
+            ConnectionError::Connect(why) => (
                 Reason::ConnectFailed,
                 format!("`{place}` cannot be reached: {}", UntrustedText::new(&why)),
             ),
-            Trouble::Broken(why) => (
+            ConnectionError::Broken(why) => (
                 Reason::ConnectFailed,
                 format!("`{place}` broke the connection: {}", UntrustedText::new(&why)),
             ),
@@ -133,16 +133,16 @@ impl Service {
 }
 
 /// The answer to a request: its head is there, its body comes in pieces.
-pub struct Reply {
-    service: Service,
+pub struct ApiResponse {
+    service: ApiEndpoint,
     response: Response,
     parser: Parser,
     ready: VecDeque<String>,
     read: usize,
-    limits: ReplyLimits,
+    limits: ApiResponseLimits,
 }
 
-impl Reply {
+impl ApiResponse {
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
@@ -154,8 +154,8 @@ impl Reply {
     }
 
     /// The beginning of the body, for showing; whatever goes wrong only makes it shorter.
-    pub async fn beginning(&mut self) -> String {
-        let read = tokio::time::timeout(self.limits.silence, glimpse(&mut self.response)).await;
+    pub async fn body_prefix(&mut self) -> String {
+        let read = tokio::time::timeout(self.limits.silence, preview(&mut self.response)).await;
         String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()
     }
 

@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::contract::{CallOptions, CallOutcome, Caller};
-use crate::talk::Talk;
+use crate::session::Session;
 use crate::testing::ClientAnswer::{Never, Result as Answers};
-use crate::testing::{Client, Memory, Peer, pair, talk, talk_settling};
+use crate::testing::{Client, Memory, Peer, pair, session, session_with_roots};
 
 const ROOTS_A: &str = r#"{"roots":[{"uri":"file:///a"}]}"#;
 const ROOTS_B: &str = r#"{"roots":[{"uri":"file:///b"}]}"#;
 const ASK_ROOTS: &str = "{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"roots/list\"}\n";
 
-fn call(talk: &Arc<Talk<Memory>>, client: &Arc<Client>) -> JoinHandle<ToolResult<CallOutcome>> {
-    let (talk, caller) = (Arc::clone(talk), Arc::clone(client) as Arc<dyn Caller>);
+fn call(session: &Arc<Session<Memory>>, client: &Arc<Client>) -> JoinHandle<ToolResult<CallOutcome>> {
+    let (session, caller) = (Arc::clone(session), Arc::clone(client) as Arc<dyn Caller>);
     tokio::spawn(async move {
         let options = CallOptions {
             caller: Some(caller),
-            ..CallOptions::within(Duration::from_secs(60))
+            ..CallOptions::with_timeout(Duration::from_secs(60))
         };
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        talk.call("tool", &arguments, options).await
+        session.call("tool", &arguments, options).await
     })
 }
 
@@ -43,11 +43,11 @@ async fn until(peer: &mut Peer, method: &str) -> (u64, Vec<Value>) {
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_server_that_asks_for_roots_at_its_start_has_them_before_its_first_call() {
-    let (talk, mut peer) = talk_settling(false, "{}", true);
+    let (session, mut peer) = session_with_roots(false, "{}", true);
     // It asks before any call is there, as servers do after `initialized`.
     peer.write(ASK_ROOTS).await;
     let a = Client::new("a", Answers(ROOTS_A));
-    let running = call(&talk, &a);
+    let running = call(&session, &a);
     let (ping, before) = until(&mut peer, "ping").await;
     peer.result(ping, "{}").await;
     let (id, after) = until(&mut peer, "tools/call").await;
@@ -61,12 +61,12 @@ async fn r_gate_03_a_server_that_asks_for_roots_at_its_start_has_them_before_its
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_never_mixed() {
-    let (talk, mut peer) = talk_settling(false, "{}", true);
+    let (session, mut peer) = session_with_roots(false, "{}", true);
     let (a, b) = (
         Client::new("a", Answers(ROOTS_A)),
         Client::new("b", Answers(ROOTS_B)),
     );
-    let first = call(&talk, &a);
+    let first = call(&session, &a);
     let (ping, _) = until(&mut peer, "ping").await;
     peer.write(ASK_ROOTS).await;
     peer.result(ping, "{}").await;
@@ -74,7 +74,7 @@ async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_n
     assert_eq!(before[0]["result"]["roots"][0]["uri"], "file:///a");
 
     // Another session calls too, and asks for nothing of its own; then the first one is gone.
-    let second = call(&talk, &b);
+    let second = call(&session, &b);
     let (second_id, before) = until(&mut peer, "tools/call").await;
     assert!(before.is_empty(), "{before:?}");
     peer.write(ASK_ROOTS).await;
@@ -90,11 +90,11 @@ async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_n
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_server_without_a_call_gets_no_roots_and_is_asked_to_look_again() {
-    let (talk, mut peer) = talk_settling(false, "{}", true);
+    let (session, mut peer) = session_with_roots(false, "{}", true);
     peer.write(ASK_ROOTS).await;
     assert_eq!(peer.json().await["result"], json!({"roots": []}));
     let a = Client::new("a", Answers(ROOTS_A));
-    let running = call(&talk, &a);
+    let running = call(&session, &a);
     let (_, before) = until(&mut peer, "notifications/roots/list_changed").await;
     assert!(before.is_empty(), "{before:?}");
     peer.write(ASK_ROOTS).await;
@@ -109,7 +109,7 @@ async fn r_gate_03_a_server_without_a_call_gets_no_roots_and_is_asked_to_look_ag
 
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and_no_others() {
-    let (talk, mut peer) = talk(false, r#"{"logging":{}}"#);
+    let (session, mut peer) = session(false, r#"{"logging":{}}"#);
     let (a, b) = (Client::new("a", Never), Client::new("b", Never));
     let line = |n: u8| {
         format!(
@@ -117,7 +117,7 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
         )
     };
     for client in [&a, &a] {
-        let running = call(&talk, client);
+        let running = call(&session, client);
         let (id, _) = until(&mut peer, "tools/call").await;
         peer.result(id, "{}").await;
         running.await.unwrap().unwrap();
@@ -125,7 +125,7 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
     peer.write(&line(1)).await;
     let running = {
         // A later message of the pipe is read after the first.
-        let running = call(&talk, &b);
+        let running = call(&session, &b);
         let (id, _) = until(&mut peer, "tools/call").await;
         peer.write(&line(2)).await;
         peer.result(id, "{}").await;
@@ -136,7 +136,7 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
     assert_eq!(b.heard(), ["message {\"data\":2}"]);
     drop(a);
     peer.write(&line(3)).await;
-    let running = call(&talk, &b);
+    let running = call(&session, &b);
     let (id, _) = until(&mut peer, "tools/call").await;
     peer.result(id, "{}").await;
     running.await.unwrap().unwrap();
@@ -145,9 +145,9 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
 
 #[tokio::test(start_paused = true)]
 async fn r_sec_01_a_flood_of_changes_is_announced_a_few_times_and_its_end_is_not_missed() {
-    let (link, _reading, mut peer) = pair();
+    let (rpc, _reading, mut peer) = pair();
     let changed = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
-    let mut changes = link.traffic.changes();
+    let mut changes = rpc.inbound.changes();
     let flood = async {
         for _ in 0..100 {
             peer.write(&changed.repeat(1_000)).await;

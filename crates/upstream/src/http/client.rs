@@ -10,10 +10,10 @@ use hyper::{HeaderMap, Method};
 use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
 use reqwest::Url;
 
-use crate::http::near::Near;
+use crate::http::loopback_pool::Loopback;
 use crate::http::response::Response;
 use crate::http::target::Target;
-use crate::wording::{Wording, in_words};
+use crate::errors::{ErrorContext, format_duration};
 
 /// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
 const IDLE_CONNECTIONS: usize = 64;
@@ -22,15 +22,15 @@ const KEPT_CLIENTS: usize = 64;
 
 /// One client per kind of connection to other machines, so that loading the trusted certificates is paid once.
 #[derive(Default)]
-pub(crate) struct Clients(Mutex<HashMap<Kind, reqwest::Client>>);
+pub(crate) struct Clients(Mutex<HashMap<ClientKind, reqwest::Client>>);
 
 /// What the requests to one server go by.
 #[derive(Clone)]
 pub(crate) enum Client {
     /// Plain connections to this machine.
-    Near(Arc<Near>),
+    Loopback(Arc<Loopback>),
     /// Everything else: names, proxies, encryption.
-    Far(reqwest::Client),
+    Remote(reqwest::Client),
 }
 
 /// A request, ready to be sent.
@@ -42,7 +42,7 @@ pub(crate) struct Outgoing<'a> {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Kind {
+struct ClientKind {
     is_tls: bool,
     is_loopback: bool,
     connect: Duration,
@@ -51,17 +51,17 @@ struct Kind {
 impl Clients {
     /// The client for a target.
     pub(crate) fn of(&self, target: &Target, connect: Duration) -> ToolResult<Client> {
-        if let Some(near) = Near::at(target) {
-            return Ok(Client::Near(near));
+        if let Some(near) = Loopback::at(target) {
+            return Ok(Client::Loopback(near));
         }
-        let kind = Kind {
+        let kind = ClientKind {
             is_tls: target.url.scheme() == "https",
             is_loopback: target.is_loopback(),
             connect,
         };
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
-            return Ok(Client::Far(client.clone()));
+            return Ok(Client::Remote(client.clone()));
         }
         let client = build(&kind).map_err(|error| {
             let why = cause(&error.without_url());
@@ -71,11 +71,11 @@ impl Clients {
         if clients.len() < KEPT_CLIENTS {
             clients.insert(kind, client.clone());
         }
-        Ok(Client::Far(client))
+        Ok(Client::Remote(client))
     }
 }
 
-fn build(kind: &Kind) -> reqwest::Result<reqwest::Client> {
+fn build(kind: &ClientKind) -> reqwest::Result<reqwest::Client> {
     static PROVIDER: Once = Once::new();
     // An error means that the host program chose a provider before us, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
@@ -101,10 +101,10 @@ pub(crate) async fn send(
     request: Outgoing<'_>,
     target: &Target,
     connect: Duration,
-    wording: &Wording,
+    errors: &ErrorContext,
 ) -> ToolResult<Response> {
     let sent = send_to(client, request, connect).await;
-    sent.map_err(|trouble| explain(trouble, target, connect, wording))
+    sent.map_err(|trouble| explain(trouble, target, connect, errors))
 }
 
 /// Sends a request, and leaves it to the caller to say what went wrong.
@@ -112,19 +112,19 @@ pub(crate) async fn send_to(
     client: &Client,
     request: Outgoing<'_>,
     connect: Duration,
-) -> Result<Response, Trouble> {
+) -> Result<Response, ConnectionError> {
     match client {
-        Client::Near(near) => near.send(request, connect).await.map(Response::Near),
-        Client::Far(client) => Box::pin(send_far(client, request))
+        Client::Loopback(near) => near.send(request, connect).await.map(Response::Loopback),
+        Client::Remote(client) => Box::pin(send_far(client, request))
             .await
-            .map(|response| Response::Far(Box::new(response))),
+            .map(|response| Response::Remote(Box::new(response))),
     }
 }
 
 async fn send_far(
     client: &reqwest::Client,
     outgoing: Outgoing<'_>,
-) -> Result<reqwest::Response, Trouble> {
+) -> Result<reqwest::Response, ConnectionError> {
     let mut request = reqwest::Request::new(outgoing.method, outgoing.url.clone());
     *request.headers_mut() = outgoing.headers;
     *request.body_mut() = outgoing.body.map(reqwest::Body::from);
@@ -132,21 +132,21 @@ async fn send_far(
 }
 
 /// What went wrong with a connection. Nothing in it shows the url, which may hold secrets.
-pub(crate) enum Trouble {
+pub(crate) enum ConnectionError {
     ConnectTimeout,
     Connect(String),
     Tls(String),
     Broken(String),
 }
 
-impl Trouble {
+impl ConnectionError {
     /// A connection that was there and broke.
     pub(crate) fn broken(error: &dyn Error) -> Self {
         Self::Broken(cause(error))
     }
 }
 
-impl From<reqwest::Error> for Trouble {
+impl From<reqwest::Error> for ConnectionError {
     fn from(error: reqwest::Error) -> Self {
         let error = error.without_url();
         if let Some(tls) = tls_cause(&error) {
@@ -162,34 +162,34 @@ impl From<reqwest::Error> for Trouble {
 
 /// Says what went wrong.
 pub(crate) fn explain(
-    trouble: Trouble,
+    trouble: ConnectionError,
     target: &Target,
     connect: Duration,
-    wording: &Wording,
+    errors: &ErrorContext,
 ) -> ToolError {
     let place = target.shown();
     match trouble {
-        Trouble::Tls(why) => {
-            let why = wording.quote(&why);
+        ConnectionError::Tls(why) => {
+            let why = errors.quote(&why);
             let what = format_args!("at {place} has no connection that can be trusted: {why}");
-            wording.error(Reason::TlsFailed, what)
+            errors.error(Reason::TlsFailed, what)
         }
-        Trouble::ConnectTimeout => wording.error(
+        ConnectionError::ConnectTimeout => errors.error(
             Reason::ConnectTimeout,
             format_args!(
                 "at {place} did not accept a connection within {}",
-                in_words(connect)
+                format_duration(connect)
             ),
         ),
-        Trouble::Connect(why) => {
-            let why = wording.quote(&why);
+        ConnectionError::Connect(why) => {
+            let why = errors.quote(&why);
             let what = format_args!("at {place} cannot be reached: {why}");
-            wording.error(Reason::ConnectFailed, what)
+            errors.error(Reason::ConnectFailed, what)
         }
-        Trouble::Broken(why) => {
-            let why = wording.quote(&why);
+        ConnectionError::Broken(why) => {
+            let why = errors.quote(&why);
             let what = format_args!("at {place} broke the connection: {why}");
-            wording.error(Reason::ConnectFailed, what)
+            errors.error(Reason::ConnectFailed, what)
         }
     }
 }

@@ -12,22 +12,22 @@ const LONGEST_QUESTION: Duration = Duration::from_secs(3600);
 /// When a call last showed signs of life. The time that its server waits for an answer of its client does not
 /// count.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub(crate) struct CallActivity {
     begun: Instant,
     /// Milliseconds after the beginning.
     last: AtomicU64,
-    questions: Mutex<Questions>,
+    questions: Mutex<ClientWait>,
 }
 
 #[derive(Debug, Default)]
-struct Questions {
+struct ClientWait {
     open: usize,
     since: Option<Instant>,
     /// How long they were open in all, without those that are open now.
     before: Duration,
 }
 
-impl Pulse {
+impl CallActivity {
     pub(crate) fn new() -> Self {
         Self {
             begun: Instant::now(),
@@ -37,7 +37,7 @@ impl Pulse {
     }
 
     /// A sign of life came.
-    pub(crate) fn beat(&self) {
+    pub(crate) fn touch(&self) {
         let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(millis, Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ impl Pulse {
 
     /// A question was answered, or is no longer waited for.
     pub(crate) fn question_closed(&self) {
-        self.beat();
+        self.touch();
         let mut questions = self.questions();
         questions.open = questions.open.saturating_sub(1);
         if questions.open == 0
@@ -72,7 +72,7 @@ impl Pulse {
         (questions.before, until)
     }
 
-    fn questions(&self) -> MutexGuard<'_, Questions> {
+    fn questions(&self) -> MutexGuard<'_, ClientWait> {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -83,31 +83,31 @@ impl Pulse {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeLimit {
     /// Without a sign of life.
-    pub(crate) silent: Duration,
+    pub(crate) idle: Duration,
     /// In all; zero means ten times as long.
-    pub(crate) longest: Duration,
+    pub(crate) max_duration: Duration,
 }
 
 impl TimeLimit {
     /// How often the time without a sign of life fits into the whole, where nothing else is said.
     const ROUNDS: u32 = 10;
 
-    pub(crate) fn longest(self) -> Duration {
-        match self.longest {
-            Duration::ZERO => self.silent.saturating_mul(Self::ROUNDS),
-            longest => longest,
+    pub(crate) fn max_duration(self) -> Duration {
+        match self.max_duration {
+            Duration::ZERO => self.idle.saturating_mul(Self::ROUNDS),
+            max_duration => max_duration,
         }
     }
 
     /// Runs some work; the error is the time that was exceeded. Renewing costs nothing until the time is up.
     pub(crate) async fn limit<T>(
         self,
-        pulse: &Pulse,
+        activity: &CallActivity,
         work: impl Future<Output = T>,
     ) -> Result<T, Duration> {
-        let longest = self.longest();
-        let end = pulse.begun.checked_add(longest);
-        let timer = sleep_until(later(pulse.begun, self.silent.min(longest)));
+        let max_duration = self.max_duration();
+        let end = activity.begun.checked_add(max_duration);
+        let timer = sleep_until(later(activity.begun, self.idle.min(max_duration)));
         tokio::pin!(work, timer);
         loop {
             tokio::select! {
@@ -116,19 +116,19 @@ impl TimeLimit {
                 () = &mut timer => {}
             }
             let now = Instant::now();
-            let (waited, until) = pulse.waited();
+            let (waited, until) = activity.waited();
             if let Some(until) = until.filter(|until| now < *until) {
-                timer.as_mut().reset(until.min(later(now, self.silent)));
+                timer.as_mut().reset(until.min(later(now, self.idle)));
                 continue;
             }
             let end = end.and_then(|end| end.checked_add(waited));
-            let next = later(pulse.last(), self.silent);
+            let next = later(activity.last(), self.idle);
             let next = end.map_or(next, |end| next.min(end));
-            if end.is_some_and(|end| now >= end) && longest != self.silent {
-                return Err(longest);
+            if end.is_some_and(|end| now >= end) && max_duration != self.idle {
+                return Err(max_duration);
             }
             if now >= next {
-                return Err(self.silent);
+                return Err(self.idle);
             }
             timer.as_mut().reset(next);
         }
@@ -146,22 +146,22 @@ mod tests {
     use super::*;
 
     /// Lets work of some seconds show a sign of life each second; when it ended and how.
-    async fn run(work: u64, beats: bool, silent: u64, longest: u64) -> (Result<(), u64>, u64) {
-        let patience = TimeLimit {
-            silent: Duration::from_secs(silent),
-            longest: Duration::from_secs(longest),
+    async fn run(work: u64, beats: bool, idle: u64, max_duration: u64) -> (Result<(), u64>, u64) {
+        let time_limit = TimeLimit {
+            idle: Duration::from_secs(idle),
+            max_duration: Duration::from_secs(max_duration),
         };
-        let pulse = Pulse::new();
+        let activity = CallActivity::new();
         let working = async {
             for _ in 0..work {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 if beats {
-                    pulse.beat();
+                    activity.touch();
                 }
             }
         };
         let begun = Instant::now();
-        let done = patience.limit(&pulse, working).await;
+        let done = time_limit.limit(&activity, working).await;
         let seconds = begun.elapsed().as_secs();
         (done.map_err(|limit| limit.as_secs()), seconds)
     }
@@ -180,24 +180,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn r_gate_03_the_time_that_a_client_takes_over_a_question_does_not_count() {
         let limit = TimeLimit {
-            silent: Duration::from_secs(3),
-            longest: Duration::from_secs(5),
+            idle: Duration::from_secs(3),
+            max_duration: Duration::from_secs(5),
         };
-        let pulse = Pulse::new();
+        let activity = CallActivity::new();
         let asking = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
-            pulse.question_opened();
+            activity.question_opened();
             tokio::time::sleep(Duration::from_secs(100)).await;
-            pulse.question_closed();
+            activity.question_closed();
             tokio::time::sleep(Duration::from_secs(2)).await;
         };
-        assert_eq!(limit.limit(&pulse, asking).await, Ok(()));
-        let silent = async {
-            pulse.question_opened();
+        assert_eq!(limit.limit(&activity, asking).await, Ok(()));
+        let idle = async {
+            activity.question_opened();
             std::future::pending::<()>().await;
         };
         let begun = Instant::now();
-        assert!(limit.limit(&pulse, silent).await.is_err(), "not for ever");
+        assert!(limit.limit(&activity, idle).await.is_err(), "not for ever");
         assert!(begun.elapsed() >= LONGEST_QUESTION);
     }
 }

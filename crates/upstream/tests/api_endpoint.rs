@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pegboard_model::{Reason, Secret};
-use pegboard_upstream::{ReplyLimits, Service};
+use pegboard_upstream::{ApiResponseLimits, ApiEndpoint};
 
-const LIMITS: ReplyLimits = ReplyLimits {
+const LIMITS: ApiResponseLimits = ApiResponseLimits {
     event_bytes: 10_000,
     total_bytes: 50_000,
     silence: Duration::from_millis(300),
 };
 
 /// A service that answers with this head, then this text again and again.
-fn service(head: &'static str, text: &'static str, times: usize) -> Service {
+fn service(head: &'static str, text: &'static str, times: usize) -> ApiEndpoint {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -40,12 +40,12 @@ fn service(head: &'static str, text: &'static str, times: usize) -> Service {
         let _ = stream.read(&mut request);
     });
     let headers = [("authorization", Secret::new("Bearer canary"))];
-    Service::at(&format!("http://{address}/v1"), &headers).expect("a service")
+    ApiEndpoint::at(&format!("http://{address}/v1"), &headers).expect("a service")
 }
 
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 
-async fn ends_with(service: Service, expected: Reason) {
+async fn ends_with(service: ApiEndpoint, expected: Reason) {
     let sent = service.post(Bytes::from_static(b"{}"), LIMITS).await;
     let mut reply = sent.expect("an answer");
     assert_eq!(reply.status(), 200);
@@ -96,7 +96,7 @@ async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
         (529, Some("3"))
     );
     assert_eq!(reply.beginning().await, "busy");
-    let gone = Service::at("http://127.0.0.1:1/v1", &[]).expect("an address");
+    let gone = ApiEndpoint::at("http://127.0.0.1:1/v1", &[]).expect("an address");
     let error = gone
         .post(Bytes::new(), LIMITS)
         .await
@@ -104,9 +104,9 @@ async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
         .expect_err("nobody");
     assert_eq!(error.reason, Reason::ConnectFailed);
     for wrong in ["", "ftp://x", "not an address"] {
-        let error = Service::at(wrong, &[]).map(|_| ()).expect_err("no address");
+        let error = ApiEndpoint::at(wrong, &[]).map(|_| ()).expect_err("no address");
         assert_eq!(error.reason, Reason::ConfigInvalid, "{wrong}");
     }
     let newline = [("authorization", Secret::new("a\nb"))];
-    assert!(Service::at("http://x", &newline).is_err());
+    assert!(ApiEndpoint::at("http://x", &newline).is_err());
 }

@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The wait that the headers of an answer ask for, in whole seconds; `None` when they ask for none or it
 /// cannot be read.
-pub(crate) fn asked_pause(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_delay(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let seconds = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Only a number beyond every limit cannot be read now.
@@ -33,11 +33,11 @@ mod tests {
         let value = HeaderValue::from_str(written).unwrap();
         let headers = HeaderMap::from_iter([(RETRY_AFTER, value)]);
         let expected = seconds.map(Duration::from_secs);
-        assert_eq!(asked_pause(&headers, now), expected, "{written}");
+        assert_eq!(retry_delay(&headers, now), expected, "{written}");
     }
 
     #[test]
-    fn r_sec_01_i15_a_wish_to_wait_is_read_in_every_form_and_clamped() {
+    fn r_sec_01_i15_retry_after_is_read_in_every_form_and_clamped() {
         check("7", Some(7));
         check(" 120 ", Some(120));
         check("1000000000000", Some(3600));
@@ -48,6 +48,6 @@ mod tests {
         for unread in ["0", "-1", "", "soon", "1.5", "+3", "\u{e9}"] {
             check(unread, None);
         }
-        assert_eq!(asked_pause(&HeaderMap::new(), Timestamp::UNIX_EPOCH), None);
+        assert_eq!(retry_delay(&HeaderMap::new(), Timestamp::UNIX_EPOCH), None);
     }
 }

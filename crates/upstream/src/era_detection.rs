@@ -7,29 +7,29 @@ use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 
 use crate::contract::Handshake;
 use crate::dialect::{ClientInfo, Dialect, MODERN_VERSION, initialize_params};
-use crate::envelope::Answer;
-use crate::verdict::{Init, Probe, judge_initialize, judge_probe, unsupported};
-use crate::wording::Wording;
+use crate::envelope::RpcResponse;
+use crate::handshake_outcome::{InitializeOutcome, DiscoverOutcome, classify_initialize, classify_discover, unsupported};
+use crate::errors::ErrorContext;
 
 /// Silence after which a server may be one that ignores what it does not know. It is still listened to:
 /// a modern server may just be slow to start.
-const PROBE_PATIENCE: Duration = Duration::from_secs(1);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why an opening failed, and whether a fresh process that is asked to `initialize` at once may do better:
 /// some servers exit, or refuse everything, after a request they do not know.
 #[derive(Debug)]
-pub(crate) struct Setback {
+pub(crate) struct HandshakeFailure {
     pub(crate) error: ToolError,
-    pub(crate) probe_is_to_blame: bool,
+    pub(crate) may_retry_initialize: bool,
 }
 
 /// The requests that open a conversation, over some transport.
-pub(crate) trait Door: Send + Sync {
+pub(crate) trait HandshakeTransport: Send + Sync {
     /// Sends `server/discover`.
-    fn discover(&self, params: &str) -> impl Future<Output = ToolResult<Answer>> + Send;
+    fn discover(&self, params: &str) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
     /// Sends `initialize`.
-    fn initialize(&self, params: &str) -> impl Future<Output = ToolResult<Answer>> + Send;
+    fn initialize(&self, params: &str) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
     /// Acts on what was agreed: a legacy server is told so.
     fn agreed(&self, handshake: &Handshake) -> impl Future<Output = ()> + Send;
@@ -39,55 +39,55 @@ pub(crate) trait Door: Send + Sync {
 }
 
 /// One opening of a conversation.
-pub(crate) struct Opener<'a, D> {
-    pub(crate) door: &'a D,
+pub(crate) struct HandshakeClient<'a, D> {
+    pub(crate) transport: &'a D,
     pub(crate) client: &'a ClientInfo,
-    pub(crate) wording: &'a Wording,
+    pub(crate) errors: &'a ErrorContext,
     pub(crate) limits: &'a Limits,
 }
 
-impl<D: Door> Opener<'_, D> {
+impl<D: HandshakeTransport> HandshakeClient<'_, D> {
     /// Learns the era of a server that nothing is known of.
-    pub(crate) async fn learn(&self) -> Result<Handshake, Setback> {
+    pub(crate) async fn detect_era(&self) -> Result<Handshake, HandshakeFailure> {
         let params = Dialect::modern(MODERN_VERSION, self.client).params("");
-        let discover = self.door.discover(&params);
+        let discover = self.transport.discover(&params);
         tokio::pin!(discover);
         let probed = tokio::select! {
             answer = &mut discover => Some(answer),
-            () = tokio::time::sleep(PROBE_PATIENCE) => None,
+            () = tokio::time::sleep(PROBE_TIMEOUT) => None,
         };
         let handshake = match probed {
             Some(answer) => match self.probed(answer)? {
                 Some(handshake) => handshake,
-                None => self.initialize().await.map_err(blame_probe)?,
+                None => self.initialize().await.map_err(probe_failure)?,
             },
-            None => self.listen_for_both(discover).await?,
+            None => self.wait_for_either(discover).await?,
         };
         Ok(self.agreed(handshake).await)
     }
 
     /// Opens the conversation the legacy way.
-    pub(crate) async fn open_legacy(&self) -> ToolResult<Handshake> {
+    pub(crate) async fn initialize_legacy(&self) -> ToolResult<Handshake> {
         let handshake = self.initialize().await?;
         Ok(self.agreed(handshake).await)
     }
 
     async fn initialize(&self) -> ToolResult<Handshake> {
         let params = initialize_params(self.client);
-        let answer = self.door.initialize(&params).await?;
-        judge_initialize(answer, self.limits).into_handshake(self.wording)
+        let answer = self.transport.initialize(&params).await?;
+        classify_initialize(answer, self.limits).into_handshake(self.errors)
     }
 
     /// Both requests are out; whichever answer proves something decides.
-    async fn listen_for_both(
+    async fn wait_for_either(
         &self,
-        mut discover: impl Future<Output = ToolResult<Answer>> + Unpin + Send,
-    ) -> Result<Handshake, Setback> {
+        mut discover: impl Future<Output = ToolResult<RpcResponse>> + Unpin + Send,
+    ) -> Result<Handshake, HandshakeFailure> {
         let params = initialize_params(self.client);
-        let initialize = self.door.initialize(&params);
+        let initialize = self.transport.initialize(&params);
         tokio::pin!(initialize);
         let mut not_modern = false;
-        let mut refusal: Option<Init> = None;
+        let mut refusal: Option<InitializeOutcome> = None;
         loop {
             tokio::select! {
                 biased;
@@ -96,49 +96,49 @@ impl<D: Door> Opener<'_, D> {
                     None => not_modern = true,
                 },
                 answer = &mut initialize, if refusal.is_none() => {
-                    let answer = answer.map_err(blame_probe)?;
-                    match judge_initialize(answer, self.limits) {
-                        Init::Legacy(handshake) => return Ok(handshake),
+                    let answer = answer.map_err(probe_failure)?;
+                    match classify_initialize(answer, self.limits) {
+                        InitializeOutcome::Legacy(handshake) => return Ok(handshake),
                         // It is or may be modern; its late answer to the first request tells more.
-                        verdict @ (Init::Modern(_) | Init::NoMethod(_)) => refusal = Some(verdict),
-                        verdict => return verdict.into_handshake(self.wording).map_err(blame_probe),
+                        outcome @ (InitializeOutcome::Modern(_) | InitializeOutcome::NoMethod(_)) => refusal = Some(outcome),
+                        outcome => return outcome.into_handshake(self.errors).map_err(probe_failure),
                     }
                 }
             }
-            if not_modern && let Some(verdict) = refusal.take() {
-                return verdict.into_handshake(self.wording).map_err(blame_probe);
+            if not_modern && let Some(outcome) = refusal.take() {
+                return outcome.into_handshake(self.errors).map_err(probe_failure);
             }
         }
     }
 
     /// `None`: not modern.
-    fn probed(&self, answer: ToolResult<Answer>) -> Result<Option<Handshake>, Setback> {
+    fn probed(&self, answer: ToolResult<RpcResponse>) -> Result<Option<Handshake>, HandshakeFailure> {
         match answer {
             Err(error) if error.reason == Reason::FrameInvalid => Ok(None),
-            Err(error) => Err(blame_probe(error)),
-            Ok(answer) => match judge_probe(&answer, self.limits) {
-                Probe::Modern(handshake) => Ok(Some(handshake)),
-                Probe::Legacy => Ok(None),
-                Probe::Foreign(versions) => Err(Setback {
-                    error: unsupported(self.wording, &versions),
-                    probe_is_to_blame: false,
+            Err(error) => Err(probe_failure(error)),
+            Ok(answer) => match classify_discover(&answer, self.limits) {
+                DiscoverOutcome::Modern(handshake) => Ok(Some(handshake)),
+                DiscoverOutcome::Legacy => Ok(None),
+                DiscoverOutcome::UnsupportedVersions(versions) => Err(HandshakeFailure {
+                    error: unsupported(self.errors, &versions),
+                    may_retry_initialize: false,
                 }),
             },
         }
     }
 
     async fn agreed(&self, mut handshake: Handshake) -> Handshake {
-        self.door.agreed(&handshake).await;
-        handshake.noise = self.door.noise();
+        self.transport.agreed(&handshake).await;
+        handshake.noise = self.transport.noise();
         handshake
     }
 }
 
-fn blame_probe(error: ToolError) -> Setback {
-    let probe_is_to_blame = matches!(error.reason, Reason::ServerExited | Reason::HandshakeFailed);
-    Setback {
+fn probe_failure(error: ToolError) -> HandshakeFailure {
+    let may_retry_initialize = matches!(error.reason, Reason::ServerExited | Reason::HandshakeFailed);
+    HandshakeFailure {
         error,
-        probe_is_to_blame,
+        may_retry_initialize,
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::testing::{Peer, pair, wording};
+    use crate::testing::{Peer, pair, errors};
 
     const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}"#;
     const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}"#;
@@ -157,31 +157,31 @@ mod tests {
         r#"{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"]}}"#;
 
     /// Lets a scripted server be learnt; how it went, and after how many seconds of its own time.
-    async fn learn<S: Future<Output = Peer>>(
+    async fn detect_era<S: Future<Output = Peer>>(
         script: impl FnOnce(Peer) -> S,
-    ) -> (Result<Handshake, Setback>, u64) {
-        let (link, reading, peer) = pair();
+    ) -> (Result<Handshake, HandshakeFailure>, u64) {
+        let (rpc, reading, peer) = pair();
         let client = ClientInfo {
             name: "pegboard".into(),
             version: "0".into(),
         };
-        let (wording, limits) = (wording(), Limits::default());
-        let opener = Opener {
-            door: &*link,
+        let (errors, limits) = (errors(), Limits::default());
+        let opener = HandshakeClient {
+            transport: &*rpc,
             client: &client,
-            wording: &wording,
+            errors: &errors,
             limits: &limits,
         };
         let begun = Instant::now();
         // What a supervisor does for a real process.
         let watch = async {
             let _ = reading.end.await;
-            link.finish(wording.error(Reason::ServerExited, "ended"));
+            rpc.finish(errors.error(Reason::ServerExited, "ended"));
         };
         let learnt = async {
             tokio::select! {
                 biased;
-                learnt = opener.learn() => learnt,
+                learnt = opener.detect_era() => learnt,
                 () = async { tokio::join!(watch, std::future::pending::<()>()); } => unreachable!(),
             }
         };
@@ -191,7 +191,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r_disc_12_a_modern_server_is_learnt_by_one_request() {
-        let (learnt, _) = learn(|mut peer| async {
+        let (learnt, _) = detect_era(|mut peer| async {
             let line = peer.line().await;
             assert!(
                 line.contains("server/discover")
@@ -209,7 +209,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn any_error_that_is_not_modern_means_legacy() {
         for code in [-32601, -32602, -32600, -32000, -32603, 0, 400, -32042] {
-            let (learnt, _) = learn(|mut peer| async move {
+            let (learnt, _) = detect_era(|mut peer| async move {
                 let (id, _) = peer.request().await;
                 peer.error(id, &format!("{{\"code\":{code},\"message\":\"?\"}}"))
                     .await;
@@ -231,7 +231,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_legacy_server_that_ignores_the_probe_costs_one_second() {
-        let (learnt, seconds) = learn(|mut peer| async {
+        let (learnt, seconds) = detect_era(|mut peer| async {
             peer.request().await;
             let (id, method) = peer.request().await;
             assert_eq!(method, "initialize");
@@ -245,7 +245,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_modern_server_may_need_twelve_seconds_to_start() {
         for first_refuses in [false, true] {
-            let (learnt, seconds) = learn(|mut peer| async move {
+            let (learnt, seconds) = detect_era(|mut peer| async move {
                 tokio::time::sleep(Duration::from_secs(12)).await;
                 let (discover, _) = peer.request().await;
                 let (initialize, _) = peer.request().await;
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_version_error_to_initialize_proves_a_modern_server() {
-        let (learnt, _) = learn(|mut peer| async {
+        let (learnt, _) = detect_era(|mut peer| async {
             let (id, _) = peer.request().await;
             peer.error(id, NO_METHOD).await;
             let (id, _) = peer.request().await;
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_end_or_a_refusal_after_the_probe_asks_for_a_fresh_process() {
-        let (learnt, _) = learn(|mut peer| async {
+        let (learnt, _) = detect_era(|mut peer| async {
             peer.request().await;
             drop(peer);
             pair().2
@@ -290,10 +290,10 @@ mod tests {
         .await;
         let setback = learnt.unwrap_err();
         assert_eq!(
-            (setback.error.reason, setback.probe_is_to_blame),
+            (setback.error.reason, setback.may_retry_initialize),
             (Reason::ServerExited, true)
         );
-        let (learnt, _) = learn(|mut peer| async {
+        let (learnt, _) = detect_era(|mut peer| async {
             let (id, _) = peer.request().await;
             peer.error(id, NO_METHOD).await;
             let (id, _) = peer.request().await;
@@ -304,7 +304,7 @@ mod tests {
         .await;
         let setback = learnt.unwrap_err();
         assert_eq!(
-            (setback.error.reason, setback.probe_is_to_blame),
+            (setback.error.reason, setback.may_retry_initialize),
             (Reason::HandshakeFailed, true)
         );
         assert!(setback.error.message.contains("not now"));
@@ -316,7 +316,7 @@ mod tests {
             ("server/discover", r#"{"supportedVersions":["2031-01-01"]}"#),
             ("initialize", r#"{"protocolVersion":"1999-01-01"}"#),
         ] {
-            let (learnt, _) = learn(|mut peer| async move {
+            let (learnt, _) = detect_era(|mut peer| async move {
                 loop {
                     let (id, asked) = peer.request().await;
                     if asked == method {

@@ -21,7 +21,7 @@ use crate::watcher::has_watcher_program;
 
 static IS_ADOPTING: AtomicBool = AtomicBool::new(false);
 /// The children that are accounted for.
-static KNOWN: Mutex<Known> = Mutex::new(Known {
+static KNOWN: Mutex<KnownChildren> = Mutex::new(KnownChildren {
     servers: BTreeSet::new(),
     others: BTreeSet::new(),
 });
@@ -34,7 +34,7 @@ static STARTING: RwLock<()> = RwLock::new(());
 /// How often a search is repeated for processes that were forked meanwhile.
 const ROUNDS: u32 = 10;
 
-struct Known {
+struct KnownChildren {
     servers: BTreeSet<i32>,
     /// The watcher, and what was there before us.
     others: BTreeSet<i32>,
@@ -42,7 +42,7 @@ struct Known {
 
 /// A server that has ended: its first process, which was the leader of its group, and its mark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Ended {
+pub(crate) struct EndedServer {
     pub(crate) group: i32,
     pub(crate) mark: String,
 }
@@ -85,17 +85,17 @@ pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
 }
 
 /// A server that is accounted for.
-pub(crate) fn know(server: Pid) {
+pub(crate) fn register_server(server: Pid) {
     known().servers.insert(server.as_raw_nonzero().get());
 }
 
 /// A watcher that is accounted for.
-pub(crate) fn know_watcher(watcher: Pid) {
+pub(crate) fn register_watcher(watcher: Pid) {
     known().others.insert(watcher.as_raw_nonzero().get());
 }
 
 /// A child that has ended, or that somebody else looks after.
-pub(crate) fn forget(child: Pid) {
+pub(crate) fn unregister(child: Pid) {
     let child = child.as_raw_nonzero().get();
     let mut known = known();
     known.servers.remove(&child);
@@ -110,7 +110,7 @@ pub(crate) fn is_nothing_left() -> bool {
 
 /// Ends what these servers left. A leftover that shows no sign of its server is ended when no server runs any more.
 /// `false` where our children cannot be listed.
-pub(crate) fn end_leftovers_of(ended: &[&Ended]) -> bool {
+pub(crate) fn end_leftovers_of(ended: &[&EndedServer]) -> bool {
     let is_theirs = |process: &Process, mark: Option<&str>| {
         let group = process.group();
         ended
@@ -193,6 +193,6 @@ fn list_unknown() -> Option<Vec<Process>> {
     Some(unknown.filter_map(Process::open).collect())
 }
 
-fn known() -> MutexGuard<'static, Known> {
+fn known() -> MutexGuard<'static, KnownChildren> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }

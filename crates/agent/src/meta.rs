@@ -9,7 +9,7 @@ use pegboard_catalog::meta::{
 use pegboard_catalog::{Catalog, ToolSearch, search_text};
 use pegboard_hub::{Hub, SessionId};
 use pegboard_model::{Reason, SpanContext, ToolError, ToolResult};
-use pegboard_shelf::{ReadWish, Shelf, read};
+use pegboard_shelf::{ReadResultArgs, ResultStore, read};
 use serde_json::value::RawValue;
 
 /// A catalog of more tools, or one that is searched by meaning, is searched on another thread.
@@ -27,7 +27,7 @@ pub(crate) enum Led {
 pub(crate) async fn run(
     hub: &Hub,
     session: &SessionId,
-    shelf: &Arc<Shelf>,
+    result_store: &Arc<ResultStore>,
     name: &str,
     arguments: &RawValue,
     span: Option<&SpanContext>,
@@ -65,18 +65,18 @@ pub(crate) async fn run(
             if !is_reserved || is_call_tool(name) {
                 return Ok(Led::Call(args));
             }
-            return Box::pin(run(hub, session, shelf, name, &args.arguments, span)).await;
+            return Box::pin(run(hub, session, result_store, name, &args.arguments, span)).await;
         }
-        _ => read_on(shelf, arguments).await?,
+        _ => read_on(result_store, arguments).await?,
     };
     Ok(Led::Told(told))
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.
-async fn read_on(shelf: &Arc<Shelf>, arguments: &RawValue) -> ToolResult<String> {
-    let args: ReadWish =
+async fn read_on(result_store: &Arc<ResultStore>, arguments: &RawValue) -> ToolResult<String> {
+    let args: ReadResultArgs =
         serde_json::from_str(arguments.get()).map_err(|error| invalid_args(READ_RESULT, &error))?;
-    let kept = shelf.find(&args.id)?;
+    let kept = result_store.find(&args.id)?;
     aside(move || read(&kept, &args)).await?
 }
 

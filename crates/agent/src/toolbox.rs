@@ -7,7 +7,7 @@ use pegboard_catalog::meta::{self as tools, CallToolArgs};
 use pegboard_guard::{estimate_tokens, coerce_arguments};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
-use pegboard_shelf::Shelf;
+use pegboard_shelf::ResultStore;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 pub struct Toolbox {
     hub: Hub,
     session: SessionId,
-    shelf: Arc<Shelf>,
+    result_store: Arc<ResultStore>,
     result_tokens: usize,
 }
 
@@ -53,7 +53,7 @@ impl Toolbox {
         Self {
             hub,
             session,
-            shelf: Arc::new(Shelf::new(limits)),
+            result_store: Arc::new(ResultStore::new(limits)),
             result_tokens: result_tokens.max(1),
         }
     }
@@ -167,7 +167,7 @@ impl Toolbox {
         arguments: &RawValue,
         span: Option<&SpanContext>,
     ) -> ToolResult<Led> {
-        meta::run(&self.hub, &self.session, &self.shelf, name, arguments, span).await
+        meta::run(&self.hub, &self.session, &self.result_store, name, arguments, span).await
     }
 
     async fn called(
@@ -208,10 +208,10 @@ impl Toolbox {
         outcome: CallOutcome,
         used: UsedTool,
     ) -> ToolResult<Answered> {
-        let (shelf, limit) = (self.shelf.clone(), self.result_tokens);
+        let (result_store, limit) = (self.result_store.clone(), self.result_tokens);
         let is_heavy = outcome.result.get().len() > LIGHT_BYTES;
         let shorten = move || {
-            let shortened = shelf.shorten(&outcome.result, limit);
+            let shortened = result_store.shorten(&outcome.result, limit);
             parts(shortened.as_deref().unwrap_or(&outcome.result))
         };
         let mut content = match is_heavy {

@@ -100,7 +100,7 @@ async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult
     let is_heavy = result.get().len() > heavy::LIGHT_BYTES;
     let shared = shared.clone();
     let shorten = move || {
-        let shortened = shared.shelf.shorten(&result, shared.result_tokens);
+        let shortened = shared.result_store.shorten(&result, shared.result_tokens);
         shortened.unwrap_or(result)
     };
     heavy::run(is_heavy, shorten).await

@@ -15,7 +15,7 @@ use crate::parked::ParkedCalls;
 use crate::profile::Profile;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
-use crate::shelf::Shelf;
+use crate::result_store::ResultStore;
 use crate::view::View;
 
 /// What a gateway is told at its start.
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) result_tokens: usize,
     pub(crate) sealer: Sealer,
-    pub(crate) shelf: Shelf,
+    pub(crate) result_store: ResultStore,
     pub(crate) parked: ParkedCalls,
     pub(crate) sessions: Sessions,
     pub(crate) listeners: Listeners,
@@ -72,7 +72,7 @@ impl Gateway {
             version: settings.version,
             result_tokens: settings.result_tokens,
             sealer: Sealer::new(&settings.key),
-            shelf: Shelf::new(&settings.limits),
+            result_store: ResultStore::new(&settings.limits),
             parked: ParkedCalls::new(&settings.limits),
             sessions: Sessions::new(&settings.limits),
             listeners: Listeners::default(),

@@ -51,7 +51,7 @@ mod sessions;
 
 // What the agent's loop shares with us.
 use pegboard_catalog::meta as meta_tools;
-use pegboard_shelf::{self as shelf, members};
+use pegboard_shelf::{self as result_store, members};
 
 pub use conversation::{Conversation, Outlet};
 pub use gateway::{Gateway, GatewaySettings, Offered, fixed_surface};

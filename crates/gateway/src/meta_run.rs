@@ -3,7 +3,7 @@
 use pegboard_catalog::meta::{CallToolArgs, DescribeToolsArgs, ListToolsArgs, SearchToolsArgs, parse_args};
 use pegboard_catalog::search_text;
 use pegboard_model::ToolResult;
-use pegboard_shelf::{ReadWish, read};
+use pegboard_shelf::{ReadResultArgs, read};
 use serde_json::value::RawValue;
 
 use crate::calling::{By, execute, text_result};
@@ -62,8 +62,8 @@ async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<S
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.
-async fn read_result(asked: &Asked<'_>, args: ReadWish) -> ToolResult<String> {
-    let kept = asked.conversation.shared.shelf.find(&args.id)?;
+async fn read_result(asked: &Asked<'_>, args: ReadResultArgs) -> ToolResult<String> {
+    let kept = asked.conversation.shared.result_store.find(&args.id)?;
     heavy::run(true, move || read(&kept, &args)).await?
 }
 

@@ -123,7 +123,7 @@ pub struct Limits {
     /// Calls that wait for their clients to come back with answers; each may hold a server.
     pub parked_calls: usize,
     /// All results together that are kept aside for reading on.
-    pub shelf_bytes: usize,
+    pub stored_results_bytes: usize,
     /// Calls that wait for a person at once, among all processes that share a store.
     pub waiting_approvals: usize,
     /// Bytes of a call's arguments that a person is shown.
@@ -199,7 +199,7 @@ impl Default for Limits {
             replay_sessions: 1_024,
             sessions: 10_000,
             parked_calls: 256,
-            shelf_bytes: 64 * MIB,
+            stored_results_bytes: 64 * MIB,
             waiting_approvals: 256,
             shown_argument_bytes: 256 * KIB,
             session_grants: 10_000,

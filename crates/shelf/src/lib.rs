@@ -1,6 +1,6 @@
 //! Large results of tools, kept aside so that a model can read them in parts.
 //!
-//! [`Shelf::shorten`] gives the first part of a result that is too large and keeps the whole; the part says how
+//! [`ResultStore::shorten`] gives the first part of a result that is too large and keeps the whole; the part says how
 //! much there is and how to read on. [`read`] gives a further part: by position, by words, or by a JSON pointer.
 //!
 //! Invariant: nothing is cut silently, and whatever is kept is bounded in size and time.
@@ -12,8 +12,8 @@
 )]
 
 pub mod members;
-mod reading;
-mod shelf;
+mod read;
+mod result_store;
 
-pub use reading::{ReadWish, read};
-pub use shelf::{Kept, Shelf};
+pub use read::{ReadResultArgs, read};
+pub use result_store::{StoredResult, ResultStore};

@@ -7,7 +7,7 @@ use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::shelf::{Kept, boundary, part, reading_on};
+use crate::result_store::{StoredResult, floor_char_boundary, part, continuation_note};
 
 /// Longest pattern that is looked for.
 const PATTERN_BYTES: usize = 500;
@@ -20,7 +20,7 @@ const PATTERN_COST: usize = 1 << 20;
 
 /// Which part of a kept result is wanted.
 #[derive(Deserialize)]
-pub struct ReadWish {
+pub struct ReadResultArgs {
     /// Which result.
     pub id: String,
     #[serde(default)]
@@ -32,26 +32,26 @@ pub struct ReadWish {
 }
 
 /// Reads a part.
-pub fn read(kept: &Kept, wish: &ReadWish) -> ToolResult<String> {
-    match (&wish.grep, &wish.pointer) {
-        (Some(pattern), _) => grep(kept, pattern, wish.offset.unwrap_or(0)),
-        (None, Some(pointer)) => at_pointer(kept, pointer, wish.offset.unwrap_or(0)),
+pub fn read(stored: &StoredResult, args: &ReadResultArgs) -> ToolResult<String> {
+    match (&args.grep, &args.pointer) {
+        (Some(pattern), _) => grep(stored, pattern, args.offset.unwrap_or(0)),
+        (None, Some(pointer)) => at_pointer(stored, pointer, args.offset.unwrap_or(0)),
         (None, None) => {
-            let from = wish.offset.unwrap_or(0);
-            if from > kept.text.len() {
-                let message = format!("`offset` {from} is behind the end at {}", kept.text.len());
+            let from = args.offset.unwrap_or(0);
+            if from > stored.text.len() {
+                let message = format!("`offset` {from} is behind the end at {}", stored.text.len());
                 return Err(ToolError::new(Reason::ArgsInvalid, message).at_field("offset"));
             }
-            let (text, next) = kept.part(from);
-            let tokens = estimate_tokens(&kept.text) as usize;
-            let note = reading_on(&wish.id, kept, from, next, tokens);
+            let (text, next) = stored.part(from);
+            let tokens = estimate_tokens(&stored.text) as usize;
+            let note = continuation_note(&args.id, stored, from, next, tokens);
             Ok(format!("{text}{note}"))
         }
     }
 }
 
 /// The lines that match, each with the place where it begins.
-fn grep(kept: &Kept, pattern: &str, from: usize) -> ToolResult<String> {
+fn grep(stored: &StoredResult, pattern: &str, from: usize) -> ToolResult<String> {
     let invalid = |message: String| {
         let error = ToolError::new(Reason::ArgsInvalid, message).at_field("grep");
         error.with_remedy("Write plain words or a regular expression without look-around.")
@@ -68,14 +68,14 @@ fn grep(kept: &Kept, pattern: &str, from: usize) -> ToolResult<String> {
     let regex = regex.map_err(|error| invalid(format!("`grep` is no pattern: {error}")))?;
     let (mut out, mut tokens, mut count, mut shown) = (String::new(), 0, 0, 0);
     let mut next = None;
-    for (at, found) in matches(&kept.text, &regex) {
+    for (at, found) in matches(&stored.text, &regex) {
         count += 1;
         if at < from || next.is_some() {
             continue;
         }
         let entry = format!("{at}: {found}\n");
         tokens += estimate_tokens(&entry) as usize;
-        if tokens > kept.part_tokens && shown > 0 {
+        if tokens > stored.part_tokens && shown > 0 {
             next = Some(at);
             continue;
         }
@@ -111,9 +111,9 @@ fn matches<'t>(
             if found.end() <= shown && shown > 0 {
                 return None;
             }
-            let before = boundary(line, found.start().saturating_sub(AROUND_BYTES)).max(shown);
+            let before = floor_char_boundary(line, found.start().saturating_sub(AROUND_BYTES)).max(shown);
             let end = found.end().min(found.start() + LINE_BYTES);
-            shown = boundary(line, end + AROUND_BYTES).max(before);
+            shown = floor_char_boundary(line, end + AROUND_BYTES).max(before);
             let piece = line.get(before..shown).unwrap_or_default();
             Some((at + before, Cow::Owned(format!("…{piece}…"))))
         })
@@ -121,10 +121,10 @@ fn matches<'t>(
 }
 
 /// A part of the structured content, or of the text where that is JSON.
-fn at_pointer(kept: &Kept, pointer: &str, from: usize) -> ToolResult<String> {
+fn at_pointer(stored: &StoredResult, pointer: &str, from: usize) -> ToolResult<String> {
     let invalid =
         |message: String| ToolError::new(Reason::ArgsInvalid, message).at_field("pointer");
-    let json = kept.structured.as_deref().unwrap_or(&kept.text);
+    let json = stored.structured.as_deref().unwrap_or(&stored.text);
     let value: Value = serde_json::from_str(json)
         .map_err(|_| invalid("the result is not JSON, so it has no pointers".to_owned()))?;
     let Some(found) = value.pointer(pointer) else {
@@ -132,7 +132,7 @@ fn at_pointer(kept: &Kept, pointer: &str, from: usize) -> ToolResult<String> {
         return Err(invalid(format!("nothing is at `{pointer}`; {known}")));
     };
     let text = serde_json::to_string_pretty(found).unwrap_or_default();
-    let (piece, next) = part(&text, from, kept.part_tokens);
+    let (piece, next) = part(&text, from, stored.part_tokens);
     let note = match next < text.len() {
         true => format!(
             "\n[Bytes {from} to {next} of {} at `{pointer}`. Read on: the same with \"offset\":{next}.]",

@@ -16,21 +16,21 @@ use serde_json::value::RawValue;
 use crate::members::{Members, quoted};
 
 /// A result that nobody read for this long is gone.
-const KEPT_FOR: Duration = Duration::from_secs(30 * 60);
+const STORED_FOR: Duration = Duration::from_secs(30 * 60);
 
 /// The results that are kept.
-pub struct Shelf {
-    kept: Mutex<HashMap<String, Held>>,
+pub struct ResultStore {
+    stored: Mutex<HashMap<String, Held>>,
     most_bytes: usize,
 }
 
 struct Held {
-    result: Arc<Kept>,
+    result: Arc<StoredResult>,
     used: Instant,
 }
 
 /// One large result.
-pub struct Kept {
+pub struct StoredResult {
     /// All its text.
     pub(crate) text: String,
     /// Its structured content, as JSON text.
@@ -39,7 +39,7 @@ pub struct Kept {
     pub(crate) part_tokens: usize,
 }
 
-impl Kept {
+impl StoredResult {
     fn bytes(&self) -> usize {
         self.text.len() + self.structured.as_ref().map_or(0, String::len)
     }
@@ -52,11 +52,11 @@ impl Kept {
 
 /// Some text from a byte on that has about so many tokens; it ends at a line where one is near.
 pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
-    let start = boundary(text, offset);
+    let start = floor_char_boundary(text, offset);
     let rest = text.get(start..).unwrap_or_default();
     let mut length = rest.len();
     while length > 0 {
-        let cut = boundary(rest, length);
+        let cut = floor_char_boundary(rest, length);
         let piece = rest.get(..cut).unwrap_or_default();
         let has = estimate_tokens(piece) as usize;
         if has <= tokens {
@@ -65,7 +65,7 @@ pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
         // Aims a little below, so that one or two steps are enough.
         length = (length as u128 * tokens as u128 * 95 / 100 / has as u128) as usize;
     }
-    let mut cut = boundary(rest, length);
+    let mut cut = floor_char_boundary(rest, length);
     if cut < rest.len()
         && let Some(line) = rest.get(..cut).and_then(|piece| piece.rfind('\n'))
         && line > cut / 2
@@ -80,18 +80,18 @@ pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
 }
 
 /// The last place at or before a byte where a character begins.
-pub(crate) fn boundary(text: &str, at: usize) -> usize {
+pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     let back = (0..4).find(|back| text.is_char_boundary(at.saturating_sub(*back)));
     at.saturating_sub(back.unwrap_or(0))
 }
 
-impl Shelf {
+impl ResultStore {
     /// An empty shelf.
     pub fn new(limits: &Limits) -> Self {
         Self {
-            kept: Mutex::default(),
-            most_bytes: limits.shelf_bytes,
+            stored: Mutex::default(),
+            most_bytes: limits.stored_results_bytes,
         }
     }
 
@@ -124,15 +124,15 @@ impl Shelf {
             text.push_str(structured);
         }
         let tokens = estimate_tokens(&text) as usize;
-        let kept = Arc::new(Kept {
+        let stored = Arc::new(StoredResult {
             text,
             structured,
             part_tokens: (limit * 4 / 5).max(1),
         });
-        let (first, next) = kept.part(0);
+        let (first, next) = stored.part(0);
         let first = first.to_owned();
-        let id = self.keep(kept.clone())?;
-        let note = reading_on(&id, &kept, 0, next, tokens);
+        let id = self.keep(stored.clone())?;
+        let note = continuation_note(&id, &stored, 0, next, tokens);
         let first = format!(
             r#"{{"type":"text","text":{}}}"#,
             quoted(&format!("{first}{note}"))
@@ -147,10 +147,10 @@ impl Shelf {
     }
 
     /// A kept result.
-    pub fn find(&self, id: &str) -> ToolResult<Arc<Kept>> {
-        let mut kept = lock(&self.kept);
-        kept.retain(|_, held| held.used.elapsed() < KEPT_FOR);
-        match kept.get_mut(id) {
+    pub fn find(&self, id: &str) -> ToolResult<Arc<StoredResult>> {
+        let mut stored = lock(&self.stored);
+        stored.retain(|_, held| held.used.elapsed() < STORED_FOR);
+        match stored.get_mut(id) {
             Some(held) => {
                 held.used = Instant::now();
                 Ok(held.result.clone())
@@ -163,26 +163,26 @@ impl Shelf {
     }
 
     /// Keeps a result; those that were read longest ago make room. `None` when it is larger than the shelf.
-    fn keep(&self, result: Arc<Kept>) -> Option<String> {
+    fn keep(&self, result: Arc<StoredResult>) -> Option<String> {
         if result.bytes() > self.most_bytes {
             return None;
         }
-        let mut kept = lock(&self.kept);
-        kept.retain(|_, held| held.used.elapsed() < KEPT_FOR);
-        let mut bytes: usize = kept.values().map(|held| held.result.bytes()).sum();
+        let mut stored = lock(&self.stored);
+        stored.retain(|_, held| held.used.elapsed() < STORED_FOR);
+        let mut bytes: usize = stored.values().map(|held| held.result.bytes()).sum();
         while bytes + result.bytes() > self.most_bytes {
-            let oldest = kept.iter().min_by_key(|(_, held)| held.used);
+            let oldest = stored.iter().min_by_key(|(_, held)| held.used);
             let Some(id) = oldest.map(|(id, _)| id.clone()) else {
                 break;
             };
-            bytes -= kept.remove(&id).map_or(0, |held| held.result.bytes());
+            bytes -= stored.remove(&id).map_or(0, |held| held.result.bytes());
         }
         let id = new_name();
         let held = Held {
             result,
             used: Instant::now(),
         };
-        kept.insert(id.clone(), held);
+        stored.insert(id.clone(), held);
         Some(id)
     }
 }
@@ -224,8 +224,8 @@ fn text_of(block: &RawValue) -> Option<String> {
 }
 
 /// What stands under a part: how much there is, and the exact call that reads on.
-pub(crate) fn reading_on(id: &str, kept: &Kept, from: usize, next: usize, tokens: usize) -> String {
-    let total = kept.text.len();
+pub(crate) fn continuation_note(id: &str, stored: &StoredResult, from: usize, next: usize, tokens: usize) -> String {
+    let total = stored.text.len();
     let mut note =
         format!("\n\n[Bytes {from} to {next} of {total} (about {tokens} tokens in all).");
     if next < total {
@@ -233,7 +233,7 @@ pub(crate) fn reading_on(id: &str, kept: &Kept, from: usize, next: usize, tokens
             " Read on: {READ_RESULT}{{\"id\":\"{id}\",\"offset\":{next}}}; \
              find lines: {READ_RESULT}{{\"id\":\"{id}\",\"grep\":\"PATTERN\"}}"
         ));
-        if kept.structured.is_some() || kept.text.trim_start().starts_with(['{', '[']) {
+        if stored.structured.is_some() || stored.text.trim_start().starts_with(['{', '[']) {
             note.push_str(&format!(
                 "; take a part of the JSON: {READ_RESULT}{{\"id\":\"{id}\",\"pointer\":\"/KEY/0\"}}"
             ));
@@ -268,13 +268,13 @@ mod tests {
 
     #[test]
     fn r_ctx_08_a_small_result_is_left_alone() {
-        let shelf = Shelf::new(&Limits::default());
-        assert!(shelf.shorten(&result("short"), 1_000).is_none());
+        let result_store = ResultStore::new(&Limits::default());
+        assert!(result_store.shorten(&result("short"), 1_000).is_none());
         let base64 =
             serde_json::json!({"content": [{"type": "image", "data": "A".repeat(100_000)}]});
         let image = RawValue::from_string(base64.to_string()).unwrap();
         assert!(
-            shelf.shorten(&image, 1_000).is_none(),
+            result_store.shorten(&image, 1_000).is_none(),
             "images are not text"
         );
     }
@@ -284,8 +284,8 @@ mod tests {
         let text: String = (0..5_000)
             .map(|n| format!("line {n} of some words — é\n"))
             .collect();
-        let shelf = Shelf::new(&Limits::default());
-        let short = shelf.shorten(&result(&text), 1_000).unwrap();
+        let result_store = ResultStore::new(&Limits::default());
+        let short = result_store.shorten(&result(&text), 1_000).unwrap();
         let id = id_in(&short);
         let short: serde_json::Value = serde_json::from_str(short.get()).unwrap();
         assert_eq!(short["content"][1]["type"], "image");
@@ -293,16 +293,16 @@ mod tests {
         assert!(short.get("structuredContent").is_none());
         let first = short["content"][0]["text"].as_str().unwrap();
         assert!(estimate_tokens(first) < 1_000, "{}", estimate_tokens(first));
-        let kept = shelf.find(&id).unwrap();
+        let stored = result_store.find(&id).unwrap();
         let (mut whole, mut offset) = (String::new(), 0);
-        while offset < kept.text.len() {
-            let (part, next) = kept.part(offset);
+        while offset < stored.text.len() {
+            let (part, next) = stored.part(offset);
             assert!(next > offset);
             whole.push_str(part);
             offset = next;
         }
         assert_eq!(whole, text);
-        assert_eq!(kept.structured.as_deref(), Some(r#"{"rows":[1,2]}"#));
+        assert_eq!(stored.structured.as_deref(), Some(r#"{"rows":[1,2]}"#));
     }
 
     #[test]
@@ -314,34 +314,34 @@ mod tests {
             serde_json::json!({}),
         ] {
             result["structuredContent"] = serde_json::json!({"rows": rows});
-            let shelf = Shelf::new(&Limits::default());
+            let result_store = ResultStore::new(&Limits::default());
             let raw = RawValue::from_string(result.to_string()).unwrap();
-            let short = shelf.shorten(&raw, 500).unwrap();
+            let short = result_store.shorten(&raw, 500).unwrap();
             assert!(short.get().len() < raw.get().len() / 2, "{short}");
-            let kept = shelf.find(&id_in(&short)).unwrap();
-            assert!(kept.text.ends_with(r#""row 999"]}"#));
+            let stored = result_store.find(&id_in(&short)).unwrap();
+            assert!(stored.text.ends_with(r#""row 999"]}"#));
             let text = result["content"][0]["text"].as_str().unwrap_or_default();
-            assert!(kept.text.starts_with(text));
+            assert!(stored.text.starts_with(text));
         }
     }
 
     #[test]
     fn r_ctx_08_the_shelf_is_bounded_and_what_is_gone_is_named() {
         let limits = Limits {
-            shelf_bytes: 30_000,
+            stored_results_bytes: 30_000,
             ..Limits::default()
         };
-        let shelf = Shelf::new(&limits);
+        let result_store = ResultStore::new(&limits);
         let text = "words and more words ".repeat(1_000);
         let ids: Vec<String> = (0..3)
             .map(|_| {
-                let short = shelf.shorten(&result(&text), 100).unwrap();
+                let short = result_store.shorten(&result(&text), 100).unwrap();
                 id_in(&short)
             })
             .collect();
-        assert!(shelf.find(&ids[2]).is_ok());
+        assert!(result_store.find(&ids[2]).is_ok());
         assert_eq!(
-            shelf.find(&ids[0]).err().unwrap().reason,
+            result_store.find(&ids[0]).err().unwrap().reason,
             Reason::ResultGone
         );
     }

@@ -10,14 +10,14 @@ use pegboard_model::{
 };
 use tokio::time::Instant;
 
-use crate::asking::{Stop, cancelled};
-use crate::budget::{Budget, Spent};
+use crate::model_turn::{StopSignal, cancelled};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::cancel::Cancel;
 use crate::definitions::{Definitions, Loading};
 use crate::event::AgentEvent;
 use crate::message::Conversation;
-use crate::provider::{Finish, Provider, Turn, TurnRequest, Usage};
-use crate::report::Run;
+use crate::provider::{FinishReason, Provider, Turn, TurnRequest, Usage};
+use crate::report::RunReport;
 use crate::retry::Retry;
 use crate::toolbox::Toolbox;
 
@@ -142,7 +142,7 @@ impl Agent {
     }
 
     /// Works on one task, in a conversation of its own.
-    pub async fn ask(&self, task: &str) -> Run {
+    pub async fn ask(&self, task: &str) -> RunReport {
         let mut conversation = Conversation::new();
         self.run(&mut conversation, task, &Cancel::new(), &|_| {})
             .await
@@ -155,13 +155,13 @@ impl Agent {
         conversation: &mut Conversation,
         task: &str,
         cancel: &Cancel,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
-    ) -> Run {
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> RunReport {
         let started = Instant::now();
         let trace = new_trace();
         let span = self.recorder.begin(None, &trace);
         let span = span.map(|span| span.with_labels("agent", &self.session.0));
-        let mut run = Run {
+        let mut run = RunReport {
             answer: Err(cancelled()),
             used: Vec::new(),
             usage: Usage::default(),
@@ -170,7 +170,7 @@ impl Agent {
             saved_tokens: 0,
             took: started.elapsed(),
         };
-        let stop = Stop {
+        let stop = StopSignal {
             cancel,
             deadline: started + self.budget.time,
             time: self.budget.time,
@@ -181,14 +181,14 @@ impl Agent {
         let servers: Vec<_> = offered.map(|entry| entry.name().clone()).collect();
         let needs_discovery = !catalog.needs_discovery().is_empty();
         drop(catalog);
-        let mut work = Work {
+        let mut work = RunState {
             conversation,
             run: &mut run,
             stop,
             trace: &trace,
             span: span.as_ref(),
         };
-        let answer = self.work(&mut work, tell).await;
+        let answer = self.work(&mut work, emit).await;
         run.answer = answer;
         run.took = started.elapsed();
         self.recorder.tokens_saved(run.saved_tokens);
@@ -211,8 +211,8 @@ impl Agent {
 
     async fn work(
         &self,
-        work: &mut Work<'_>,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+        work: &mut RunState<'_>,
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<String> {
         // The first need: servers that do not answer are left out, and the agent goes on without their tools.
         let known = self.hub().ensure_known_below(work.span);
@@ -225,16 +225,16 @@ impl Agent {
         let format = format.unwrap_or_else(|| self.provider.format());
         let definitions = Definitions::of(&catalog, format, self.loading);
         let system = self.system_text(definitions.loading(), &catalog);
-        let mut looked_tokens = 0;
+        let mut lookup_tokens = 0;
         loop {
             if work.run.turns >= self.budget.turns {
-                return Err(Spent::Turns(self.budget.turns).into());
+                return Err(BudgetExceeded::Turns(self.budget.turns).into());
             }
             if work.run.usage.total() >= self.budget.tokens {
-                return Err(Spent::Tokens(self.budget.tokens).into());
+                return Err(BudgetExceeded::Tokens(self.budget.tokens).into());
             }
-            let turn = self.next_turn(work, &system, &definitions, tell).await?;
-            work.run.saved_tokens += definitions.saved_tokens().saturating_sub(looked_tokens);
+            let turn = self.next_turn(work, &system, &definitions, emit).await?;
+            work.run.saved_tokens += definitions.saved_tokens().saturating_sub(lookup_tokens);
             let Turn {
                 items, text, calls, ..
             } = turn;
@@ -248,11 +248,11 @@ impl Agent {
             let allowed = self.budget.calls.saturating_sub(work.run.calls);
             let (stop, span) = (work.stop, work.span);
             let called = self
-                .run_calls(&calls, &definitions, allowed, stop, span, tell)
+                .run_calls(&calls, &definitions, allowed, stop, span, emit)
                 .await;
             work.run.calls += calls.len().min(allowed);
             for answered in called.finished {
-                looked_tokens += answered.looked_tokens;
+                lookup_tokens += answered.lookup_tokens;
                 work.run.used.extend(answered.used);
             }
             work.conversation.exchange(items, called.answers);
@@ -260,36 +260,36 @@ impl Agent {
                 return Err(stopped);
             }
             if calls.len() > allowed {
-                return Err(Spent::Calls(self.budget.calls).into());
+                return Err(BudgetExceeded::Calls(self.budget.calls).into());
             }
         }
     }
 
     /// What a turn without calls means; `None` when the model is to go on.
-    fn ended(&self, finish: Finish, text: String) -> Option<ToolResult<String>> {
+    fn ended(&self, finish: FinishReason, text: String) -> Option<ToolResult<String>> {
         Some(match finish {
-            Finish::Paused => return None,
-            Finish::Done => Ok(text),
-            Finish::Refused => {
+            FinishReason::Paused => return None,
+            FinishReason::Done => Ok(text),
+            FinishReason::Refused => {
                 let message = "the model, or its provider, does not want to answer this";
                 Err(ToolError::new(Reason::ModelRefused, message))
             }
-            Finish::Length if text.is_empty() => {
-                Err(Spent::Tokens(u64::from(self.answer_tokens)).into())
+            FinishReason::Length if text.is_empty() => {
+                Err(BudgetExceeded::Tokens(u64::from(self.answer_tokens)).into())
             }
-            Finish::Length => Ok(format!("{text}\n\n{CUT}")),
+            FinishReason::Length => Ok(format!("{text}\n\n{CUT}")),
         })
     }
 
     async fn next_turn(
         &self,
-        work: &mut Work<'_>,
+        work: &mut RunState<'_>,
         system: &str,
         definitions: &Definitions,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<Turn> {
         let turn = work.run.turns + 1;
-        tell(AgentEvent::TurnStarted { turn });
+        emit(AgentEvent::TurnStarted { turn });
         let request = TurnRequest::new(
             system,
             work.conversation.messages(),
@@ -300,11 +300,11 @@ impl Agent {
             .span
             .and_then(|span| self.recorder.begin(Some(span), work.trace));
         let said = self
-            .ask_model(request, work.stop, span.as_ref(), tell)
+            .ask_model(request, work.stop, span.as_ref(), emit)
             .await?;
         work.run.turns = turn;
         work.run.usage.add(said.usage);
-        tell(AgentEvent::TurnFinished {
+        emit(AgentEvent::TurnFinished {
             turn,
             usage: said.usage,
             calls: said.calls.len(),
@@ -324,10 +324,10 @@ impl Agent {
 }
 
 /// One run, as far as it went.
-struct Work<'a> {
+struct RunState<'a> {
     conversation: &'a mut Conversation,
-    run: &'a mut Run,
-    stop: Stop<'a>,
+    run: &'a mut RunReport,
+    stop: StopSignal<'a>,
     trace: &'a TraceId,
     span: Option<&'a SpanContext>,
 }

@@ -32,7 +32,7 @@ impl Default for Budget {
 /// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Spent {
+pub enum BudgetExceeded {
     /// The model was asked so often.
     Turns(usize),
     /// It made so many calls.
@@ -43,7 +43,7 @@ pub enum Spent {
     Time(Duration),
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Turns(turns) => write!(f, "{turns} turns of the model"),
@@ -54,8 +54,8 @@ impl fmt::Display for Spent {
     }
 }
 
-impl From<Spent> for ToolError {
-    fn from(spent: Spent) -> Self {
+impl From<BudgetExceeded> for ToolError {
+    fn from(spent: BudgetExceeded) -> Self {
         let message = format!("the limit of {spent} is reached without an answer");
         Self::new(Reason::BudgetSpent, message)
     }

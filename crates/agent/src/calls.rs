@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::agent::Agent;
-use crate::asking::Stop;
+use crate::model_turn::StopSignal;
 use crate::definitions::Definitions;
 use crate::event::AgentEvent;
-use crate::message::{Answer, ToolUse};
-use crate::toolbox::{Answered, cut_short};
+use crate::message::{ToolOutput, ToolUse};
+use crate::toolbox::{ExecutedCall, unfinished_call};
 
 /// Calls that run side by side; further ones wait.
 const SIDE_BY_SIDE: usize = 8;
@@ -19,11 +19,11 @@ const SIDE_BY_SIDE: usize = 8;
 const PER_TURN: usize = 128;
 
 /// What came of the calls of one turn.
-pub(crate) struct Called {
+pub(crate) struct TurnCalls {
     /// One answer for each call, in their order.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<ToolOutput>,
     /// Those that were run, in the order in which they ended.
-    pub(crate) finished: Vec<Answered>,
+    pub(crate) finished: Vec<ExecutedCall>,
     /// Why the rest was not waited for.
     pub(crate) stopped: Option<ToolError>,
 }
@@ -36,10 +36,10 @@ impl Agent {
         calls: &[ToolUse],
         definitions: &Definitions,
         allowed: usize,
-        stop: Stop<'_>,
+        stop: StopSignal<'_>,
         span: Option<&SpanContext>,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
-    ) -> Called {
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> TurnCalls {
         let started = Instant::now();
         let places = Semaphore::new(SIDE_BY_SIDE);
         let running = calls.iter().take(allowed.min(PER_TURN)).enumerate();
@@ -48,11 +48,11 @@ impl Agent {
                 let places = &places;
                 async move {
                     let _place = places.acquire().await;
-                    (place, self.run_call(call, definitions, span, tell).await)
+                    (place, self.run_call(call, definitions, span, emit).await)
                 }
             })
             .collect();
-        let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<ToolOutput>> = calls.iter().map(|_| None).collect();
         let mut finished = Vec::new();
         let mut stopped = None;
         loop {
@@ -82,10 +82,10 @@ impl Agent {
         for (call, answer) in calls.iter().zip(answers) {
             paired.push(answer.unwrap_or_else(|| {
                 let (why, took) = ((why.as_str(), reason), started.elapsed());
-                let answered = cut_short(&self.toolbox, definitions, call, why, took);
+                let answered = unfinished_call(&self.toolbox, definitions, call, why, took);
                 let answer = answered.answer.clone();
                 let (tool, server) = self.toolbox.target(definitions, call);
-                tell(AgentEvent::CallFinished {
+                emit(AgentEvent::CallFinished {
                     id: call.id.clone(),
                     tool,
                     server,
@@ -96,7 +96,7 @@ impl Agent {
                 answer
             }));
         }
-        Called {
+        TurnCalls {
             answers: paired,
             finished,
             stopped,
@@ -108,11 +108,11 @@ impl Agent {
         call: &ToolUse,
         definitions: &Definitions,
         span: Option<&SpanContext>,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
-    ) -> Answered {
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
+    ) -> ExecutedCall {
         let started = Instant::now();
         let (tool, server) = self.toolbox.target(definitions, call);
-        tell(AgentEvent::CallStarted {
+        emit(AgentEvent::CallStarted {
             id: call.id.clone(),
             tool: tool.clone(),
             server: server.clone(),
@@ -124,7 +124,7 @@ impl Agent {
             (None, true) => "failed".to_owned(),
         };
         let used = answered.used.as_ref();
-        tell(AgentEvent::CallFinished {
+        emit(AgentEvent::CallFinished {
             id: call.id.clone(),
             server: used.map_or(server, |used| used.server.clone()),
             tool: used.map_or(tool, |used| used.tool.clone()),

@@ -8,7 +8,7 @@ use pegboard_formats::{DeferredSearch, Format, ConvertOptions, RenderedTools, To
 use pegboard_guard::estimate_tokens;
 use serde_json::Value;
 
-use crate::sources::{read_result, rendered, rendered_own};
+use crate::render::{read_result, render_own_tools, render_tools};
 
 /// How a model comes to know the tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,17 +57,17 @@ impl Definitions {
     }
 
     fn meta(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
-        let own = rendered_own(&meta::definitions(), format, options);
+        let own = render_own_tools(&meta::definitions(), format, options);
         let is_free = |tool: &ToolView<'_>| !meta::is_meta_tool(tool.exposed().as_str());
         let host = catalog.tools().filter(|tool| tool.server().is_none());
-        let host = rendered(host.filter(is_free), format, options);
+        let host = render_tools(host.filter(is_free), format, options);
         let document = joined(entries(&own.document).chain(entries(&host.document)));
         Self::over(catalog, format, Loading::Meta, document, vec![own, host])
     }
 
     fn all(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
-        let tools = rendered(catalog.tools(), format, options);
-        let own = rendered_own(&[read_result()], format, options);
+        let tools = render_tools(catalog.tools(), format, options);
+        let own = render_own_tools(&[read_result()], format, options);
         let document = joined(entries(&tools.document).chain(entries(&own.document)));
         Self::over(catalog, format, Loading::All, document, vec![tools, own])
     }
@@ -77,8 +77,8 @@ impl Definitions {
             search: DeferredSearch::Client,
             ..*options
         };
-        let tools = rendered(catalog.tools(), format, &options);
-        let own = rendered_own(&[read_result()], plain(format), &options);
+        let tools = render_tools(catalog.tools(), format, &options);
+        let own = render_own_tools(&[read_result()], plain(format), &options);
         // Anthropic finds what a search names among the definitions that it was sent; OpenAI gets them with the answer.
         let sent = match format {
             Format::OpenAiDeferred => 1,

@@ -18,7 +18,7 @@
 
 // The loop.
 mod agent;
-mod asking;
+mod model_turn;
 mod budget;
 mod calls;
 mod cancel;
@@ -30,8 +30,8 @@ mod retry;
 mod content;
 mod definitions;
 mod meta;
-mod seen;
-mod sources;
+mod transcript;
+mod render;
 mod toolbox;
 
 // Models.
@@ -39,20 +39,20 @@ mod anthropic;
 mod message;
 mod openai;
 mod provider;
-mod wire;
+mod provider_http;
 
 pub use agent::Agent;
 pub use anthropic::Anthropic;
-pub use budget::{Budget, Spent};
+pub use budget::{Budget, BudgetExceeded};
 pub use cancel::Cancel;
 pub use content::Content;
 pub use definitions::{Definitions, Loading};
 pub use event::AgentEvent;
-pub use message::{Answer, AnswerBody, Conversation, Message, ToolUse, UseKind};
+pub use message::{ToolOutput, ToolOutputBody, Conversation, Message, ToolUse, ToolUseKind};
 pub use openai::OpenAi;
-pub use provider::{Finish, Heard, ModelError, Provider, Turn, TurnRequest, Usage};
-pub use report::{Run, UsedTool};
+pub use provider::{FinishReason, TurnDelta, ModelError, Provider, Turn, TurnRequest, Usage};
+pub use report::{RunReport, UsedTool};
 pub use retry::Retry;
-pub use seen::{SeenTool, seen_in};
-pub use sources::rendered;
-pub use toolbox::{Answered, Toolbox};
+pub use transcript::{CalledTool, called_tools};
+pub use render::render_tools;
+pub use toolbox::{ExecutedCall, Toolbox};

@@ -26,12 +26,12 @@ impl Conversation {
     }
 
     /// Puts a model's words and the answers to its calls in together, so that neither is ever without the other.
-    pub(crate) fn exchange(&mut self, items: Vec<Value>, answers: Vec<Answer>) {
+    pub(crate) fn exchange(&mut self, items: Vec<Value>, answers: Vec<ToolOutput>) {
         if !items.is_empty() {
             self.messages.push(Message::Assistant(items));
         }
         if !answers.is_empty() {
-            self.messages.push(Message::Answers(answers));
+            self.messages.push(Message::ToolOutputs(answers));
         }
     }
 }
@@ -45,7 +45,7 @@ pub enum Message {
     /// A model's words and calls, as its provider writes them; they are sent back as they came.
     Assistant(Vec<Value>),
     /// The answers to the calls before.
-    Answers(Vec<Answer>),
+    ToolOutputs(Vec<ToolOutput>),
 }
 
 /// A tool that a model wants called.
@@ -58,13 +58,13 @@ pub struct ToolUse {
     /// The arguments; the error says why they cannot be read.
     pub arguments: Result<Value, String>,
     /// How it is answered.
-    pub kind: UseKind,
+    pub kind: ToolUseKind,
 }
 
 /// How a call is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum UseKind {
+pub enum ToolUseKind {
     /// With a tool's result.
     Call,
     /// With tools: the provider's own form of a search that we run.
@@ -73,13 +73,13 @@ pub enum UseKind {
 
 /// What came of one call.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ToolOutput {
     /// The id of the call.
     pub id: String,
     /// How the call is answered.
-    pub kind: UseKind,
+    pub kind: ToolUseKind,
     /// What is answered.
-    pub body: AnswerBody,
+    pub body: ToolOutputBody,
     /// Whether it is the report of a failure.
     pub is_error: bool,
 }
@@ -87,7 +87,7 @@ pub struct Answer {
 /// What a call is answered with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum AnswerBody {
+pub enum ToolOutputBody {
     /// A tool's result.
     Content(Vec<Content>),
     /// Tools that were found: their names as the provider knows them, and their definitions as it takes them.
@@ -99,13 +99,13 @@ pub enum AnswerBody {
     },
 }
 
-impl Answer {
+impl ToolOutput {
     /// A failure in words that a model can act on.
     pub fn failure(call: &ToolUse, text: impl Into<String>) -> Self {
         let body = match call.kind {
-            UseKind::Call => AnswerBody::Content(vec![Content::Text(text.into())]),
+            ToolUseKind::Call => ToolOutputBody::Content(vec![Content::Text(text.into())]),
             // A search has no other way to fail than to find nothing.
-            UseKind::Search => AnswerBody::Tools {
+            ToolUseKind::Search => ToolOutputBody::Tools {
                 names: Vec::new(),
                 definitions: Vec::new(),
             },
@@ -121,8 +121,8 @@ impl Answer {
     pub(crate) fn text(call: &ToolUse, text: impl Into<String>) -> Self {
         Self {
             is_error: false,
-            kind: UseKind::Call,
-            body: AnswerBody::Content(vec![Content::Text(text.into())]),
+            kind: ToolUseKind::Call,
+            body: ToolOutputBody::Content(vec![Content::Text(text.into())]),
             id: call.id.clone(),
         }
     }

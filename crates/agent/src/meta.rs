@@ -16,9 +16,9 @@ use serde_json::value::RawValue;
 const SEARCHED_AT_ONCE: usize = 500;
 
 /// What a meta tool leads to.
-pub(crate) enum Led {
+pub(crate) enum MetaOutcome {
     /// A text for the model.
-    Told(String),
+    Text(String),
     /// A call of another tool.
     Call(CallToolArgs),
 }
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     name: &str,
     arguments: &RawValue,
     span: Option<&SpanContext>,
-) -> ToolResult<Led> {
+) -> ToolResult<MetaOutcome> {
     let given = Some(arguments);
     let told = match name {
         SEARCH => {
@@ -63,13 +63,13 @@ pub(crate) async fn run(
             // Reserved names are Pegboard's own before any server's.
             let is_reserved = is_meta_tool(name) && hub.catalog().static_tool(name).is_none();
             if !is_reserved || is_call_tool(name) {
-                return Ok(Led::Call(args));
+                return Ok(MetaOutcome::Call(args));
             }
             return Box::pin(run(hub, session, result_store, name, &args.arguments, span)).await;
         }
         _ => read_on(result_store, arguments).await?,
     };
-    Ok(Led::Told(told))
+    Ok(MetaOutcome::Text(told))
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.

@@ -31,7 +31,7 @@ pub trait Provider: Send + Sync {
     async fn turn(
         &self,
         request: TurnRequest<'_>,
-        heard: &mut (dyn FnMut(Heard) + Send),
+        on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Turn, ModelError>;
 }
 
@@ -69,7 +69,7 @@ impl<'a> TurnRequest<'a> {
 /// A piece of what a model says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Heard {
+pub enum TurnDelta {
     /// Words for the person.
     Text(String),
     /// Words of its thinking.
@@ -86,9 +86,9 @@ pub struct Turn {
     /// The tools that it wants called, in order.
     pub calls: Vec<ToolUse>,
     /// Why it stopped.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// The provider's own word for it.
-    pub finish_word: Option<String>,
+    pub raw_finish_reason: Option<String>,
     /// What it cost.
     pub usage: Usage,
     /// The provider's id of the answer.
@@ -100,7 +100,7 @@ pub struct Turn {
 /// Why a model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Finish {
+pub enum FinishReason {
     /// It has said all, or waits for its tools.
     #[default]
     Done,

@@ -10,7 +10,7 @@ use crate::provider::Usage;
 /// What came of a run, also of one that failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Run {
+pub struct RunReport {
     /// The model's last words; the error says why there are none.
     pub answer: ToolResult<String>,
     /// Every tool that was called, in the order in which the calls ended, with its server.
@@ -27,7 +27,7 @@ pub struct Run {
     pub took: Duration,
 }
 
-impl Run {
+impl RunReport {
     /// The servers whose tools were used, each once, sorted.
     pub fn servers(&self) -> Vec<&ServerName> {
         let mut servers: Vec<_> = self

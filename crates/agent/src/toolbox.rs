@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use crate::content::{Content, parts};
 use crate::definitions::{Definitions, Loading};
-use crate::message::{Answer, AnswerBody, ToolUse, UseKind};
-use crate::meta::{self, Led};
+use crate::message::{ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
+use crate::meta::{self, MetaOutcome};
 use crate::report::UsedTool;
 
 /// Tools that one search of the provider's own kind brings in.
@@ -38,13 +38,13 @@ pub struct Toolbox {
 /// A call that was run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Answered {
+pub struct ExecutedCall {
     /// What the model gets.
-    pub answer: Answer,
+    pub answer: ToolOutput,
     /// The tool that was used; none for a search or another look at the catalog.
     pub used: Option<UsedTool>,
     /// About how many tokens of the answer are there because definitions were not.
-    pub(crate) looked_tokens: u64,
+    pub(crate) lookup_tokens: u64,
 }
 
 impl Toolbox {
@@ -73,7 +73,7 @@ impl Toolbox {
         let restored = definitions.restore(&call.name, arguments);
         let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
         if tools::is_call_tool(&name)
-            && let Some(inner) = crate::seen::called_through(&arguments)
+            && let Some(inner) = crate::transcript::called_through(&arguments)
         {
             name = inner.to_owned();
         }
@@ -84,7 +84,7 @@ impl Toolbox {
     }
 
     /// Runs one call. Whatever goes wrong is an answer that the model can read.
-    pub async fn run(&self, definitions: &Definitions, call: &ToolUse) -> Answered {
+    pub async fn run(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {
         self.run_within(definitions, call, None).await
     }
 
@@ -93,7 +93,7 @@ impl Toolbox {
         definitions: &Definitions,
         call: &ToolUse,
         span: Option<&SpanContext>,
-    ) -> Answered {
+    ) -> ExecutedCall {
         let started = Instant::now();
         match self.answered(definitions, call, span, started).await {
             Ok(answered) => answered,
@@ -105,11 +105,11 @@ impl Toolbox {
                     outcome: error.reason.code().to_owned(),
                     took: started.elapsed(),
                 };
-                let is_look = tools::is_meta_tool(&used.tool) || call.kind == UseKind::Search;
-                Answered {
-                    answer: Answer::failure(call, error.model_message()),
+                let is_look = tools::is_meta_tool(&used.tool) || call.kind == ToolUseKind::Search;
+                ExecutedCall {
+                    answer: ToolOutput::failure(call, error.model_message()),
                     used: (!is_look).then_some(used),
-                    looked_tokens: 0,
+                    lookup_tokens: 0,
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Toolbox {
         call: &ToolUse,
         span: Option<&SpanContext>,
         started: Instant,
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<ExecutedCall> {
         let given = call.arguments.as_ref().map_err(|why| {
             ToolError::new(
                 Reason::ArgsInvalid,
@@ -130,7 +130,7 @@ impl Toolbox {
             .with_remedy("Write the call again, with all of its arguments as one JSON object.")
         })?;
         let is_search = definitions.loading() == Loading::Deferred
-            && (call.kind == UseKind::Search || call.name == pegboard_formats::SEARCH_TOOL_NAME);
+            && (call.kind == ToolUseKind::Search || call.name == pegboard_formats::SEARCH_TOOL_NAME);
         if is_search {
             return self.found(definitions, call, given, span).await;
         }
@@ -151,12 +151,12 @@ impl Toolbox {
             return self.called(definitions, call, args, span, started).await;
         }
         match self.look(&name, &arguments, span).await? {
-            Led::Told(text) => Ok(Answered {
-                looked_tokens: u64::from(estimate_tokens(&text)),
-                answer: Answer::text(call, text),
+            MetaOutcome::Text(text) => Ok(ExecutedCall {
+                lookup_tokens: u64::from(estimate_tokens(&text)),
+                answer: ToolOutput::text(call, text),
                 used: None,
             }),
-            Led::Call(args) => self.called(definitions, call, args, span, started).await,
+            MetaOutcome::Call(args) => self.called(definitions, call, args, span, started).await,
         }
     }
 
@@ -166,7 +166,7 @@ impl Toolbox {
         name: &str,
         arguments: &RawValue,
         span: Option<&SpanContext>,
-    ) -> ToolResult<Led> {
+    ) -> ToolResult<MetaOutcome> {
         meta::run(&self.hub, &self.session, &self.result_store, name, arguments, span).await
     }
 
@@ -177,7 +177,7 @@ impl Toolbox {
         args: CallToolArgs,
         span: Option<&SpanContext>,
         started: Instant,
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<ExecutedCall> {
         let tool = args.tool_name.as_str();
         let arguments = coerce_arguments(&args.arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
@@ -207,7 +207,7 @@ impl Toolbox {
         call: &ToolUse,
         outcome: CallOutcome,
         used: UsedTool,
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<ExecutedCall> {
         let (result_store, limit) = (self.result_store.clone(), self.result_tokens);
         let is_heavy = outcome.result.get().len() > LIGHT_BYTES;
         let shorten = move || {
@@ -227,15 +227,15 @@ impl Toolbox {
                 }
             }
         }
-        Ok(Answered {
-            answer: Answer {
+        Ok(ExecutedCall {
+            answer: ToolOutput {
                 id: call.id.clone(),
-                kind: UseKind::Call,
+                kind: ToolUseKind::Call,
                 is_error: used.outcome != "ok",
-                body: AnswerBody::Content(content),
+                body: ToolOutputBody::Content(content),
             },
             used: Some(used),
-            looked_tokens: 0,
+            lookup_tokens: 0,
         })
     }
 
@@ -246,7 +246,7 @@ impl Toolbox {
         call: &ToolUse,
         arguments: &Value,
         span: Option<&SpanContext>,
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<ExecutedCall> {
         let query = arguments.get("query").and_then(Value::as_str);
         let query = query.unwrap_or_default().to_owned();
         let exposed = meta::searched(&self.hub, &self.session, span, move |catalog, finder| {
@@ -261,39 +261,39 @@ impl Toolbox {
             .iter()
             .map(|tool| u64::from(estimate_tokens(&tool.to_string())))
             .sum();
-        Ok(Answered {
-            answer: Answer {
+        Ok(ExecutedCall {
+            answer: ToolOutput {
                 id: call.id.clone(),
                 kind: call.kind,
-                body: AnswerBody::Tools { names, definitions },
+                body: ToolOutputBody::Tools { names, definitions },
                 is_error: false,
             },
             used: None,
-            looked_tokens: looked,
+            lookup_tokens: looked,
         })
     }
 }
 
 /// The answer to a call that was not run to its end.
-pub(crate) fn cut_short(
+pub(crate) fn unfinished_call(
     toolbox: &Toolbox,
     definitions: &Definitions,
     call: &ToolUse,
     why: (&str, Reason),
     took: Duration,
-) -> Answered {
+) -> ExecutedCall {
     let (tool, server) = toolbox.target(definitions, call);
-    let is_look = tools::is_meta_tool(&tool) || call.kind == UseKind::Search;
+    let is_look = tools::is_meta_tool(&tool) || call.kind == ToolUseKind::Search;
     let used = UsedTool {
         tool,
         server,
         outcome: why.1.code().to_owned(),
         took,
     };
-    Answered {
-        answer: Answer::failure(call, why.0),
+    ExecutedCall {
+        answer: ToolOutput::failure(call, why.0),
         used: (!is_look).then_some(used),
-        looked_tokens: 0,
+        lookup_tokens: 0,
     }
 }
 

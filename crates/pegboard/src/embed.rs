@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pegboard_agent::{Agent, Answered, Definitions, Loading, Provider, SeenTool, ToolUse, Toolbox};
-use pegboard_agent::{UseKind, seen_in};
+use pegboard_agent::{Agent, ExecutedCall, Definitions, Loading, Provider, CalledTool, ToolUse, Toolbox};
+use pegboard_agent::{ToolUseKind, called_tools};
 use pegboard_catalog::{Description, ToolSearch, StaticTool, describe};
 use pegboard_formats::Format;
 use pegboard_hub::ToolHandler;
@@ -119,7 +119,7 @@ impl Pegboard {
     /// println!("{:?} by {:?}", result.answer.body, result.used);
     /// # }
     /// ```
-    pub async fn answer(&self, definitions: &Definitions, call: &ToolUse) -> Answered {
+    pub async fn answer(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {
         self.toolbox().run(definitions, call).await
     }
 
@@ -190,8 +190,8 @@ impl Pegboard {
     }
 
     /// The tools that a model called in messages of any provider, each with its server.
-    pub fn tools_seen(&self, messages: &Value) -> Vec<SeenTool> {
-        seen_in(messages, &self.hub().catalog())
+    pub fn tools_seen(&self, messages: &Value) -> Vec<CalledTool> {
+        called_tools(messages, &self.hub().catalog())
     }
 
     /// An agent with these tools that asks this model.
@@ -225,7 +225,7 @@ pub fn tool_use(id: Option<&str>, name: Option<&str>, arguments: Value) -> ToolU
         id: id.unwrap_or_default().to_owned(),
         name: name.unwrap_or_default().to_owned(),
         arguments,
-        kind: UseKind::Call,
+        kind: ToolUseKind::Call,
     }
 }
 

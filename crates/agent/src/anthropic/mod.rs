@@ -9,9 +9,9 @@ use pegboard_upstream::ApiEndpoint;
 use serde_json::{Value, json};
 
 use crate::content::Content;
-use crate::message::{Answer, AnswerBody, Message};
-use crate::provider::{Heard, ModelError, Provider, Turn, TurnRequest};
-use crate::wire;
+use crate::message::{ToolOutput, ToolOutputBody, Message};
+use crate::provider::{TurnDelta, ModelError, Provider, Turn, TurnRequest};
+use crate::provider_http;
 
 const BASE_URL: &str = "https://api.anthropic.com";
 /// The version of the API that is spoken: the one that other hosts of these models know, too.
@@ -65,16 +65,16 @@ impl Provider for Anthropic {
     async fn turn(
         &self,
         request: TurnRequest<'_>,
-        heard: &mut (dyn FnMut(Heard) + Send),
+        on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Turn, ModelError> {
-        let mut reply = wire::ask(&self.service, &body(&self.model, request)).await?;
-        let mut reading = stream::Reading::default();
-        while let Some(event) = wire::next_event(&mut reply).await? {
-            if let Some(turn) = reading.take(&event, heard)? {
+        let mut reply = provider_http::post(&self.service, &body(&self.model, request)).await?;
+        let mut reading = stream::TurnReader::default();
+        while let Some(event) = provider_http::next_event(&mut reply).await? {
+            if let Some(turn) = reading.take(&event, on_delta)? {
                 return Ok(turn);
             }
         }
-        Err(wire::broken_off())
+        Err(provider_http::truncated_stream())
     }
 }
 
@@ -109,7 +109,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         let (role, content) = match message {
             Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
             Message::Assistant(items) => ("assistant", items.clone()),
-            Message::Answers(answers) => ("user", answers.iter().map(answer).collect()),
+            Message::ToolOutputs(answers) => ("user", answers.iter().map(answer).collect()),
         };
         match all.last_mut() {
             Some((last, blocks)) if *last == role => blocks.extend(content),
@@ -125,12 +125,12 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn answer(answer: &Answer) -> Value {
+fn answer(answer: &ToolOutput) -> Value {
     let content: Vec<Value> = match &answer.body {
-        AnswerBody::Tools { names, .. } => {
+        ToolOutputBody::Tools { names, .. } => {
             return anthropic_search_result(&answer.id, names.iter().map(String::as_str));
         }
-        AnswerBody::Content(parts) => parts.iter().filter_map(block).collect(),
+        ToolOutputBody::Content(parts) => parts.iter().filter_map(block).collect(),
     };
     let mut block = json!({"type": "tool_result", "tool_use_id": answer.id, "content": content});
     if answer.is_error

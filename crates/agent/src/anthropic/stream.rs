@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
-use crate::message::{ToolUse, UseKind};
-use crate::provider::{Finish, Heard, ModelError, Turn, Usage};
-use crate::wire;
+use crate::message::{ToolUse, ToolUseKind};
+use crate::provider::{FinishReason, TurnDelta, ModelError, Turn, Usage};
+use crate::provider_http;
 
 /// What was read so far.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct TurnReader {
     blocks: BTreeMap<u64, Block>,
     turn: Turn,
 }
@@ -23,12 +23,12 @@ struct Block {
     input: String,
 }
 
-impl Reading {
+impl TurnReader {
     /// Takes one event; the turn when it was the last.
     pub(super) fn take(
         &mut self,
         event: &Value,
-        heard: &mut (dyn FnMut(Heard) + Send),
+        on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Option<Turn>, ModelError> {
         let text =
             |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -45,8 +45,8 @@ impl Reading {
                 }
             }
             "content_block_start" => {
-                if self.blocks.len() >= wire::PARTS {
-                    return Err(wire::too_many_parts());
+                if self.blocks.len() >= provider_http::PARTS {
+                    return Err(provider_http::too_many_parts());
                 }
                 let value = event.get("content_block").cloned().unwrap_or_default();
                 let block = Block {
@@ -59,21 +59,21 @@ impl Reading {
                 if let (Some(block), Some(delta)) =
                     (self.blocks.get_mut(&index(event)), event.get("delta"))
                 {
-                    block.grow(delta, heard);
+                    block.grow(delta, on_delta);
                 }
             }
             "message_delta" => {
                 let reason = event
                     .get("delta")
                     .and_then(|delta| text(delta, "stop_reason"));
-                self.turn.finish_word = reason.or(self.turn.finish_word.take());
+                self.turn.raw_finish_reason = reason.or(self.turn.raw_finish_reason.take());
                 self.usage(event.get("usage"));
             }
             "message_stop" => return Ok(Some(self.ended())),
             "error" => {
                 let error = event.get("error").unwrap_or(&Value::Null);
                 let kind = text(error, "type").unwrap_or_default();
-                return Err(wire::told(
+                return Err(provider_http::stream_error(
                     &kind,
                     &text(error, "message").unwrap_or_default(),
                 ));
@@ -105,11 +105,11 @@ impl Reading {
 
     fn ended(&mut self) -> Turn {
         let mut turn = std::mem::take(&mut self.turn);
-        turn.finish = match turn.finish_word.as_deref() {
-            Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
-            Some("pause_turn") => Finish::Paused,
-            Some("refusal") => Finish::Refused,
-            _ => Finish::Done,
+        turn.finish = match turn.raw_finish_reason.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
+            Some("pause_turn") => FinishReason::Paused,
+            Some("refusal") => FinishReason::Refused,
+            _ => FinishReason::Done,
         };
         for (_, block) in std::mem::take(&mut self.blocks) {
             let (item, call) = block.ended();
@@ -133,16 +133,16 @@ impl Reading {
 }
 
 impl Block {
-    fn grow(&mut self, delta: &Value, heard: &mut (dyn FnMut(Heard) + Send)) {
+    fn grow(&mut self, delta: &Value, on_delta: &mut (dyn FnMut(TurnDelta) + Send)) {
         let piece = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
         match piece("type") {
             "text_delta" => {
                 self.append("text", piece("text"));
-                heard(Heard::Text(piece("text").to_owned()));
+                on_delta(TurnDelta::Text(piece("text").to_owned()));
             }
             "thinking_delta" => {
                 self.append("thinking", piece("thinking"));
-                heard(Heard::Thinking(piece("thinking").to_owned()));
+                on_delta(TurnDelta::Thinking(piece("thinking").to_owned()));
             }
             "signature_delta" => self.append("signature", piece("signature")),
             "input_json_delta" => self.input.push_str(piece("partial_json")),
@@ -204,7 +204,7 @@ impl Block {
             id: text("id"),
             name: text("name"),
             arguments: input,
-            kind: UseKind::Call,
+            kind: ToolUseKind::Call,
         };
         (self.value, Some(call))
     }
@@ -220,7 +220,7 @@ mod tests {
     use serde_json::json;
 
     fn read(events: &[Value]) -> Result<Option<Turn>, ModelError> {
-        let mut reading = Reading::default();
+        let mut reading = TurnReader::default();
         for event in events {
             if let Some(turn) = reading.take(event, &mut |_| {})? {
                 return Ok(Some(turn));
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn r_agent_02_an_answer_without_end_is_stopped() {
         let start = json!({"type": "content_block_start", "content_block": {"type": "text"}});
-        let events: Vec<Value> = (0..=wire::PARTS)
+        let events: Vec<Value> = (0..=provider_http::PARTS)
             .map(|index| {
                 let mut event = start.clone();
                 event["index"] = json!(index);

@@ -12,9 +12,9 @@ use pegboard_upstream::{ApiResponse, ApiEndpoint};
 use serde_json::{Value, json};
 
 use crate::content::Content;
-use crate::message::{Answer, AnswerBody, Message};
-use crate::provider::{Heard, ModelError, Provider, Turn, TurnRequest};
-use crate::wire;
+use crate::message::{ToolOutput, ToolOutputBody, Message};
+use crate::provider::{TurnDelta, ModelError, Provider, Turn, TurnRequest};
+use crate::provider_http;
 
 const BASE_URL: &str = "https://api.openai.com/v1";
 
@@ -46,11 +46,11 @@ impl OpenAi {
 
     async fn ask(&self, request: TurnRequest<'_>) -> Result<ApiResponse, ModelError> {
         let sealed = self.seals_reasoning.load(Ordering::Relaxed);
-        let asked = wire::ask(&self.service, &body(&self.model, request, sealed)).await;
+        let asked = provider_http::post(&self.service, &body(&self.model, request, sealed)).await;
         match asked {
             Err(refusal) if sealed && is_about_sealing(&refusal) => {
                 self.seals_reasoning.store(false, Ordering::Relaxed);
-                wire::ask(&self.service, &body(&self.model, request, false)).await
+                provider_http::post(&self.service, &body(&self.model, request, false)).await
             }
             asked => asked,
         }
@@ -78,16 +78,16 @@ impl Provider for OpenAi {
     async fn turn(
         &self,
         request: TurnRequest<'_>,
-        heard: &mut (dyn FnMut(Heard) + Send),
+        on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Turn, ModelError> {
         let mut reply = self.ask(request).await?;
-        let mut reading = stream::Reading::default();
-        while let Some(event) = wire::next_event(&mut reply).await? {
-            if let Some(turn) = reading.take(&event, heard)? {
+        let mut reading = stream::TurnReader::default();
+        while let Some(event) = provider_http::next_event(&mut reply).await? {
+            if let Some(turn) = reading.take(&event, on_delta)? {
                 return Ok(turn);
             }
         }
-        Err(wire::broken_off())
+        Err(provider_http::truncated_stream())
     }
 }
 
@@ -135,16 +135,16 @@ fn items(message: &Message) -> Vec<Value> {
             };
             items.iter().filter(is_kept).cloned().collect()
         }
-        Message::Answers(answers) => answers.iter().map(answer).collect(),
+        Message::ToolOutputs(answers) => answers.iter().map(answer).collect(),
     }
 }
 
-fn answer(answer: &Answer) -> Value {
+fn answer(answer: &ToolOutput) -> Value {
     let parts = match &answer.body {
-        AnswerBody::Tools { definitions, .. } => {
+        ToolOutputBody::Tools { definitions, .. } => {
             return openai_search_result(&answer.id, definitions.iter().cloned());
         }
-        AnswerBody::Content(parts) => parts,
+        ToolOutputBody::Content(parts) => parts,
     };
     let has_images = parts
         .iter()

@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
-use crate::message::{ToolUse, UseKind};
-use crate::provider::{Finish, Heard, ModelError, Turn, Usage};
-use crate::wire;
+use crate::message::{ToolUse, ToolUseKind};
+use crate::provider::{FinishReason, TurnDelta, ModelError, Turn, Usage};
+use crate::provider_http;
 
 /// What was read so far.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct TurnReader {
     /// The items that are whole, by their place.
     items: BTreeMap<u64, Value>,
 }
 
-impl Reading {
+impl TurnReader {
     /// Takes one event; the turn when it was the last.
     pub(super) fn take(
         &mut self,
         event: &Value,
-        heard: &mut (dyn FnMut(Heard) + Send),
+        on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Option<Turn>, ModelError> {
         let delta = || text(event, "delta").unwrap_or_default();
         match event
@@ -29,13 +29,13 @@ impl Reading {
             .and_then(Value::as_str)
             .unwrap_or_default()
         {
-            "response.output_text.delta" | "response.refusal.delta" => heard(Heard::Text(delta())),
+            "response.output_text.delta" | "response.refusal.delta" => on_delta(TurnDelta::Text(delta())),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                heard(Heard::Thinking(delta()));
+                on_delta(TurnDelta::Thinking(delta()));
             }
             "response.output_item.done" => {
-                if self.items.len() >= wire::PARTS {
-                    return Err(wire::too_many_parts());
+                if self.items.len() >= provider_http::PARTS {
+                    return Err(provider_http::too_many_parts());
                 }
                 let place = event.get("output_index").and_then(Value::as_u64);
                 let place = place.unwrap_or(self.items.len() as u64);
@@ -65,11 +65,11 @@ impl Reading {
         let mut turn = Turn {
             items: std::mem::take(&mut self.items).into_values().collect(),
             finish: match incomplete {
-                Some("content_filter") => Finish::Refused,
-                Some(_) => Finish::Length,
-                None => Finish::Done,
+                Some("content_filter") => FinishReason::Refused,
+                Some(_) => FinishReason::Length,
+                None => FinishReason::Done,
             },
-            finish_word: incomplete.map(str::to_owned).or(status),
+            raw_finish_reason: incomplete.map(str::to_owned).or(status),
             usage: usage(response.get("usage")),
             id: text(response, "id"),
             model: text(response, "model"),
@@ -107,7 +107,7 @@ fn call(item: &Value) -> ToolUse {
         id: text(item, "call_id").unwrap_or_default(),
         name: text(item, "name").unwrap_or_default(),
         arguments,
-        kind: UseKind::Call,
+        kind: ToolUseKind::Call,
     }
 }
 
@@ -122,7 +122,7 @@ fn search(item: &Value) -> ToolUse {
         id: text(item, "call_id").unwrap_or_default(),
         name: pegboard_formats::SEARCH_TOOL_NAME.to_owned(),
         arguments,
-        kind: UseKind::Search,
+        kind: ToolUseKind::Search,
     }
 }
 
@@ -141,7 +141,7 @@ fn usage(usage: Option<&Value>) -> Usage {
 fn failed(error: &Value) -> ModelError {
     let kind = text(error, "code").or_else(|| text(error, "type"));
     let message = text(error, "message").unwrap_or_default();
-    wire::told(&kind.unwrap_or_default(), &message)
+    provider_http::stream_error(&kind.unwrap_or_default(), &message)
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn r_agent_02_events_of_any_form_are_survived() {
-        let mut reading = Reading::default();
+        let mut reading = TurnReader::default();
         for event in [
             json!(null),
             json!({"type": "response.output_text.delta"}),
@@ -171,8 +171,8 @@ mod tests {
         }
         let end = json!({"type": "response.completed"});
         let turn = reading.take(&end, &mut |_| {}).unwrap().unwrap();
-        let kinds: Vec<UseKind> = turn.calls.iter().map(|call| call.kind).collect();
-        assert_eq!(kinds, [UseKind::Call, UseKind::Search]);
+        let kinds: Vec<ToolUseKind> = turn.calls.iter().map(|call| call.kind).collect();
+        assert_eq!(kinds, [ToolUseKind::Call, ToolUseKind::Search]);
         assert_eq!(turn.calls[1].arguments, Ok(json!({"query": "x"})));
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn r_agent_02_a_failed_response_says_whether_to_ask_again() {
         for (code, is_transient) in [("server_error", true), ("invalid_prompt", false)] {
             let event = json!({"type": "response.failed", "response": {"error": {"code": code, "message": "no"}}});
-            let failed = Reading::default().take(&event, &mut |_| {});
+            let failed = TurnReader::default().take(&event, &mut |_| {});
             assert_eq!(failed.unwrap_err().is_transient, is_transient, "{code}");
         }
     }

@@ -1,15 +1,15 @@
 //! The front door, as a program with a model client of its own uses it.
 
-use pegboard::agent::{AnswerBody, Content, Loading};
+use pegboard::agent::{ToolOutputBody, Content, Loading};
 use pegboard::{EventKind, Format, Reason, tool_use};
 use pegboard_formats::check_document;
 use serde_json::{Value, json};
 
 use crate::support::Home;
 
-fn text(body: &AnswerBody) -> String {
+fn text(body: &ToolOutputBody) -> String {
     match body {
-        AnswerBody::Content(parts) => {
+        ToolOutputBody::Content(parts) => {
             let texts = parts.iter().filter_map(|part| match part {
                 Content::Text(text) => Some(text.as_str()),
                 _ => None,

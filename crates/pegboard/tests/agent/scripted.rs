@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pegboard::agent::{
-    Agent, AgentEvent, Anthropic, Cancel, Conversation, OpenAi, Provider, Retry, Run,
+    Agent, AgentEvent, Anthropic, Cancel, Conversation, OpenAi, Provider, Retry, RunReport,
 };
 use pegboard::{Pegboard, Secret};
 use pegboard_testkit::{ModelScript, ModelServer};
@@ -48,7 +48,7 @@ pub(crate) fn agent(pegboard: &Pegboard, who: Who, server: &ModelServer) -> Agen
 }
 
 /// One task in a conversation of its own, with everything that was told.
-pub(crate) async fn asked(agent: &Agent, task: &str) -> (Run, Vec<AgentEvent>) {
+pub(crate) async fn asked(agent: &Agent, task: &str) -> (RunReport, Vec<AgentEvent>) {
     let mut conversation = Conversation::new();
     goes_on(agent, &mut conversation, task).await
 }
@@ -57,7 +57,7 @@ pub(crate) async fn goes_on(
     agent: &Agent,
     conversation: &mut Conversation,
     task: &str,
-) -> (Run, Vec<AgentEvent>) {
+) -> (RunReport, Vec<AgentEvent>) {
     let events = Mutex::new(Vec::new());
     let tell = |event: AgentEvent| events.lock().expect("no panic").push(event);
     let run = agent.run(conversation, task, &Cancel::new(), &tell).await;

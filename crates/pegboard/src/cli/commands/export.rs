@@ -45,7 +45,7 @@ fn rendered(catalog: &Catalog, servers: &[ServerName], format: Format) -> Render
         servers.is_empty() || view.server().is_some_and(|server| servers.contains(server))
     };
     let tools = catalog.tools().filter(is_wanted);
-    pegboard_agent::rendered(tools, format, &pegboard_formats::ConvertOptions::default())
+    pegboard_agent::render_tools(tools, format, &pegboard_formats::ConvertOptions::default())
 }
 
 fn tell(rendered: &RenderedTools, args: &ExportArgs, output: &Output) -> Done {

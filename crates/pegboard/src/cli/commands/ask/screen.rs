@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_agent::{AgentEvent, Run};
+use pegboard_agent::{AgentEvent, RunReport};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
@@ -135,7 +135,7 @@ impl Screen {
     }
 
     /// Shows what came of it.
-    pub(super) fn end(&self, run: &Run) -> Result<(), Failure> {
+    pub(super) fn end(&self, run: &RunReport) -> Result<(), Failure> {
         {
             let mut state = self.lock();
             state.hide();
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-fn summary(run: &Run) -> String {
+fn summary(run: &RunReport) -> String {
     let number = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let cached = match run.usage.cached_tokens {
         0 => String::new(),

@@ -8,7 +8,7 @@ use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
 /// Tools in a provider's form, with what they lost on the way.
-pub fn rendered<'a>(
+pub fn render_tools<'a>(
     tools: impl Iterator<Item = ToolView<'a>>,
     format: Format,
     options: &ConvertOptions,
@@ -19,7 +19,7 @@ pub fn rendered<'a>(
 }
 
 /// Definitions that are ours, in a provider's form.
-pub(crate) fn rendered_own(own: &[Value], format: Format, options: &ConvertOptions) -> RenderedTools {
+pub(crate) fn render_own_tools(own: &[Value], format: Format, options: &ConvertOptions) -> RenderedTools {
     let schemas: Vec<String> = own
         .iter()
         .map(|tool| {

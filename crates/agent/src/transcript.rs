@@ -12,7 +12,7 @@ const MOST: usize = 10_000;
 
 /// A tool that a model called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SeenTool {
+pub struct CalledTool {
     /// The name that models see; as the model wrote it where no tool is called so.
     pub tool: String,
     /// Its server; none for a tool of the host program, and for one that is not known.
@@ -22,7 +22,7 @@ pub struct SeenTool {
 
 /// The tools that are called in messages of Anthropic, OpenAI (Responses and Chat), Gemini or Bedrock, in order, each
 /// call once. A call through `call_tool` or its read-only twin counts as a call of the tool that it names; the other meta tools are left out.
-pub fn seen_in(messages: &Value, catalog: &Catalog) -> Vec<SeenTool> {
+pub fn called_tools(messages: &Value, catalog: &Catalog) -> Vec<CalledTool> {
     let mut calls = Vec::new();
     collect(messages, DEPTH, &mut calls);
     let seen = calls.into_iter().filter_map(|(name, arguments)| {
@@ -32,11 +32,11 @@ pub fn seen_in(messages: &Value, catalog: &Catalog) -> Vec<SeenTool> {
             name => name.to_owned(),
         };
         Some(match catalog.find(&name) {
-            Ok(view) => SeenTool {
+            Ok(view) => CalledTool {
                 tool: view.exposed().to_string(),
                 server: view.server().cloned(),
             },
-            Err(_) => SeenTool {
+            Err(_) => CalledTool {
                 tool: name,
                 server: None,
             },
@@ -108,7 +108,7 @@ mod tests {
 
     #[track_caller]
     fn check(messages: Value, expected: &[&str]) {
-        let seen = seen_in(&messages, &Catalog::default());
+        let seen = called_tools(&messages, &Catalog::default());
         let names: Vec<&str> = seen.iter().map(|seen| seen.tool.as_str()).collect();
         assert_eq!(names, expected, "{messages}");
     }

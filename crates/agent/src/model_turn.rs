@@ -6,27 +6,27 @@ use pegboard_model::{Outcome, Reason, SpanContext, ToolError, ToolResult, TurnFa
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::agent::Agent;
-use crate::budget::Spent;
+use crate::budget::BudgetExceeded;
 use crate::cancel::Cancel;
 use crate::event::AgentEvent;
-use crate::provider::{Heard, Turn, TurnRequest};
+use crate::provider::{TurnDelta, Turn, TurnRequest};
 
 /// What a run is stopped by.
 #[derive(Clone, Copy)]
-pub(crate) struct Stop<'a> {
+pub(crate) struct StopSignal<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) deadline: Instant,
     pub(crate) time: Duration,
 }
 
-impl Stop<'_> {
+impl StopSignal<'_> {
     /// Does something unless the run is stopped first; the error says by what.
     pub(crate) async fn or<T>(&self, work: impl Future<Output = T>) -> ToolResult<T> {
         let work = timeout_at(self.deadline, work);
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(cancelled()),
-            done = work => done.map_err(|_| Spent::Time(self.time).into()),
+            done = work => done.map_err(|_| BudgetExceeded::Time(self.time).into()),
         }
     }
 }
@@ -40,20 +40,20 @@ impl Agent {
     pub(crate) async fn ask_model(
         &self,
         request: TurnRequest<'_>,
-        stop: Stop<'_>,
+        stop: StopSignal<'_>,
         span: Option<&SpanContext>,
-        tell: &(dyn Fn(AgentEvent) + Send + Sync),
+        emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<Turn> {
         let started = Instant::now();
         let mut tried = 0;
         let result = loop {
-            let mut heard = |heard: Heard| {
-                tell(match heard {
-                    Heard::Text(text) => AgentEvent::Text { text },
-                    Heard::Thinking(text) => AgentEvent::Thinking { text },
+            let mut on_delta = |on_delta: TurnDelta| {
+                emit(match on_delta {
+                    TurnDelta::Text(text) => AgentEvent::Text { text },
+                    TurnDelta::Thinking(text) => AgentEvent::Thinking { text },
                 });
             };
-            let error = match stop.or(self.provider.turn(request, &mut heard)).await {
+            let error = match stop.or(self.provider.turn(request, &mut on_delta)).await {
                 Ok(Ok(turn)) => break Ok(turn),
                 Ok(Err(error)) => error,
                 Err(stopped) => break Err(stopped),
@@ -61,7 +61,7 @@ impl Agent {
             let Some(pause) = self.retry.pause(tried, &error) else {
                 break Err(error.error);
             };
-            tell(AgentEvent::Retrying {
+            emit(AgentEvent::Retrying {
                 why: error.error.message.clone(),
                 pause,
             });
@@ -87,7 +87,7 @@ impl Agent {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 cached_tokens: usage.cached_tokens,
-                finish: turn.and_then(|turn| turn.finish_word.as_deref()),
+                finish: turn.and_then(|turn| turn.raw_finish_reason.as_deref()),
                 tool_calls: turn.map_or(0, |turn| turn.calls.len()),
                 input: None,
                 output: turn.map(|turn| turn.text.as_str()),

@@ -28,9 +28,9 @@ const SHOWN: usize = 600;
 const TRANSIENT: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Sends a request; an answer that is none is an error.
-pub(crate) async fn ask(service: &ApiEndpoint, body: &Value) -> Result<ApiResponse, ModelError> {
+pub(crate) async fn post(service: &ApiEndpoint, body: &Value) -> Result<ApiResponse, ModelError> {
     let body = Bytes::from(body.to_string());
-    let mut reply = service.post(body, LIMITS).await.map_err(unreached)?;
+    let mut reply = service.post(body, LIMITS).await.map_err(transport_error)?;
     match reply.status() {
         200..=299 => Ok(reply),
         status => Err(refused(service, status, &mut reply).await),
@@ -40,7 +40,7 @@ pub(crate) async fn ask(service: &ApiEndpoint, body: &Value) -> Result<ApiRespon
 /// The next event as JSON; `None` at the end of the stream.
 pub(crate) async fn next_event(reply: &mut ApiResponse) -> Result<Option<Value>, ModelError> {
     loop {
-        let event = match reply.next_event().await.map_err(unreached)? {
+        let event = match reply.next_event().await.map_err(transport_error)? {
             Some(event) => event,
             None => return Ok(None),
         };
@@ -56,7 +56,7 @@ pub(crate) async fn next_event(reply: &mut ApiResponse) -> Result<Option<Value>,
 }
 
 /// The stream ended in the middle of an answer.
-pub(crate) fn broken_off() -> ModelError {
+pub(crate) fn truncated_stream() -> ModelError {
     let message = "the model's provider broke off its answer";
     ModelError::transient(ToolError::new(Reason::ModelUnavailable, message))
 }
@@ -68,7 +68,7 @@ pub(crate) fn too_many_parts() -> ModelError {
 }
 
 /// An error that came within the stream.
-pub(crate) fn told(kind: &str, message: &str) -> ModelError {
+pub(crate) fn stream_error(kind: &str, message: &str) -> ModelError {
     let is_transient = [
         "overloaded",
         "rate_limit",
@@ -94,7 +94,7 @@ pub(crate) fn told(kind: &str, message: &str) -> ModelError {
     }
 }
 
-fn unreached(error: ToolError) -> ModelError {
+fn transport_error(error: ToolError) -> ModelError {
     let is_transient = matches!(error.reason, Reason::ConnectFailed | Reason::ConnectTimeout);
     ModelError {
         error,

@@ -215,7 +215,7 @@ impl Agent {
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<String> {
         // The first need: servers that do not answer are left out, and the agent goes on without their tools.
-        let known = self.hub().ensure_known_below(work.span);
+        let known = self.hub().ensure_known_in_span(work.span);
         work.stop.or(known).await?;
         let catalog = self.hub().catalog();
         let format = match self.loading {

@@ -88,9 +88,9 @@ pub(crate) async fn searched<T: Send + 'static>(
     look: impl FnOnce(&Catalog, &dyn ToolSearch) -> T + Send + 'static,
 ) -> ToolResult<T> {
     let catalog = known(hub, span).await;
-    hub.load_meaning().await;
+    hub.load_vectors_once().await;
     let finder = hub.finder(Some(session.clone())).below(span.cloned());
-    let is_heavy = hub.knows_meaning() || catalog.tools().nth(SEARCHED_AT_ONCE).is_some();
+    let is_heavy = hub.has_encoder() || catalog.tools().nth(SEARCHED_AT_ONCE).is_some();
     match is_heavy {
         true => aside(move || look(&catalog, &finder)).await,
         false => Ok(look(&catalog, &finder)),
@@ -98,7 +98,7 @@ pub(crate) async fn searched<T: Send + 'static>(
 }
 
 async fn known(hub: &Hub, span: Option<&SpanContext>) -> Arc<Catalog> {
-    hub.ensure_known_below(span).await;
+    hub.ensure_known_in_span(span).await;
     hub.catalog()
 }
 

@@ -147,7 +147,7 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
         });
     }
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_below(asked.span()).await;
+    hub.ensure_known_in_span(asked.span()).await;
     found_in(&asked.view.surface(hub), written)
 }
 
@@ -263,7 +263,7 @@ pub(crate) async fn settled(asked: &Asked<'_>) -> Arc<Surface> {
         return asked.surface().clone();
     }
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_below(asked.span()).await;
+    hub.ensure_known_in_span(asked.span()).await;
     asked.view.surface(hub)
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pegboard_hub::{Face, Presence, SessionId};
+use pegboard_hub::{ClientTransport, SessionHandle, SessionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -34,9 +34,9 @@ pub struct Conversation {
     /// What the client calls itself, when it shook hands in this process.
     pub(crate) client: OnceLock<Arc<str>>,
     /// How the client reaches us, when it is not by HTTP.
-    pub(crate) face: OnceLock<Face>,
+    pub(crate) face: OnceLock<ClientTransport>,
     /// Where it is noted what the client does.
-    pub(crate) presence: OnceLock<Arc<Presence>>,
+    pub(crate) presence: OnceLock<Arc<SessionHandle>>,
     pub(crate) questions: Questions,
     /// Requests that are being answered, so that the client can take them back.
     running: Mutex<HashMap<Box<str>, Cancel>>,
@@ -222,7 +222,7 @@ impl Conversation {
     }
 
     pub(crate) fn is_over_pipe(&self) -> bool {
-        self.face.get() == Some(&Face::Stdio)
+        self.face.get() == Some(&ClientTransport::Stdio)
     }
 
     /// Whether it still has something to do or somebody to tell.

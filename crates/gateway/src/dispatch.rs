@@ -359,9 +359,9 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
 /// server has to know that server before it can say what it is.
 async fn begun(asked: &Asked<'_>) {
     let hub = &asked.conversation.shared.hub;
-    if asked.view.profile.is_fixed() && !hub.is_read() {
+    if asked.view.profile.is_fixed() && !hub.is_catalog_loaded() {
         // The session begins with the first list, or a moment after the start.
-        hub.announce_session();
+        hub.defer_session_start();
         return;
     }
     hub.session_started();
@@ -369,7 +369,7 @@ async fn begun(asked: &Asked<'_>) {
     if let Some(entry) = sole.and_then(|sole| asked.surface().catalog.server(&sole).cloned())
         && entry.record.capabilities.is_none()
     {
-        hub.ensure_known_below(asked.span()).await;
+        hub.ensure_known_in_span(asked.span()).await;
     }
 }
 
@@ -380,7 +380,7 @@ async fn list_tools(asked: &Asked<'_>) -> Answered {
         return Ok(calling::settled(asked).await.tools());
     }
     let tools = asked.outline().tools();
-    if !hub.is_read() {
+    if !hub.is_catalog_loaded() {
         let hub = hub.clone();
         tokio::spawn(async move {
             // Behind the task that writes the answer.

@@ -69,7 +69,7 @@ pub(crate) enum Seen {
 
 impl Seen {
     fn now(shared: &Shared, view: &View) -> Self {
-        match shared.hub.is_read() {
+        match shared.hub.is_catalog_loaded() {
             true => Self::Lists(Lists::of(&view.surface(&shared.hub))),
             false => Self::Snapshot(shared.hub.first_snapshot()),
         }

@@ -50,10 +50,10 @@ async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<S
         .sum();
     let conversation = &asked.conversation;
     let hub = &conversation.shared.hub;
-    hub.load_meaning().await;
+    hub.load_vectors_once().await;
     let finder = hub.finder(Some(conversation.session.clone()));
     let finder = finder.below(asked.span().cloned());
-    let is_heavy = tools > SEARCHED_AT_ONCE || hub.knows_meaning();
+    let is_heavy = tools > SEARCHED_AT_ONCE || hub.has_encoder();
     let search = move || {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
         search_text(&surface.catalog, &finder, &queries, limit, detail)
@@ -104,7 +104,7 @@ async fn call_tool(asked: &Asked<'_>, meta_tool: &str) -> Answered {
 /// The lists with everything that can be known within the answer's deadline.
 async fn known(asked: &Asked<'_>) -> std::sync::Arc<Surface> {
     let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_below(asked.span()).await;
-    hub.touch();
+    hub.ensure_known_in_span(asked.span()).await;
+    hub.refresh_stale_in_background();
     asked.view.surface(hub)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_hub::{Face, Presence};
+use pegboard_hub::{ClientTransport, SessionHandle};
 use serde_json::value::RawValue;
 
 use crate::dispatch::{Asked, client_name};
@@ -15,16 +15,16 @@ pub(crate) fn note(asked: &Asked<'_>) {
     let conversation = asked.conversation;
     let is_call = asked.message.method() == "tools/call";
     if let Some(presence) = conversation.presence.get() {
-        conversation.shared.hub.session_seen(presence, is_call);
+        conversation.shared.hub.record_session_request(presence, is_call);
         return;
     }
     if let Some(presence) = begin(asked) {
-        conversation.shared.hub.session_seen(&presence, is_call);
+        conversation.shared.hub.record_session_request(&presence, is_call);
     }
 }
 
 /// A client that is not known yet. Before a legacy one has shaken hands nothing is known of it.
-fn begin(asked: &Asked<'_>) -> Option<Arc<Presence>> {
+fn begin(asked: &Asked<'_>) -> Option<Arc<SessionHandle>> {
     let conversation = asked.conversation;
     let hub = &conversation.shared.hub;
     let face = conversation.face.get().copied();
@@ -36,12 +36,12 @@ fn begin(asked: &Asked<'_>) -> Option<Arc<Presence>> {
         let profile = &conversation.profile;
         let said = info.map_or("", RawValue::get);
         let key = format!("{profile}\n{said}");
-        return Some(hub.client_seen(&key, profile, || info.and_then(client_name)));
+        return Some(hub.open_or_find_client(&key, profile, || info.and_then(client_name)));
     }
     if !asked.is_modern && conversation.legacy.get().is_none() {
         return None;
     }
-    let face = face.unwrap_or(Face::HttpLegacy);
+    let face = face.unwrap_or(ClientTransport::HttpLegacy);
     let client = asked.client();
     let (session, profile) = (&conversation.session, &conversation.profile);
     let presence = conversation

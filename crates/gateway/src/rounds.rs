@@ -66,7 +66,7 @@ impl Target {
             },
             Self::Other(request) => {
                 let hub = &asked.conversation.shared.hub;
-                let needs_approval = hub.asks_about(&request.server, &request.about);
+                let needs_approval = hub.needs_approval_for(&request.server, &request.about);
                 (catalog.server(&request.server), needs_approval)
             }
         };

@@ -86,7 +86,7 @@ async fn speak(
     let Some(conversation) = gateway.begin(profile) else {
         return Err(no_such_profile(profile, &gateway));
     };
-    let _ = conversation.face.set(pegboard_hub::Face::Stdio);
+    let _ = conversation.face.set(pegboard_hub::ClientTransport::Stdio);
     let (writer, mut written) = Writer::start(stdout, limits.unread_bytes);
     let mut client = Client {
         most: limits.requests_per_client * WAITING_PER_RUNNING,

@@ -42,7 +42,7 @@ impl View {
     /// What answers a handshake and `tools/list`. A fixed profile needs no catalog for that, so one that nobody
     /// has read yet stays unread.
     pub(crate) fn outline(&self, hub: &Hub) -> Arc<Surface> {
-        if hub.is_read() || !self.profile.is_fixed() {
+        if hub.is_catalog_loaded() || !self.profile.is_fixed() {
             return self.surface(hub);
         }
         let made = || Arc::new(Surface::new(Arc::default(), self.profile.clone(), None));

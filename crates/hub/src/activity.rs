@@ -10,14 +10,14 @@ use pegboard_store::Ledger;
 use tokio::sync::Notify;
 
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 use crate::tasks::Tasks;
 
 /// How long lines are gathered before they are written: while somebody calls all the time, the writer wakes
 /// four times a second and not for every call.
-const GATHERING: Duration = Duration::from_millis(250);
+const WRITE_INTERVAL: Duration = Duration::from_millis(250);
 /// Lines that one question gives at the most.
-const MOST_LINES: usize = 1_000;
+const MAX_PAGE_LINES: usize = 1_000;
 
 pub(crate) struct ActivityLog {
     queue: Arc<Queue>,
@@ -151,7 +151,7 @@ async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
         if !is_closing {
             tokio::select! {
                 () = tasks.closing() => is_closing = true,
-                () = tokio::time::sleep(GATHERING) => {}
+                () = tokio::time::sleep(WRITE_INTERVAL) => {}
             }
         }
         // Before the lines are taken, so that none can follow the last ones.
@@ -176,7 +176,7 @@ impl Hub {
     /// What was done, the newest first; `before` is the id of the last line of the page before. Calls, discoveries,
     /// answers of people and changes of the configuration, of all processes that share the store.
     pub async fn activity(&self, limit: usize, before: Option<u64>) -> ToolResult<Vec<Activity>> {
-        let limit = limit.min(MOST_LINES);
+        let limit = limit.min(MAX_PAGE_LINES);
         self.inner.ledger.activity(limit, before).await
     }
 
@@ -206,10 +206,10 @@ mod tests {
         drop(log);
         let kept = async {
             while ledger.activity(10, None).await.unwrap().is_empty() {
-                tokio::time::sleep(GATHERING).await;
+                tokio::time::sleep(WRITE_INTERVAL).await;
             }
         };
-        let kept = tokio::time::timeout(10 * GATHERING, kept).await;
+        let kept = tokio::time::timeout(10 * WRITE_INTERVAL, kept).await;
         assert!(kept.is_ok(), "the line was lost");
     }
 }

@@ -83,7 +83,7 @@ impl Hub {
     /// name for it. Gives how many lasting ones there were.
     pub async fn revoke_grant(&self, server: Option<&ServerName>, tool: &str) -> ToolResult<usize> {
         self.inner
-            .consents
+            .session_grants
             .revoke(|version| version.server.as_ref() == server && version.tool == tool);
         self.inner.ledger.revoke(server, tool).await
     }

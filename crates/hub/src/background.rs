@@ -8,14 +8,14 @@ use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::announcing::Owed;
-use crate::discover::Insistence;
+use crate::announcements::PendingNotices;
+use crate::discover::Backoff;
 use crate::events::new_trace;
 use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
-use crate::seat::{Running, Seat, lock};
-use crate::trail::Trail;
+use crate::slot::{ServerConnection, ServerSlot, lock};
+use crate::trace_scope::TraceScope;
 use crate::{RefreshOnStart, StaleRefresh};
 
 impl Hub {
@@ -23,11 +23,11 @@ impl Hub {
     pub fn session_started(&self) {
         self.inner.is_needed.store(true, Ordering::Relaxed);
         self.inner
-            .has_session_waiting
+            .has_deferred_session
             .store(false, Ordering::Release);
         let setting = self.inner.settings.refresh_on_start;
         self.inner
-            .refresh_those_soon(&self.catalog(), |entry| match self.inner.freshness(entry) {
+            .refresh_matching_in_background(&self.catalog(), |entry| match self.inner.freshness(entry) {
                 Freshness::Unknown => self.inner.is_retry_due(entry),
                 Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
                 Freshness::Fresh => setting == RefreshOnStart::All,
@@ -37,14 +37,14 @@ impl Hub {
     /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
     /// Never blocks, never starts a known server that is not yet older than `max_age`. Servers whose first try failed
     /// are retried once their pause is over, if tools were needed before.
-    pub fn touch(&self) {
+    pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
         let is_needed = self.inner.is_needed.load(Ordering::Relaxed);
-        self.inner.refresh_those_soon(&self.catalog(), |entry| {
+        self.inner.refresh_matching_in_background(&self.catalog(), |entry| {
             let by_http = matches!(entry.spec.transport, Transport::Http { .. });
             let running = || {
-                let seat = self.inner.existing_seat(&entry.spec.name);
-                let running = seat.and_then(|seat| seat.running());
+                let slot = self.inner.existing_slot(&entry.spec.name);
+                let running = slot.and_then(|slot| slot.running());
                 let idle = entry.spec.timeouts.idle;
                 running.is_some_and(|running| !running.is_past_idle(idle))
             };
@@ -80,7 +80,7 @@ impl Hub {
 
 impl Inner {
     /// Starts, in the background, discoveries of the servers that are `wanted`. One event reports all of them.
-    fn refresh_those_soon(
+    fn refresh_matching_in_background(
         self: &Arc<Self>,
         catalog: &Catalog,
         wanted: impl Fn(&ServerEntry) -> bool,
@@ -91,28 +91,28 @@ impl Inner {
             .map(|entry| &entry.spec)
             .filter(|spec| self.starts_discovery(spec) && !self.is_paused(spec));
         let specs: Vec<_> = specs.cloned().collect();
-        let trace = Trail::new().for_batch(specs.len());
+        let trace = TraceScope::new().for_batch(specs.len());
         for spec in specs {
-            self.refresh_soon(spec, &trace);
+            self.refresh_in_background(spec, &trace);
         }
     }
 
     /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
-    pub(crate) fn refresh_soon(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &Trail) {
+    pub(crate) fn refresh_in_background(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &TraceScope) {
         if may_start(&spec).is_err() || self.is_paused(&spec) {
             return;
         }
         let (inner, trace) = (self.clone(), trace.clone());
         self.tasks.spawn(async move {
-            inner.fly(spec, &trace, Insistence::Patient).await;
+            inner.discover_once(spec, &trace, Backoff::Respect).await;
         });
     }
 
     /// Stays with a connection until it ends by itself, is idle, or was taken away.
     pub(crate) fn watch(
         self: &Arc<Self>,
-        seat: Arc<Seat>,
-        running: Arc<Running>,
+        slot: Arc<ServerSlot>,
+        running: Arc<ServerConnection>,
         spec: Arc<ServerSpec>,
     ) {
         let inner = self.clone();
@@ -123,42 +123,42 @@ impl Inner {
             let idle = spec.timeouts.idle;
             let (mut may_change, mut may_announce) = (true, true);
             loop {
-                let present = seat.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
+                let present = slot.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
                 if !present {
                     return;
                 }
                 tokio::select! {
                     error = running.upstream.ended() => {
-                        inner.lost(&seat, &running, &error);
+                        inner.connection_lost(&slot, &running, &error);
                         return;
                     }
                     () = tokio::time::sleep_until(running.idle_at(idle)) => {
-                        if seat.retire_if_idle(&running, idle) {
+                        if slot.retire_if_idle(&running, idle) {
                             inner.end(running.clone(), &spec.name, "idle", new_trace());
                             return;
                         }
                     }
                     changed = changes.changed(), if may_change => match changed {
-                        Ok(()) => inner.follow_change(&seat, &running, &spec, Owed::default()),
+                        Ok(()) => inner.refresh_after_list_changed(&slot, &running, &spec, PendingNotices::default()),
                         // The connection is going away; `ended` or idleness tells how.
                         Err(_) => may_change = false,
                     },
                     told = announcements.recv(), if may_announce => {
                         let owed = match told {
-                            Ok(Announcement::PromptsChanged) => Owed { prompts: true, resources: false },
-                            Ok(Announcement::ResourcesChanged) => Owed { prompts: false, resources: true },
+                            Ok(Announcement::PromptsChanged) => PendingNotices { prompts: true, resources: false },
+                            Ok(Announcement::ResourcesChanged) => PendingNotices { prompts: false, resources: true },
                             Ok(updated) => {
                                 inner.announce(&spec.name, updated);
                                 continue;
                             }
                             // Too many at once: whatever was lost, looking again finds it.
-                            Err(RecvError::Lagged(_)) => Owed { prompts: true, resources: true },
+                            Err(RecvError::Lagged(_)) => PendingNotices { prompts: true, resources: true },
                             Err(RecvError::Closed) => {
                                 may_announce = false;
                                 continue;
                             }
                         };
-                        inner.follow_change(&seat, &running, &spec, owed);
+                        inner.refresh_after_list_changed(&slot, &running, &spec, owed);
                     }
                 }
             }
@@ -167,15 +167,15 @@ impl Inner {
 
     /// Fetches the lists again because the server said one changed: at once for the first few, then at most
     /// once per pause, however many notices come. A server that stopped meanwhile is not started for it.
-    fn follow_change(
+    fn refresh_after_list_changed(
         self: &Arc<Self>,
-        seat: &Arc<Seat>,
-        running: &Arc<Running>,
+        slot: &Arc<ServerSlot>,
+        running: &Arc<ServerConnection>,
         spec: &Arc<ServerSpec>,
-        owed: Owed,
+        owed: PendingNotices,
     ) {
         let at = {
-            let mut change = lock(&seat.change);
+            let mut change = lock(&slot.change);
             change.owed.prompts |= owed.prompts;
             change.owed.resources |= owed.resources;
             if change.scheduled {
@@ -184,24 +184,24 @@ impl Inner {
             change.scheduled = true;
             change.next_at(self.limits.list_changed_interval)
         };
-        let (inner, seat, spec) = (self.clone(), seat.clone(), spec.clone());
+        let (inner, slot, spec) = (self.clone(), slot.clone(), spec.clone());
         let running = running.clone();
         self.tasks.spawn(async move {
             tokio::time::sleep_until(at).await;
             // A discovery under way may have got the list from before the change.
-            inner.flights.landed(&(spec.name.clone(), spec.hash)).await;
+            inner.discoveries_in_progress.landed(&(spec.name.clone(), spec.hash)).await;
             {
-                let mut change = lock(&seat.change);
+                let mut change = lock(&slot.change);
                 change.scheduled = false;
                 change.fetched(inner.limits.list_changed_interval);
             }
             // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
-            let held = seat.hold(&spec.hash);
+            let held = slot.hold(&spec.hash);
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
             let held = held.filter(|_| !running.is_past_idle(spec.timeouts.idle));
             if held.is_some() {
-                inner.fly(spec, &Trail::new(), Insistence::Patient).await;
-                inner.announce_owed(&seat);
+                inner.discover_once(spec, &TraceScope::new(), Backoff::Respect).await;
+                inner.announce_pending(&slot);
             }
         });
     }

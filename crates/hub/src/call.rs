@@ -14,17 +14,17 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::call_record::OpenCall;
-use crate::checks::Checked;
-use crate::discover::{Insistence, transport_kind};
+use crate::schema_checks::HeaderUse;
+use crate::discover::{Backoff, transport_kind};
 use crate::events::{millis, outcome_of};
-use crate::gate::{Pass, refused};
+use crate::gate::{GatePass, refused};
 use crate::hub::{Hub, Inner};
-use crate::panics::contained;
+use crate::panics::catch_panic;
 use crate::refresh::may_start;
 use crate::result_check::output_mismatch;
-use crate::seat::{Hold, Seat};
+use crate::slot::{ConnectionHold, ServerSlot};
 use crate::static_tools::as_result;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// A modern server's word that a header does not repeat what the body says.
 const HEADER_MISMATCH: i64 = -32020;
@@ -85,7 +85,7 @@ impl Hub {
     /// server. A tool's own failure is an `Ok` with `is_error`.
     pub async fn call(&self, request: &CallRequest) -> ToolResult<CallOutcome> {
         let started = Instant::now();
-        let trace = Trail::below(request.span.as_ref());
+        let trace = TraceScope::below(request.span.as_ref());
         let span = self.inner.recorder.begin(trace.above(), &trace);
         let span = span.map(|span| span.with_labels(&request.tool, &request.session.0));
         let trace = trace.under(span.as_ref());
@@ -94,7 +94,7 @@ impl Hub {
         let later;
         let found = match catalog.find(&request.tool) {
             Err(error) if error.reason == Reason::ToolUnknown => {
-                let looked = self.inner.look_for(&request.tool, &catalog, &trace).await;
+                let looked = self.inner.discover_missing(&request.tool, &catalog, &trace).await;
                 later = self.inner.catalog.load_full();
                 looked.and_then(|()| later.find(&request.tool))
             }
@@ -104,7 +104,7 @@ impl Hub {
             Ok(view) => {
                 let routed = self.inner.route(view, request, span.as_ref(), &trace);
                 let what = || format!("the call of tool `{}`", view.exposed());
-                contained(what, routed).await
+                catch_panic(what, routed).await
             }
             Err(error) => Err(error.clone()),
         };
@@ -113,7 +113,7 @@ impl Hub {
             && !outcome.is_error
             && outcome.kind == OutcomeKind::Complete
         {
-            self.inner.recall_success(&request.session, view);
+            self.inner.remember_successful_search(&request.session, view);
             if let Some(server) = view.server() {
                 let (links, limits) = (&self.inner.links, &self.inner.limits);
                 let uris = links.note(&request.session, server, &outcome.result, limits);
@@ -141,7 +141,7 @@ impl Hub {
                 reason: mismatch.reason.code().to_owned(),
                 error: mismatch.message,
             };
-            self.inner.events.tell(&trace, event);
+            self.inner.events.emit(&trace, event);
         }
         let entry = view.and_then(ToolView::entry);
         let facts = CallFacts {
@@ -162,7 +162,7 @@ impl Hub {
         self.inner.recorder.call(span.as_ref(), &facts);
         self.inner
             .events
-            .tell_call(&trace, || EventKind::CallFinished {
+            .emit_call(&trace, || EventKind::CallFinished {
                 tool: tool.to_owned(),
                 outcome: outcome.to_owned(),
                 duration_ms,
@@ -181,11 +181,11 @@ impl Hub {
 
 /// A call on its way to its server.
 #[derive(Clone, Copy)]
-struct Wish<'a> {
+struct CallContext<'a> {
     request: &'a CallRequest,
-    pass: &'a Pass,
+    pass: &'a GatePass,
     span: Option<&'a SpanContext>,
-    trace: &'a Trail,
+    trace: &'a TraceScope,
 }
 
 impl Inner {
@@ -194,7 +194,7 @@ impl Inner {
         view: &ToolView<'_>,
         request: &CallRequest,
         span: Option<&SpanContext>,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<CallOutcome> {
         let exposed = view.exposed().as_str();
         check_read_only(request, view)?;
@@ -206,17 +206,17 @@ impl Inner {
                 drop(arguments);
                 may_start(&entry.spec).map_err(|error| error.at_tool(exposed))?;
                 let pass = self.gate(request, view, trace).await?;
-                let wish = Wish {
+                let context = CallContext {
                     request,
                     pass: &pass,
                     span,
                     trace,
                 };
-                let result = self.call_server(entry, tool, checked, wish).await;
+                let result = self.call_server(entry, tool, checked, context).await;
                 if let (Ok(outcome), Some(version)) = (&result, pass.approved_once())
                     && outcome.kind == OutcomeKind::InputRequired
                 {
-                    self.consents
+                    self.session_grants
                         .expect_next_round(request, version, &outcome.result);
                 }
                 result
@@ -231,8 +231,8 @@ impl Inner {
 
     /// Whether a server that runs now did not run before.
     fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
-        let seat = entry.and_then(|entry| self.existing_seat(&entry.spec.name));
-        let running = seat.and_then(|seat| seat.running());
+        let slot = entry.and_then(|entry| self.existing_slot(&entry.spec.name));
+        let running = slot.and_then(|slot| slot.running());
         running.is_some_and(|running| running.since >= before)
     }
 
@@ -241,7 +241,7 @@ impl Inner {
         exposed: &str,
         arguments: serde_json::Value,
     ) -> ToolResult<CallOutcome> {
-        let handler = crate::seat::lock(&self.handlers).get(exposed).cloned();
+        let handler = crate::slot::lock(&self.handlers).get(exposed).cloned();
         match handler {
             Some(handler) => as_result(handler.call(arguments).await?),
             None => {
@@ -255,22 +255,22 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         tool: &Tool,
-        checked: Checked,
-        wish: Wish<'_>,
+        checked: HeaderUse,
+        context: CallContext<'_>,
     ) -> ToolResult<CallOutcome> {
-        let seat = self.seat(&entry.spec.name);
+        let slot = self.slot(&entry.spec.name);
         let tool_server = entry.spec.name.clone();
-        let _place = seat.enter(entry.spec.timeouts.call).await?;
-        let mirrors = checked == Checked::Mirrored;
-        let mut result = self.call_once(&seat, entry, tool, mirrors, wish).await;
+        let _place = slot.enter(entry.spec.timeouts.call).await?;
+        let mirrors = checked == HeaderUse::Mirrored;
+        let mut result = self.call_once(&slot, entry, tool, mirrors, context).await;
         match &result {
             // A call that may have had an effect is never sent twice; this one has none, or may repeat.
             Err(error) if error.reason == Reason::ServerExited && is_repeatable(tool) => {
-                result = self.call_once(&seat, entry, tool, mirrors, wish).await;
+                result = self.call_once(&slot, entry, tool, mirrors, context).await;
             }
             // The server refused it unread, because its list names other headers than the known one does.
             Err(error) if is_header_mismatch(error, entry) => {
-                self.fly(entry.spec.clone(), wish.trace, Insistence::AtOnce)
+                self.discover_once(entry.spec.clone(), context.trace, Backoff::Ignore)
                     .await;
                 let catalog = self.catalog.load_full();
                 let view = catalog.find(tool.exposed.as_str()).ok();
@@ -279,50 +279,50 @@ impl Inner {
                     && entry.spec.name == tool_server
                     && renewed.name == tool.name
                 {
-                    check_read_only(wish.request, &view)?;
+                    check_read_only(context.request, &view)?;
                     let mirrors = self.checks.is_mirrored(renewed);
                     // It may be another version now, under another policy.
                     let pass = match renewed.fingerprint == tool.fingerprint {
                         true => None,
-                        false => Some(self.gate(wish.request, &view, wish.trace).await?),
+                        false => Some(self.gate(context.request, &view, context.trace).await?),
                     };
-                    let pass = pass.as_ref().unwrap_or(wish.pass);
-                    let wish = Wish { pass, ..wish };
-                    result = self.call_once(&seat, entry, renewed, mirrors, wish).await;
+                    let pass = pass.as_ref().unwrap_or(context.pass);
+                    let context = CallContext { pass, ..context };
+                    result = self.call_once(&slot, entry, renewed, mirrors, context).await;
                 }
             }
             _ => {}
         }
-        self.renew_if_stale(entry, wish.trace);
+        self.renew_if_stale(entry, context.trace);
         result
     }
 
     /// The server runs now, so its list costs one message.
-    pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &Trail) {
+    pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &TraceScope) {
         let catalog = self.catalog.load();
         if let Some(present) = catalog.server(&entry.spec.name)
             && self.freshness(present).is_stale()
-            && !self.is_resting(present)
+            && !self.failed_recently(present)
         {
-            self.refresh_soon(present.spec.clone(), trace);
+            self.refresh_in_background(present.spec.clone(), trace);
         }
     }
 
     async fn call_once(
         self: &Arc<Self>,
-        seat: &Arc<Seat>,
+        slot: &Arc<ServerSlot>,
         entry: &Arc<ServerEntry>,
         tool: &Tool,
         mirrors: bool,
-        wish: Wish<'_>,
+        context: CallContext<'_>,
     ) -> ToolResult<CallOutcome> {
-        let hold = self.hold_for_call(seat, entry, wish.trace).await?;
-        let request = wish.request;
+        let hold = self.hold_for_call(slot, entry, context.trace).await?;
+        let request = context.request;
         // The server may have had to be started first, and its tools may be others since.
-        self.check_dispatch(request, wish.pass, entry, tool, wish.trace)
+        self.check_dispatch(request, context.pass, entry, tool, context.trace)
             .await?;
         let (mut meta, caller) = (request.meta.clone(), request.caller.clone());
-        if let Some(span) = wish.span {
+        if let Some(span) = context.span {
             span.inject(meta.get_or_insert_default());
         }
         let mut options = options(entry, meta, caller, request.input.clone());
@@ -334,37 +334,37 @@ impl Inner {
         let result = self
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
-        self.note(seat, &hold, &result);
+        self.note(slot, &hold, &result);
         result.map_err(|error| with_effect(error, tool))
     }
 
     /// Holds the server's connection for a request, starting the server when it must be.
     pub(crate) async fn hold_for_call(
         self: &Arc<Self>,
-        seat: &Arc<Seat>,
+        slot: &Arc<ServerSlot>,
         entry: &ServerEntry,
         trace: &TraceId,
-    ) -> ToolResult<Hold> {
+    ) -> ToolResult<ConnectionHold> {
         let spec = &entry.spec;
-        if let Some(hold) = seat.hold(&spec.hash) {
+        if let Some(hold) = slot.hold(&spec.hash) {
             hold.mark_called();
             return Ok(hold);
         }
         // Starting is bounded by the discovery's time-out: it is the same start.
         let deadline = Instant::now() + spec.timeouts.discovery;
         let (hold, _) = self
-            .acquire(spec, &entry.record, deadline, Insistence::Patient, trace)
+            .acquire(spec, &entry.record, deadline, Backoff::Respect, trace)
             .await?;
         hold.mark_called();
         Ok(hold)
     }
 
     /// Remembers how the server did.
-    pub(crate) fn note<T>(self: &Arc<Self>, seat: &Seat, hold: &Hold, result: &ToolResult<T>) {
+    pub(crate) fn note<T>(self: &Arc<Self>, slot: &ServerSlot, hold: &ConnectionHold, result: &ToolResult<T>) {
         match result {
-            Ok(_) => seat.note_success(),
+            Ok(_) => slot.record_success(),
             Err(error) if error.reason == Reason::ServerExited => {
-                self.lost(seat, hold.running(), error);
+                self.connection_lost(slot, hold.running(), error);
             }
             Err(_) => {}
         }

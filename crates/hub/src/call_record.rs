@@ -6,20 +6,20 @@ use tokio::time::Instant;
 use crate::CallRequest;
 use crate::events::millis;
 use crate::hub::Inner;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// A call under way. One that is dropped before it is over, because its client took it back or the program ends, is
 /// recorded as cancelled.
 pub(crate) struct OpenCall<'a> {
     inner: &'a Inner,
     request: &'a CallRequest,
-    trace: Trail,
+    trace: TraceScope,
     started: Instant,
     is_over: bool,
 }
 
 impl<'a> OpenCall<'a> {
-    pub(crate) fn new(inner: &'a Inner, request: &'a CallRequest, trace: &Trail) -> Self {
+    pub(crate) fn new(inner: &'a Inner, request: &'a CallRequest, trace: &TraceScope) -> Self {
         Self {
             inner,
             request,
@@ -52,7 +52,7 @@ impl Drop for OpenCall<'_> {
             outcome: outcome.to_owned(),
             duration_ms,
         };
-        self.inner.events.tell_call(&self.trace, event);
+        self.inner.events.emit_call(&self.trace, event);
         self.inner.activity.record(Activity {
             session: Some(self.request.session.0.clone()),
             tool: Some(tool.to_owned()),

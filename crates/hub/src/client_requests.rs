@@ -25,7 +25,7 @@ const ELICITATION: &str = "elicitation/create";
 /// The refusal of a request, as JSON-RPC says it.
 const INVALID_PARAMS: i64 = -32602;
 /// A legacy server's word that pages have to be opened first; its `data` holds the elicitations.
-const PAGES_REQUIRED: i64 = -32042;
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// Requests in one `input_required` result.
 const REQUESTS_MAX: usize = 64;
 /// How often a server may repeat what was declined before its call fails.
@@ -44,7 +44,7 @@ impl Inner {
     where
         F: Future<Output = ToolResult<CallOutcome>>,
     {
-        let check = Check {
+        let check = ClientRequestCheck {
             inner: self.clone(),
             server: spec.name.clone(),
             allowed: spec.rules.client_requests,
@@ -77,7 +77,7 @@ enum Round {
 }
 
 #[derive(Deserialize)]
-struct Wanted<'a> {
+struct InputRequest<'a> {
     method: String,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
@@ -85,14 +85,14 @@ struct Wanted<'a> {
 
 /// The check of one server's requests in the course of one call.
 #[derive(Clone)]
-struct Check {
+struct ClientRequestCheck {
     inner: Arc<Inner>,
     server: ServerName,
     allowed: ClientRequests,
     session: SessionId,
 }
 
-impl Check {
+impl ClientRequestCheck {
     /// Checks one request. A refusal is logged and noted as activity.
     fn request(
         &self,
@@ -125,7 +125,7 @@ impl Check {
         let Some(requests) = members.get("inputRequests") else {
             return Ok(Round::Ask(result.to_owned()));
         };
-        let requests: BTreeMap<String, Wanted<'_>> = serde_json::from_str(requests.get())
+        let requests: BTreeMap<String, InputRequest<'_>> = serde_json::from_str(requests.get())
             .map_err(|_| malformed("its `inputRequests` cannot be read"))?;
         if requests.len() > REQUESTS_MAX {
             let what = format!("it requests more than {REQUESTS_MAX} things at once");
@@ -166,7 +166,7 @@ impl Check {
 
     /// Checks the elicitations in a server's error; what is refused is left out.
     fn error(&self, mut error: ToolError) -> ToolError {
-        let Some(rpc) = error.rpc.as_mut().filter(|rpc| rpc.code == PAGES_REQUIRED) else {
+        let Some(rpc) = error.rpc.as_mut().filter(|rpc| rpc.code == URL_ELICITATION_REQUIRED) else {
             return error;
         };
         rpc.message = format!("Server `{}` asks you to open a page first", self.server);
@@ -203,11 +203,11 @@ struct CheckedCaller {
     caller: Arc<dyn Caller>,
     /// Without what is switched off for this server, so that it does not try.
     capabilities: String,
-    check: Check,
+    check: ClientRequestCheck,
 }
 
 impl CheckedCaller {
-    fn new(caller: Arc<dyn Caller>, check: Check) -> Self {
+    fn new(caller: Arc<dyn Caller>, check: ClientRequestCheck) -> Self {
         let capabilities = allowed_capabilities(caller.capabilities(), check.allowed);
         Self {
             caller,

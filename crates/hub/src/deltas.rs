@@ -7,7 +7,7 @@ use pegboard_catalog::Delta;
 use pegboard_model::{UntrustedText, ServerName, Timestamp};
 
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// Tools of each kind of change that activity names.
 const NAMED: usize = 5;
@@ -42,7 +42,7 @@ impl Deltas {
 }
 
 /// What changed, with counts and the first names: `1 changed: wipe; 2 added: a, b`. `None` when nothing did.
-pub(crate) fn told_changes(delta: &Delta) -> Option<String> {
+pub(crate) fn change_summary(delta: &Delta) -> Option<String> {
     let changed: Vec<&str> = delta
         .changed
         .iter()

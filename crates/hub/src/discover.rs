@@ -14,40 +14,40 @@ use pegboard_model::{
 use pegboard_upstream::{Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::deltas::{LastDelta, told_changes};
+use crate::deltas::{LastDelta, change_summary};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
-use crate::refresh::{RefreshOutcome, Refreshed, Source, refused};
+use crate::refresh::{RefreshOutcome, Refreshed, DiscoverySource, refused};
 use crate::session_resources::SessionResources;
 use crate::start_queue::StartPermit;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// How long the first discovery of a server may take.
-const FIRST_DISCOVERY: Duration = Duration::from_secs(120);
+const FIRST_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// How much longer than its own time-out another process's discovery is waited for.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
 
 /// How a discovery came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Insistence {
+pub(crate) enum Backoff {
     /// The server is left alone while it is in its pause after failures.
-    Patient,
+    Respect,
     /// A person asked: the pause does not count.
-    AtOnce,
+    Ignore,
 }
 
 /// How a discovery ended.
-pub(crate) struct Settled {
+pub(crate) struct FinishedDiscovery {
     pub(crate) record: Arc<ServerRecord>,
     /// What the server had under its definition before, if nothing was known under the present one.
     pub(crate) former: Option<ServerRecord>,
     pub(crate) error: Option<ToolError>,
-    pub(crate) source: Source,
+    pub(crate) source: DiscoverySource,
     pub(crate) took: Duration,
 }
 
 /// All that a server told.
-struct Answer {
+struct DiscoveryResponse {
     handshake: Handshake,
     listing: ToolListing,
     offers: RawOffers,
@@ -58,32 +58,32 @@ struct Answer {
 pub(crate) async fn discover(
     inner: Arc<Inner>,
     spec: Arc<ServerSpec>,
-    trace: Trail,
-    insistence: Insistence,
+    trace: TraceScope,
+    backoff: Backoff,
 ) -> Arc<RefreshOutcome> {
-    if insistence == Insistence::Patient
+    if backoff == Backoff::Respect
         && let Err(error) = inner.check_pause(&spec)
     {
         return Arc::new(refused(&spec, error));
     }
     if let Some(servers) = trace.take_started() {
         let kind = EventKind::DiscoveryStarted { servers };
-        inner.events.tell(&trace, kind);
+        inner.events.emit(&trace, kind);
     }
     let asked_at = inner.clock.now();
     let started = Instant::now();
     let span = inner.begin(&trace, "discovery");
     let known = inner.known_record(&spec);
-    let _shown = Shown::new(&inner, &spec);
+    let _shown = DiscoveringMark::new(&inner, &spec);
 
-    let start = inner.turn_of(&spec).await;
+    let start = inner.wait_for_start_turn(&spec).await;
     let place = inner.discoveries.clone().try_acquire_owned().ok();
     let has_waited = place.is_none() || start.has_waited;
     let _place = match place {
         Some(place) => Some(place),
         None => inner.discoveries.clone().acquire_owned().await.ok(),
     };
-    let wait = first_budget(&spec, &known).saturating_add(OTHER_PROCESS_MARGIN);
+    let wait = discovery_timeout(&spec, &known).saturating_add(OTHER_PROCESS_MARGIN);
     // Without the store's lock the discovery still runs: two starts are better than none.
     let lead = timeout(wait, inner.store.lock_discovery(&spec.name)).await;
     let elsewhere = match &lead {
@@ -102,13 +102,13 @@ pub(crate) async fn discover(
                 .last_error
                 .as_ref()
                 .map(|note| from_note(note, &spec));
-            (record, error, Source::Shared, former.await)
+            (record, error, DiscoverySource::Shared, former.await)
         }
         None => {
-            let asked = paced(&start, told(&inner, &spec, &known, insistence, &trace));
+            let asked = paced(&start, told(&inner, &spec, &known, backoff, &trace));
             let (asked, former) = tokio::join!(asked, former);
             match asked {
-                Ok(record) => (record, None, Source::Asked, former),
+                Ok(record) => (record, None, DiscoverySource::Asked, former),
                 // The server was not really tried, so its last real try stays what is known.
                 Err(error) if matches!(error.reason, Reason::Cancelled | Reason::ServerBackoff) => {
                     return Arc::new(refused(&spec, error));
@@ -116,7 +116,7 @@ pub(crate) async fn discover(
                 Err(error) => (
                     inner.failure(&known, &error),
                     Some(error),
-                    Source::Asked,
+                    DiscoverySource::Asked,
                     None,
                 ),
             }
@@ -127,21 +127,21 @@ pub(crate) async fn discover(
     // Readers need not wait for the disk; whoever waits for the lead does, and so does who asked.
     let took = match source {
         // Waiting for its turn is not the server's time.
-        Source::Asked => begun.elapsed(),
-        Source::Shared | Source::Fresh => started.elapsed(),
+        DiscoverySource::Asked => begun.elapsed(),
+        DiscoverySource::Shared | DiscoverySource::Fresh => started.elapsed(),
     };
-    let settled = Settled {
+    let finished = FinishedDiscovery {
         record: record.clone(),
         former,
         error,
         source,
         took,
     };
-    let mut outcome = inner.settle(&spec, settled, &trace);
-    inner.tell_discovery(span.as_ref(), &spec, &record, &outcome, took);
-    if source == Source::Asked {
+    let mut outcome = inner.finish_discovery(&spec, finished, &trace);
+    inner.record_discovery(span.as_ref(), &spec, &record, &outcome, took);
+    if source == DiscoverySource::Asked {
         let stored = inner.store.save(&record).await;
-        inner.note_stored(&spec.name, stored.as_ref().copied(), &trace);
+        inner.record_stored(&spec.name, stored.as_ref().copied(), &trace);
         outcome.not_stored = stored.err();
     }
     drop(lead);
@@ -168,10 +168,10 @@ async fn told(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
     known: &Arc<ServerRecord>,
-    insistence: Insistence,
+    backoff: Backoff,
     trace: &TraceId,
 ) -> ToolResult<ServerRecord> {
-    let answer = ask_anew(inner, spec, known, insistence, trace).await?;
+    let answer = fetch_with_era_retry(inner, spec, known, backoff, trace).await?;
     let _place = inner.admissions.acquire().await;
     let (looking, of, before) = (inner.clone(), spec.clone(), known.clone());
     let looked = tokio::task::spawn_blocking(move || looking.success(&of, &before, answer));
@@ -182,14 +182,14 @@ async fn told(
 }
 
 /// Asks, and once more where a remembered era may be why the server went away.
-async fn ask_anew(
+async fn fetch_with_era_retry(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
-    insistence: Insistence,
+    backoff: Backoff,
     trace: &TraceId,
-) -> ToolResult<Answer> {
-    let answer = ask(inner, spec, known, insistence, trace).await;
+) -> ToolResult<DiscoveryResponse> {
+    let answer = ask(inner, spec, known, backoff, trace).await;
     match &answer {
         // A legacy one was learnt anew by the connection itself.
         Err(error) if error.reason == Reason::ServerExited && known.era == Some(Era::Modern) => {
@@ -197,7 +197,7 @@ async fn ask_anew(
                 era: None,
                 ..known.clone()
             };
-            ask(inner, spec, &without_era, Insistence::AtOnce, trace).await
+            ask(inner, spec, &without_era, Backoff::Ignore, trace).await
         }
         _ => answer,
     }
@@ -207,13 +207,13 @@ async fn ask(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
     known: &ServerRecord,
-    insistence: Insistence,
+    backoff: Backoff,
     trace: &TraceId,
-) -> ToolResult<Answer> {
-    let budget = first_budget(spec, known);
+) -> ToolResult<DiscoveryResponse> {
+    let budget = discovery_timeout(spec, known);
     let deadline = Instant::now() + budget;
     let (hold, opened) = inner
-        .acquire(spec, known, deadline, insistence, trace)
+        .acquire(spec, known, deadline, backoff, trace)
         .await?;
     let upstream = hold.upstream();
     let changes = upstream.list_changed();
@@ -227,7 +227,7 @@ async fn ask(
         listing = list().await;
     }
     let answer = match listing {
-        Ok(listing) => Ok(Answer {
+        Ok(listing) => Ok(DiscoveryResponse {
             offers: ask_for_offers(spec, known, upstream.as_ref(), deadline).await,
             session_resources: hold.running().session_resources.clone(),
             // Read last: an era that was learnt anew on the way is in it.
@@ -237,7 +237,7 @@ async fn ask(
         Err(error) => Err(error),
     };
     if let Err(error) = &answer {
-        inner.seat(&spec.name).note_failure(&spec.hash, error);
+        inner.slot(&spec.name).record_failure(&spec.hash, error);
     }
     let failed = answer.is_err();
     inner.release_after_discovery(spec, hold, opened, failed, trace);
@@ -246,11 +246,11 @@ async fn ask(
 
 /// How long a discovery may take, counted from its own start. A server that was never discovered gets longer: it may
 /// have to be downloaded first, and other first starts compete with it. A configured time-out is never stretched.
-fn first_budget(spec: &ServerSpec, known: &ServerRecord) -> Duration {
+fn discovery_timeout(spec: &ServerSpec, known: &ServerRecord) -> Duration {
     let own = spec.timeouts.discovery;
     let is_default = own == Timeouts::default().discovery;
     if is_default && !known.is_known() {
-        FIRST_DISCOVERY
+        FIRST_DISCOVERY_TIMEOUT
     } else {
         own
     }
@@ -282,7 +282,7 @@ pub(crate) fn from_note(note: &ErrorSummary, spec: &ServerSpec) -> ToolError {
 
 /// Whether a remembered era may be what went wrong: a server can change its era by an update under the same
 /// definition, and one that is spoken to in the wrong way refuses, falls silent or ends.
-fn may_be_of_another_era(reason: Reason) -> bool {
+fn may_be_era_mismatch(reason: Reason) -> bool {
     matches!(
         reason,
         Reason::VersionUnsupported
@@ -294,19 +294,19 @@ fn may_be_of_another_era(reason: Reason) -> bool {
 }
 
 /// Shows a server as being discovered until this is dropped, also when the discovery is given up.
-struct Shown<'a> {
+struct DiscoveringMark<'a> {
     inner: &'a Inner,
     spec: &'a ServerSpec,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> DiscoveringMark<'a> {
     fn new(inner: &'a Inner, spec: &'a ServerSpec) -> Self {
         inner.mark(spec, |entry| Some(entry.clone().with_discovering(true)));
         Self { inner, spec }
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for DiscoveringMark<'_> {
     fn drop(&mut self) {
         let shown = |entry: &ServerEntry| entry.discovering.then(|| entry.clone());
         self.inner.mark(self.spec, |entry| {
@@ -326,19 +326,19 @@ impl Inner {
     }
 
     /// Waits for the turn of a server that has to be started for its tools.
-    async fn turn_of(&self, spec: &ServerSpec) -> StartPermit {
-        let seat = self.seat(&spec.name);
-        let is_running = seat.running().is_some();
+    async fn wait_for_start_turn(&self, spec: &ServerSpec) -> StartPermit {
+        let slot = self.slot(&spec.name);
+        let is_running = slot.running().is_some();
         if is_running || matches!(spec.transport, Transport::Http { .. }) {
             return self.starts.enter_unpaced(&spec.name);
         }
-        self.starts.enter(&spec.name, seat.hurried()).await
+        self.starts.enter(&spec.name, slot.prioritized()).await
     }
 
     /// Refuses while a server that does not run is left alone after failures.
     fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
-        match self.existing_seat(&spec.name) {
-            Some(seat) if seat.running().is_none() => seat.check_pause(&spec.hash),
+        match self.existing_slot(&spec.name) {
+            Some(slot) if slot.running().is_none() => slot.check_pause(&spec.hash),
             _ => Ok(()),
         }
     }
@@ -374,8 +374,8 @@ impl Inner {
         former.ok().flatten()
     }
 
-    fn success(&self, spec: &ServerSpec, known: &ServerRecord, answer: Answer) -> ServerRecord {
-        let Answer {
+    fn success(&self, spec: &ServerSpec, known: &ServerRecord, answer: DiscoveryResponse) -> ServerRecord {
+        let DiscoveryResponse {
             handshake,
             listing,
             offers,
@@ -428,13 +428,13 @@ impl Inner {
             status: DiscoveryStatus::Failed,
             attempted_at: Some(self.clock.now()),
             last_error: Some(ErrorSummary::from(error)),
-            era: known.era.filter(|_| !may_be_of_another_era(error.reason)),
+            era: known.era.filter(|_| !may_be_era_mismatch(error.reason)),
             ..ServerRecord::clone(known)
         }
     }
 
     /// Tells how a discovery went, whoever did it.
-    pub(crate) fn tell_discovery(
+    pub(crate) fn record_discovery(
         &self,
         span: Option<&SpanContext>,
         spec: &ServerSpec,
@@ -448,9 +448,9 @@ impl Inner {
             protocol: record.protocol_version.as_deref(),
             tools: &record.tools,
             cache: match outcome.source {
-                Source::Asked => CacheUse::Miss,
-                Source::Shared => CacheUse::Shared,
-                Source::Fresh => CacheUse::Hit,
+                DiscoverySource::Asked => CacheUse::Miss,
+                DiscoverySource::Shared => CacheUse::Shared,
+                DiscoverySource::Fresh => CacheUse::Hit,
             },
             outcome: Outcome::of(&outcome.result),
             took,
@@ -458,19 +458,19 @@ impl Inner {
         self.recorder.discovery(span, &facts);
     }
 
-    pub(crate) fn settle(
+    pub(crate) fn finish_discovery(
         &self,
         spec: &Arc<ServerSpec>,
-        settled: Settled,
+        finished: FinishedDiscovery,
         trace: &TraceId,
     ) -> RefreshOutcome {
-        let Settled {
+        let FinishedDiscovery {
             record,
             former,
             error,
             source,
             took,
-        } = settled;
+        } = finished;
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (tools, rejections) = (record.tools.len(), record.rejections.clone());
         let era = record.era;
@@ -478,10 +478,10 @@ impl Inner {
         let against_former = former.map(|former| Delta::between(&former.tools, &record.tools));
         let published = self.publish(trace, record, false);
         let delta = against_former.unwrap_or(published);
-        let seat = self.seat(&spec.name);
+        let slot = self.slot(&spec.name);
         let result = match error {
             None => {
-                seat.note_success();
+                slot.record_success();
                 // A server that was removed meanwhile leaves nothing behind.
                 if self.catalog.load().server(&spec.name).is_some() {
                     let last = LastDelta {
@@ -496,8 +496,8 @@ impl Inner {
                     tools,
                     duration_ms,
                 };
-                let changes = was_known.then(|| told_changes(&delta)).flatten();
-                self.events.tell_with_changes(trace, kind, changes);
+                let changes = was_known.then(|| change_summary(&delta)).flatten();
+                self.events.emit_with_changes(trace, kind, changes);
                 Ok(Refreshed {
                     tools,
                     delta,
@@ -511,7 +511,7 @@ impl Inner {
                     reason: error.reason.code().to_owned(),
                     error: error.message.clone(),
                 };
-                self.events.tell(trace, kind);
+                self.events.emit(trace, kind);
                 Err(error)
             }
         };
@@ -539,7 +539,7 @@ mod tests {
         }
         let mut known = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
         known.discovered_at = is_known.then_some(Timestamp(1));
-        let budget = first_budget(&spec, &known);
+        let budget = discovery_timeout(&spec, &known);
         assert_eq!(budget, Duration::from_secs(expected), "{program}");
     }
 

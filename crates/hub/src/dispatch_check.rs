@@ -11,11 +11,11 @@ use pegboard_guard::{PolicySubject, fingerprint, effective_policy};
 use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
 use crate::call::CallRequest;
-use crate::discover::Insistence;
-use crate::gate::{Check, Pass, refused};
+use crate::discover::Backoff;
+use crate::gate::{RequiredFreshness, GatePass, refused};
 use crate::hub::Inner;
 use crate::refresh::{may_start, shutting_down};
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 impl Inner {
     /// Refuses a call of a server's tool when the tool, its server or its rules are no longer what they were when
@@ -23,12 +23,12 @@ impl Inner {
     pub(crate) async fn check_dispatch(
         self: &Arc<Self>,
         request: &CallRequest,
-        pass: &Pass,
+        pass: &GatePass,
         entry: &Arc<ServerEntry>,
         tool: &Tool,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<()> {
-        if pass.check != Check::Known {
+        if pass.check != RequiredFreshness::Known {
             self.renew(&entry.spec, pass.check, trace).await?;
         }
         let refuse = |reason: Reason, why: &str| {
@@ -80,7 +80,7 @@ impl Inner {
     }
 
     /// The same for a tool of the host program.
-    pub(crate) fn check_static(&self, pass: &Pass, exposed: &str) -> ToolResult<()> {
+    pub(crate) fn check_static(&self, pass: &GatePass, exposed: &str) -> ToolResult<()> {
         let refuse = |reason: Reason, why: &str| {
             let message = format!("tool `{exposed}` {why}");
             Err(refused(exposed, None, reason, message))
@@ -110,38 +110,38 @@ impl Inner {
     pub(crate) async fn renew(
         self: &Arc<Self>,
         spec: &Arc<ServerSpec>,
-        check: Check,
-        trace: &Trail,
+        check: RequiredFreshness,
+        trace: &TraceScope,
     ) -> ToolResult<()> {
-        if check == Check::Current {
-            self.take_over_stored(spec, trace).await;
+        if check == RequiredFreshness::Current {
+            self.publish_stored(spec, trace).await;
         }
         let catalog = self.catalog.load_full();
         let is_stale = catalog
             .server(&spec.name)
             .is_none_or(|present| match check {
-                Check::Current => !self.is_within_ttl(present),
-                Check::Known | Check::Renewed => !self.is_fresh(present),
+                RequiredFreshness::Current => !self.is_within_ttl(present),
+                RequiredFreshness::Known | RequiredFreshness::Renewed => !self.is_fresh(present),
             });
         if !is_stale {
             return Ok(());
         }
         // A discovery that is under way may have its list from before whatever is checked here.
         let key = (spec.name.clone(), spec.hash);
-        self.flights.landed(&key).await;
-        let renewed = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+        self.discoveries_in_progress.landed(&key).await;
+        let renewed = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
         match (check, renewed) {
-            (Check::Current, Some(outcome)) => {
+            (RequiredFreshness::Current, Some(outcome)) => {
                 outcome.result.as_ref().map(drop).map_err(Clone::clone)
             }
-            (Check::Current, None) => Err(shutting_down()),
+            (RequiredFreshness::Current, None) => Err(shutting_down()),
             // Nothing but a question depends on it.
             _ => Ok(()),
         }
     }
 
     /// Publishes what another process learnt of a server since this one did.
-    async fn take_over_stored(&self, spec: &ServerSpec, trace: &Trail) {
+    async fn publish_stored(&self, spec: &ServerSpec, trace: &TraceScope) {
         let known = self.known_record(spec).attempted_at;
         let stored = self.store.load_newer(&spec.name, &spec.hash, known).await;
         // What cannot be read cannot be newer; the server's own list decides then.

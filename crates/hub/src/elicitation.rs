@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::asking::Ask;
+use crate::approval_prompt::ApprovalPrompt;
 use crate::call::CallRequest;
 
 const METHOD: &str = "elicitation/create";
@@ -35,7 +35,7 @@ pub(crate) enum Reply {
 }
 
 /// Asks the user in the client.
-pub(crate) async fn ask(request: &CallRequest, question: &Ask, offers_session: bool) -> Reply {
+pub(crate) async fn ask(request: &CallRequest, question: &ApprovalPrompt, offers_session: bool) -> Reply {
     let caller = request.caller.as_ref();
     let (Some(caller), Some(params)) = (caller, params(question, offers_session)) else {
         return Reply::Failed;
@@ -46,7 +46,7 @@ pub(crate) async fn ask(request: &CallRequest, question: &Ask, offers_session: b
     }
 }
 
-fn params(question: &Ask, offers_session: bool) -> Option<Box<RawValue>> {
+fn params(question: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>> {
     // Whoever answers here may be the program that calls, so nothing that it says lasts longer than its session.
     let mut choices = vec![ONCE, SESSION, REFUSE];
     choices.retain(|choice| offers_session || *choice != SESSION);

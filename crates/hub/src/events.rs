@@ -41,7 +41,7 @@ impl Events {
     }
 
     /// Tells of a call; nothing is made of it when nobody listens.
-    pub(crate) fn tell_call(&self, trace: &TraceId, kind: impl FnOnce() -> EventKind) {
+    pub(crate) fn emit_call(&self, trace: &TraceId, kind: impl FnOnce() -> EventKind) {
         let logged = tracing::enabled!(target: "pegboard", tracing::Level::DEBUG);
         let calls = self.calls.get().filter(|calls| calls.receiver_count() > 0);
         if logged || calls.is_some() {
@@ -50,12 +50,12 @@ impl Events {
     }
 
     /// Tells what happened to servers and their tools.
-    pub(crate) fn tell(&self, trace: &TraceId, kind: EventKind) {
-        self.tell_with_changes(trace, kind, None);
+    pub(crate) fn emit(&self, trace: &TraceId, kind: EventKind) {
+        self.emit_with_changes(trace, kind, None);
     }
 
     /// Reports a discovery; the activity also says what it changed.
-    pub(crate) fn tell_with_changes(
+    pub(crate) fn emit_with_changes(
         &self,
         trace: &TraceId,
         kind: EventKind,
@@ -137,15 +137,15 @@ mod tests {
         let silent = Arc::new(pegboard_model::NoopRecorder);
         let events = Events::new(Arc::new(SystemClock), Arc::new(activity), silent);
         let mut made = 0;
-        let mut tell = || {
-            events.tell_call(&new_trace(), || {
+        let mut emit = || {
+            events.emit_call(&new_trace(), || {
                 made += 1;
                 EventKind::ConfigReloaded { servers: 1 }
             });
         };
-        tell();
+        emit();
         let mut heard = events.subscribe_calls();
-        tell();
+        emit();
         assert_eq!(made, 1);
         let kind = heard.try_recv().unwrap().kind;
         assert_eq!(kind, EventKind::ConfigReloaded { servers: 1 });

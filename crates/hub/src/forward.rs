@@ -15,8 +15,8 @@ use crate::events::{elapsed_ms, outcome_of};
 use crate::hub::{Hub, Inner};
 use crate::offer_gate::OfferPass;
 use crate::refresh::may_start;
-use crate::seat::Seat;
-use crate::trail::Trail;
+use crate::slot::ServerSlot;
+use crate::trace_scope::TraceScope;
 
 /// The only request that is about a template.
 pub(crate) const COMPLETE: &str = "completion/complete";
@@ -94,12 +94,12 @@ impl Hub {
     /// Passes a request on to its server, which is started when it must be, under the same rules as a call.
     /// The result is the server's, untouched.
     pub async fn forward(&self, request: &ForwardRequest) -> ToolResult<CallOutcome> {
-        let trace = Trail::below(request.span.as_ref());
+        let trace = TraceScope::below(request.span.as_ref());
         let started = Instant::now();
         let result = match self.inner.usable(&request.server) {
             Ok(entry) => {
                 let result = match self.inner.gate_offer(&entry, request, &trace).await {
-                    Ok(pass) => self.inner.pass_on(&entry, request, &pass, &trace).await,
+                    Ok(pass) => self.inner.send_forward(&entry, request, &pass, &trace).await,
                     Err(error) => Err(error),
                 };
                 self.inner.renew_if_stale(&entry, &trace);
@@ -110,7 +110,7 @@ impl Hub {
         let (outcome, duration_ms) = (outcome_of(&result), elapsed_ms(started));
         self.inner
             .events
-            .tell_call(&trace, || EventKind::RequestFinished {
+            .emit_call(&trace, || EventKind::RequestFinished {
                 server: request.server.clone(),
                 method: request.method.clone(),
                 outcome: outcome.to_owned(),
@@ -136,36 +136,36 @@ impl Inner {
         Ok(entry)
     }
 
-    async fn pass_on(
+    async fn send_forward(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         request: &ForwardRequest,
         pass: &OfferPass,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<CallOutcome> {
-        let seat = self.seat(&entry.spec.name);
-        let _place = seat.enter(entry.spec.timeouts.call).await?;
-        let result = self.pass_on_once(&seat, entry, request, pass, trace).await;
+        let slot = self.slot(&entry.spec.name);
+        let _place = slot.enter(entry.spec.timeouts.call).await?;
+        let result = self.send_forward_once(&slot, entry, request, pass, trace).await;
         match &result {
             Err(error)
                 if error.reason == Reason::ServerExited
                     && REPEATABLE.contains(&request.method.as_str()) =>
             {
-                self.pass_on_once(&seat, entry, request, pass, trace).await
+                self.send_forward_once(&slot, entry, request, pass, trace).await
             }
             _ => result,
         }
     }
 
-    async fn pass_on_once(
+    async fn send_forward_once(
         self: &Arc<Self>,
-        seat: &Arc<Seat>,
+        slot: &Arc<ServerSlot>,
         entry: &Arc<ServerEntry>,
         request: &ForwardRequest,
         pass: &OfferPass,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<CallOutcome> {
-        let hold = self.hold_for_call(seat, entry, trace).await?;
+        let hold = self.hold_for_call(slot, entry, trace).await?;
         self.check_offer(&entry.spec, &request.about, pass, trace)
             .await?;
         let (meta, caller) = (request.meta.clone(), request.caller.clone());
@@ -181,7 +181,7 @@ impl Inner {
         let result = self
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
-        self.note(seat, &hold, &result);
+        self.note(slot, &hold, &result);
         result
     }
 }

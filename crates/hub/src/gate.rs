@@ -15,13 +15,13 @@ use pegboard_model::{
 };
 use tokio::time::Instant;
 
-use crate::asking::{Question, Said};
+use crate::approval_prompt::{ApprovalContext, ApprovalOutcome};
 use crate::call::CallRequest;
 use crate::hub::Inner;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// What a request wants to use, as the gate looks at it.
-pub(crate) struct Subject<'a> {
+pub(crate) struct GateSubject<'a> {
     /// The name that people are shown.
     pub(crate) exposed: &'a str,
     pub(crate) version: ToolVersion,
@@ -31,11 +31,11 @@ pub(crate) struct Subject<'a> {
 }
 
 /// A request that may go on.
-pub(crate) struct Pass {
+pub(crate) struct GatePass {
     /// The version that a person approved, for this call or lastingly.
     pub(crate) approved: Option<Approved>,
     /// What is compared with the server before the request is sent.
-    pub(crate) check: Check,
+    pub(crate) check: RequiredFreshness,
 }
 
 /// A version that a person approved.
@@ -46,7 +46,7 @@ pub(crate) struct Approved {
 
 /// How current a server's list has to be when a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum RequiredFreshness {
     /// As it is known here: no version and no hint decided.
     Known,
     /// Fetched again when its time is over, if that is possible: its hints decide whether a person is asked.
@@ -56,17 +56,17 @@ pub(crate) enum Check {
     Current,
 }
 
-impl Pass {
+impl GatePass {
     const FREE: Self = Self {
         approved: None,
-        check: Check::Known,
+        check: RequiredFreshness::Known,
     };
 
     fn by_hints(hints: HintEffect, can_ask: bool) -> Self {
         let check = match hints {
-            HintEffect::Decides => Check::Current,
-            HintEffect::MayAsk if can_ask => Check::Renewed,
-            HintEffect::MayAsk | HintEffect::None => Check::Known,
+            HintEffect::Decides => RequiredFreshness::Current,
+            HintEffect::MayAsk if can_ask => RequiredFreshness::Renewed,
+            HintEffect::MayAsk | HintEffect::None => RequiredFreshness::Known,
         };
         Self {
             approved: None,
@@ -87,13 +87,13 @@ impl Inner {
         self: &Arc<Self>,
         request: &CallRequest,
         view: &ToolView<'_>,
-        trace: &Trail,
-    ) -> ToolResult<Pass> {
+        trace: &TraceScope,
+    ) -> ToolResult<GatePass> {
         if !self.recorder.is_tracing() && self.passes_freely(view) {
-            return Ok(Pass::FREE);
+            return Ok(GatePass::FREE);
         }
         // What few calls need should not make the others larger.
-        let subject = Subject {
+        let subject = GateSubject {
             exposed: view.exposed().as_str(),
             version: version_of(view),
             definition: view.definition(),
@@ -122,12 +122,12 @@ impl Inner {
     pub(crate) async fn gate_and_record(
         self: &Arc<Self>,
         request: &CallRequest,
-        subject: &Subject<'_>,
-        trace: &Trail,
-    ) -> ToolResult<Pass> {
+        subject: &GateSubject<'_>,
+        trace: &TraceScope,
+    ) -> ToolResult<GatePass> {
         let (span, started) = (self.begin(trace, "policy"), Instant::now());
         let decision = &subject.decision;
-        let result = self.gate_closely(request, subject, trace).await;
+        let result = self.evaluate_gate(request, subject, trace).await;
         // Without a span, what passes freely is not recorded: most calls never get this far.
         if span.is_none() && matches!(&result, Ok(pass) if pass.approved.is_none()) {
             return result;
@@ -143,12 +143,12 @@ impl Inner {
         result
     }
 
-    async fn gate_closely(
+    async fn evaluate_gate(
         self: &Arc<Self>,
         request: &CallRequest,
-        subject: &Subject<'_>,
+        subject: &GateSubject<'_>,
         trace: &TraceId,
-    ) -> ToolResult<Pass> {
+    ) -> ToolResult<GatePass> {
         let (decision, version) = (&subject.decision, &subject.version);
         let refuse = |reason: Reason, why: &str| Err(refusal(subject, reason, why));
         let asks_nobody = match decision.policy {
@@ -156,21 +156,21 @@ impl Inner {
             Policy::Disable => return refuse(Reason::ToolDisabled, "is disabled"),
             Policy::Allow if decision.asks_if_possible => false,
             // A rule that no hint can change allows every version.
-            Policy::Allow if decision.hints == HintEffect::None => return Ok(Pass::FREE),
+            Policy::Allow if decision.hints == HintEffect::None => return Ok(GatePass::FREE),
             Policy::Allow => true,
             Policy::Ask => false,
         };
         let approved = |is_once| {
             let version = version.clone();
-            Ok(Pass {
+            Ok(GatePass {
                 approved: Some(Approved { version, is_once }),
-                check: Check::Current,
+                check: RequiredFreshness::Current,
             })
         };
-        if self.consents.goes_on(request, version) {
+        if self.session_grants.take_next_round(request, version) {
             return approved(true);
         }
-        if self.consents.covers(&request.session, version) {
+        if self.session_grants.covers(&request.session, version) {
             return approved(false);
         }
         let server = version.server.as_ref();
@@ -183,29 +183,29 @@ impl Inner {
             .find(|grant| grant.version.config == version.config);
         let can_ask = self.can_ask(request);
         if former.is_none() && (asks_nobody || (decision.asks_if_possible && !can_ask)) {
-            return Ok(Pass::by_hints(decision.hints, can_ask));
+            return Ok(GatePass::by_hints(decision.hints, can_ask));
         }
         let may_go_on_unasked = decision.asks_if_possible && former.is_none();
         let question = self.question(request, subject, former.as_ref());
         let (decided, by) = match self.ask(request, question, trace).await? {
-            Said::Decided { decision, by } => (decision, by),
-            Said::Nobody if may_go_on_unasked => {
-                return Ok(Pass::by_hints(decision.hints, can_ask));
+            ApprovalOutcome::Decided { decision, by } => (decision, by),
+            ApprovalOutcome::Unavailable if may_go_on_unasked => {
+                return Ok(GatePass::by_hints(decision.hints, can_ask));
             }
-            Said::Nobody if former.is_some() => {
+            ApprovalOutcome::Unavailable if former.is_some() => {
                 let why = "changed since it was granted, and nobody could be asked to approve it";
                 return refuse(Reason::ToolChanged, why);
             }
-            Said::Nobody => {
+            ApprovalOutcome::Unavailable => {
                 let why = "was not run: it needs the user's confirmation, and there is no way to ask for it here";
                 return refuse(Reason::PolicyDenied, why);
             }
-            Said::Unanswered => {
+            ApprovalOutcome::Dismissed => {
                 let why = "was not run: it needs the user's confirmation, and this client closed the question \
                            without an answer";
                 return refuse(Reason::ApprovalUnanswered, why);
             }
-            Said::TooLate => {
+            ApprovalOutcome::TimedOut => {
                 let why =
                     "was not run: it needs the user's confirmation, and no answer came in time";
                 return refuse(Reason::ApprovalTimeout, why);
@@ -217,7 +217,7 @@ impl Inner {
                 return refuse(Reason::ApprovalRefused, &why);
             }
             ApprovalDecision::Session if request.is_lasting => {
-                self.consents.keep(&request.session, version);
+                self.session_grants.keep(&request.session, version);
             }
             ApprovalDecision::Always => {
                 let grant = Grant {
@@ -251,9 +251,9 @@ impl Inner {
     fn question(
         &self,
         request: &CallRequest,
-        subject: &Subject<'_>,
+        subject: &GateSubject<'_>,
         former: Option<&Grant>,
-    ) -> Question {
+    ) -> ApprovalContext {
         let changed = former.map(|former| {
             let fields = changed_fields(&former.definition, subject.definition);
             match fields.is_empty() {
@@ -261,7 +261,7 @@ impl Inner {
                 false => fields,
             }
         });
-        Question {
+        ApprovalContext {
             session: request.session.clone(),
             client: request.client.as_deref().map(str::to_owned),
             tool: subject.exposed.to_owned(),
@@ -295,7 +295,7 @@ pub(crate) fn version_of(view: &ToolView<'_>) -> ToolVersion {
 }
 
 /// A refusal that names the rule, its place and who could change it.
-fn refusal(subject: &Subject<'_>, reason: Reason, why: &str) -> ToolError {
+fn refusal(subject: &GateSubject<'_>, reason: Reason, why: &str) -> ToolError {
     let decision = &subject.decision;
     let message = format!("tool `{}` {why} ({})", subject.exposed, decision.rule);
     let error = refused(

@@ -56,10 +56,10 @@ impl Hub {
 
     /// The health of one server. Nothing is started or asked.
     pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
-        let seat = self.inner.existing_seat(&entry.spec.name);
+        let slot = self.inner.existing_slot(&entry.spec.name);
         // A server of the same name and another definition is not this one.
-        let seat = seat.filter(|_| self.is_present(entry));
-        let running = seat.as_ref().and_then(|seat| seat.running());
+        let slot = slot.filter(|_| self.is_present(entry));
+        let running = slot.as_ref().and_then(|slot| slot.running());
         let state = match &running {
             Some(running) if running.users() > 0 => RunState::Busy,
             Some(_) => RunState::Running,
@@ -74,8 +74,8 @@ impl Hub {
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
             not_stored: self.inner.unstored.fault_of(&entry.spec.name),
-            crashed_at: seat.as_ref().and_then(|seat| seat.crashed_at()),
-            failures: seat.map_or(0, |seat| seat.failures()),
+            crashed_at: slot.as_ref().and_then(|slot| slot.crashed_at()),
+            failures: slot.map_or(0, |slot| slot.failures()),
             connection: running.map(|running| running.upstream.health()),
         }
     }

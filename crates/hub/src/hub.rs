@@ -16,26 +16,26 @@ use pegboard_upstream::{Announcement, Connect};
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::activity::ActivityLog;
-use crate::announcing::LISTENER_BACKLOG;
-use crate::asking::{Approver, AskSettings};
-use crate::checks::Checks;
-use crate::consents::Consents;
+use crate::announcements::LISTENER_BACKLOG;
+use crate::approval_prompt::{Approver, ApprovalSettings};
+use crate::schema_checks::SchemaChecks;
+use crate::session_grants::SessionGrants;
 use crate::deltas::Deltas;
 use crate::events::{Events, new_trace};
-use crate::flight::Flights;
+use crate::single_flight::SingleFlight;
 use crate::freshness::freshness;
-use crate::grants::Grants;
-use crate::links::Links;
-use crate::meaning::{Encoder, Meaning, Recall};
+use crate::grant_index::GrantIndex;
+use crate::resource_links::ResourceLinks;
+use crate::meaning::{Encoder, Meaning, SearchMemory};
 use crate::refresh::RefreshOutcome;
-use crate::seat::{Running, Seat, lock};
-use crate::sessions::Register;
-use crate::snapshots::{FirstSnapshot, Snapshots};
+use crate::slot::{ServerConnection, ServerSlot, lock};
+use crate::sessions::SessionRegistry;
+use crate::snapshots::{FirstSnapshot, CatalogSnapshots};
 use crate::start_queue::StartQueue;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::unstored::Unstored;
-use crate::watching::Watches;
+use crate::resource_watches::ResourceWatches;
 use crate::{HubSettings, ToolHandler};
 
 /// How many lists are checked at the same time.
@@ -45,7 +45,7 @@ const CONCURRENT_ADMISSIONS: usize = 2;
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 /// What a hub is made of; every part can be replaced in tests.
-pub struct Parts {
+pub struct HubParts {
     /// What lasts.
     pub store: Arc<dyn Store>,
     /// What people decided, and what was done.
@@ -73,10 +73,10 @@ pub struct Hub {
 }
 
 pub(crate) struct Inner {
-    pub(crate) catalog: Snapshots,
+    pub(crate) catalog: CatalogSnapshots,
     /// Held for the moment in which one snapshot is made from another.
     writing: Mutex<()>,
-    seats: Mutex<HashMap<ServerName, Arc<Seat>>>,
+    slots: Mutex<HashMap<ServerName, Arc<ServerSlot>>>,
     pub(crate) handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) ledger: Arc<dyn Ledger>,
@@ -87,28 +87,28 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) events: Events,
-    pub(crate) flights: Flights<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
+    pub(crate) discoveries_in_progress: SingleFlight<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
     pub(crate) discoveries: Arc<Semaphore>,
     pub(crate) starts: Arc<StartQueue>,
     /// Whether tools were needed since the start.
     pub(crate) is_needed: AtomicBool,
     /// Whether a session was opened before the catalog was read.
-    pub(crate) has_session_waiting: AtomicBool,
+    pub(crate) has_deferred_session: AtomicBool,
     pub(crate) counters: Counters,
-    pub(crate) checks: Checks,
+    pub(crate) checks: SchemaChecks,
     pub(crate) meaning: Option<Meaning>,
-    pub(crate) recall: Recall,
-    pub(crate) consents: Consents,
-    pub(crate) grants: Grants,
+    pub(crate) recall: SearchMemory,
+    pub(crate) session_grants: SessionGrants,
+    pub(crate) grants: GrantIndex,
     pub(crate) rules: ArcSwap<GlobalRules>,
-    pub(crate) asking: Mutex<AskSettings>,
+    pub(crate) asking: Mutex<ApprovalSettings>,
     pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
-    pub(crate) watches: Mutex<Watches>,
-    pub(crate) links: Links,
+    pub(crate) watches: Mutex<ResourceWatches>,
+    pub(crate) links: ResourceLinks,
     /// Places for checking lists that servers sent; each takes a thread.
     pub(crate) admissions: Semaphore,
-    pub(crate) register: Register,
+    pub(crate) register: SessionRegistry,
     pub(crate) deltas: Deltas,
     pub(crate) unstored: Unstored,
     pub(crate) tasks: Tasks,
@@ -118,27 +118,27 @@ impl Hub {
     /// Opens a hub over what the store knows of the configured servers. Nothing is started. The second
     /// value tells what of the store could not be used.
     pub async fn open(
-        parts: Parts,
+        parts: HubParts,
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> ToolResult<(Self, Vec<ToolError>)> {
         let loaded = parts.store.load().await?;
-        Ok((Self::over(parts, loaded.records, servers), loaded.notices))
+        Ok((Self::with_records(parts, loaded.records, servers), loaded.notices))
     }
 
     /// Opens a hub over records that were loaded before.
-    pub fn over(
-        parts: Parts,
+    pub fn with_records(
+        parts: HubParts,
         records: Vec<ServerRecord>,
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> Self {
-        let hub = Self::over_unread(parts, move || records, servers);
+        let hub = Self::with_lazy_records(parts, move || records, servers);
         drop(hub.catalog());
         hub
     }
 
     /// Opens a hub over records that are read when the catalog is first asked for.
-    pub fn over_unread(
-        parts: Parts,
+    pub fn with_lazy_records(
+        parts: HubParts,
         read: impl FnOnce() -> Vec<ServerRecord> + Send + 'static,
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> Self {
@@ -156,14 +156,14 @@ impl Hub {
             entries.collect()
         };
         let discoveries = parts.settings.concurrent_discoveries.max(1);
-        let recall = Recall::new(parts.settings.remember_searches);
+        let recall = SearchMemory::new(parts.settings.remember_searches);
         let tasks = Tasks::new();
         let activity = ActivityLog::new(parts.ledger.clone(), tasks.clone(), &parts.limits);
         let activity = Arc::new(activity);
         let inner = Arc::new(Inner {
-            catalog: Snapshots::beginning_with(first),
+            catalog: CatalogSnapshots::deferred(first),
             writing: Mutex::new(()),
-            seats: Mutex::default(),
+            slots: Mutex::default(),
             handlers: Mutex::default(),
             store: parts.store,
             ledger: parts.ledger.clone(),
@@ -175,28 +175,28 @@ impl Hub {
             ),
             recorder: parts.recorder,
             activity,
-            consents: Consents::new(parts.limits.session_grants),
-            grants: Grants::new(parts.ledger.clone()),
+            session_grants: SessionGrants::new(parts.limits.session_grants),
+            grants: GrantIndex::new(parts.ledger.clone()),
             rules: ArcSwap::new(parts.settings.rules.clone()),
             asking: Mutex::new(parts.settings.asking),
             clock: parts.clock,
             approver: parts.approver,
             settings: parts.settings,
             limits: parts.limits,
-            flights: Flights::new(),
+            discoveries_in_progress: SingleFlight::new(),
             discoveries: Arc::new(Semaphore::new(discoveries)),
             starts: StartQueue::new(parts.connector.clone(), discoveries),
             is_needed: AtomicBool::new(false),
-            has_session_waiting: AtomicBool::new(false),
+            has_deferred_session: AtomicBool::new(false),
             counters: Counters::default(),
-            checks: Checks::default(),
+            checks: SchemaChecks::default(),
             meaning: parts.encoder.map(Meaning::new),
             recall,
             announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
-            links: Links::default(),
+            links: ResourceLinks::default(),
             admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
-            register: Register::default(),
+            register: SessionRegistry::default(),
             deltas: Deltas::default(),
             unstored: Unstored::default(),
             tasks,
@@ -215,7 +215,7 @@ impl Hub {
     }
 
     /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
-    pub fn is_read(&self) -> bool {
+    pub fn is_catalog_loaded(&self) -> bool {
         self.inner.catalog.is_made()
     }
 
@@ -246,7 +246,7 @@ impl Hub {
             lock(&self.inner.handlers).insert(name, handler);
             self.inner.catalog.store(Arc::new(next));
         }
-        self.inner.tell_registry(&new_trace());
+        self.inner.emit_registry_updated(&new_trace());
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl Hub {
 
     /// What is known of other servers than the configured ones, for example those of another project, together with
     /// the host program's tools. Nothing is started, and nothing of this hub changes.
-    pub async fn catalog_of(
+    pub async fn catalog_for(
         &self,
         servers: impl IntoIterator<Item = ServerSpec>,
         rules: &GlobalRules,
@@ -298,8 +298,8 @@ impl Hub {
 
     /// Begins to end a server that its user needs no more. It goes on beside other work; a shutdown waits for it.
     pub fn release(&self, server: &ServerName) {
-        let seat = lock(&self.inner.seats).get(server).cloned();
-        if let Some(running) = seat.and_then(|seat| seat.take()) {
+        let slot = lock(&self.inner.slots).get(server).cloned();
+        if let Some(running) = slot.and_then(|slot| slot.take()) {
             self.inner.end(running, server, "shutdown", new_trace());
         }
     }
@@ -308,37 +308,37 @@ impl Hub {
     pub async fn shutdown(&self) {
         let trace = new_trace();
         self.inner.tasks.close().await;
-        let seats: Vec<_> = lock(&self.inner.seats).values().cloned().collect();
-        let closing = seats
+        let slots: Vec<_> = lock(&self.inner.slots).values().cloned().collect();
+        let closing = slots
             .iter()
-            .map(|seat| self.inner.stop(seat, &trace, "shutdown"));
+            .map(|slot| self.inner.stop(slot, &trace, "shutdown"));
         let closing = futures_util::future::join_all(closing);
         futures_util::future::join(closing, self.inner.store.rest()).await;
     }
 }
 
 impl Inner {
-    pub(crate) fn seat(&self, server: &ServerName) -> Arc<Seat> {
-        let mut seats = lock(&self.seats);
-        if let Some(seat) = seats.get(server) {
-            return seat.clone();
+    pub(crate) fn slot(&self, server: &ServerName) -> Arc<ServerSlot> {
+        let mut slots = lock(&self.slots);
+        if let Some(slot) = slots.get(server) {
+            return slot.clone();
         }
-        let seat = Arc::new(Seat::new(server.clone(), &self.limits));
-        seats.insert(server.clone(), seat.clone());
-        seat
+        let slot = Arc::new(ServerSlot::new(server.clone(), &self.limits));
+        slots.insert(server.clone(), slot.clone());
+        slot
     }
 
     /// Gives up the place of a server that is gone, unless somebody still has to do with it.
-    pub(crate) fn give_up_seat(&self, server: &ServerName) {
-        let mut seats = lock(&self.seats);
-        let unused = |seat: &Arc<Seat>| Arc::strong_count(seat) == 1 && seat.running().is_none();
-        if seats.get(server).is_some_and(unused) {
-            seats.remove(server);
+    pub(crate) fn remove_unused_slot(&self, server: &ServerName) {
+        let mut slots = lock(&self.slots);
+        let unused = |slot: &Arc<ServerSlot>| Arc::strong_count(slot) == 1 && slot.running().is_none();
+        if slots.get(server).is_some_and(unused) {
+            slots.remove(server);
         }
     }
 
-    pub(crate) fn existing_seat(&self, server: &ServerName) -> Option<Arc<Seat>> {
-        lock(&self.seats).get(server).cloned()
+    pub(crate) fn existing_slot(&self, server: &ServerName) -> Option<Arc<ServerSlot>> {
+        lock(&self.slots).get(server).cloned()
     }
 
     /// An entry with its stale mark as of now.
@@ -372,9 +372,9 @@ impl Inner {
             self.catalog.store(Arc::new(next));
             (before.clone(), entry, delta)
         };
-        self.announce_difference(before.name(), Some(&before), Some(&after));
+        self.announce_list_changes(before.name(), Some(&before), Some(&after));
         if !delta.is_empty() {
-            self.tell_registry(trace);
+            self.emit_registry_updated(trace);
         }
         delta
     }
@@ -401,7 +401,7 @@ impl Inner {
                 .store(Arc::new(present.with_server(entry.clone()).0));
             (before, entry)
         };
-        self.announce_difference(server, Some(&before), Some(&after));
+        self.announce_list_changes(server, Some(&before), Some(&after));
         Some(after.record.clone())
     }
 
@@ -434,7 +434,7 @@ impl Inner {
             Some(adjusted)
         });
         if let Some((before, after)) = seen {
-            self.announce_difference(&spec.name, Some(&before), Some(&after));
+            self.announce_list_changes(&spec.name, Some(&before), Some(&after));
         }
     }
 
@@ -447,17 +447,17 @@ impl Inner {
             self.catalog.store(Arc::new(next));
             present.server(entry.name()).cloned()
         };
-        self.announce_difference(entry.name(), before.as_deref(), Some(&entry));
+        self.announce_list_changes(entry.name(), before.as_deref(), Some(&entry));
     }
 
     /// Puts the host program's tools under these rules.
-    pub(crate) fn rule_statics(&self, rules: &GlobalRules) {
+    pub(crate) fn set_static_rules(&self, rules: &GlobalRules) {
         let _writing = lock(&self.writing);
         let next = self.catalog.load().with_rules(rules);
         self.catalog.store(Arc::new(next));
     }
 
-    pub(crate) fn unplace(&self, server: &ServerName) -> usize {
+    pub(crate) fn remove_server(&self, server: &ServerName) -> usize {
         let (before, removed) = {
             let _writing = lock(&self.writing);
             let present = self.catalog.load();
@@ -465,15 +465,15 @@ impl Inner {
             self.catalog.store(Arc::new(next));
             (present.server(server).cloned(), removed)
         };
-        self.announce_difference(server, before.as_deref(), None);
+        self.announce_list_changes(server, before.as_deref(), None);
         self.deltas.forget(server);
         self.unstored.forget(server);
         removed
     }
 
-    pub(crate) fn tell_registry(&self, trace: &TraceId) {
+    pub(crate) fn emit_registry_updated(&self, trace: &TraceId) {
         let offered = self.catalog.load().offered_counts();
-        self.events.tell(
+        self.events.emit(
             trace,
             EventKind::RegistryUpdated {
                 static_tools: offered.static_tools,
@@ -482,15 +482,15 @@ impl Inner {
         );
     }
 
-    pub(crate) async fn stop(&self, seat: &Seat, trace: &TraceId, why: &str) {
-        if let Some(running) = seat.take() {
-            self.close(&running, seat.server(), trace, why).await;
+    pub(crate) async fn stop(&self, slot: &ServerSlot, trace: &TraceId, why: &str) {
+        if let Some(running) = slot.take() {
+            self.close(&running, slot.server(), trace, why).await;
         }
     }
 
     pub(crate) async fn close(
         &self,
-        running: &Running,
+        running: &ServerConnection,
         server: &ServerName,
         trace: &TraceId,
         why: &str,
@@ -500,13 +500,13 @@ impl Inner {
             server: server.clone(),
             why: why.to_owned(),
         };
-        self.events.tell(trace, kind);
+        self.events.emit(trace, kind);
     }
 
     /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
     pub(crate) fn end(
         self: &Arc<Self>,
-        running: Arc<Running>,
+        running: Arc<ServerConnection>,
         server: &ServerName,
         why: &'static str,
         trace: TraceId,
@@ -519,15 +519,15 @@ impl Inner {
 
     /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
     /// a failure to start.
-    pub(crate) fn lost(self: &Arc<Self>, seat: &Seat, running: &Arc<Running>, error: &ToolError) {
-        if seat.remove(running) {
+    pub(crate) fn connection_lost(self: &Arc<Self>, slot: &ServerSlot, running: &Arc<ServerConnection>, error: &ToolError) {
+        if slot.remove(running) {
             if running.since.elapsed() < SHORT_LIFE {
-                seat.note_failure(&running.config, error);
+                slot.record_failure(&running.config, error);
             }
             if error.reason != pegboard_model::Reason::Cancelled {
-                seat.note_crash(self.clock.now());
+                slot.record_crash(self.clock.now());
             }
-            self.end(running.clone(), seat.server(), "crashed", new_trace());
+            self.end(running.clone(), slot.server(), "crashed", new_trace());
         }
     }
 }

@@ -8,30 +8,30 @@
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
 mod activity;
-mod announcing;
+mod announcements;
 mod approvals;
-mod asking;
+mod approval_prompt;
 mod background;
 mod call;
 mod call_record;
-mod checks;
+mod schema_checks;
 mod client_requests;
 mod clock;
-mod consents;
+mod session_grants;
 mod deltas;
 mod discover;
 mod dispatch_check;
 mod elicitation;
 mod events;
-mod flight;
+mod single_flight;
 mod forward;
 mod freshness;
 mod gate;
-mod grants;
+mod grant_index;
 mod health;
 mod hub;
-mod links;
-mod look;
+mod resource_links;
+mod discover_missing;
 mod meaning;
 mod offer_gate;
 mod offers;
@@ -41,7 +41,7 @@ mod refresh;
 mod reload;
 mod result_check;
 mod retry;
-mod seat;
+mod slot;
 mod session_resources;
 mod sessions;
 mod shown_arguments;
@@ -52,12 +52,12 @@ mod start_queue;
 mod static_tools;
 mod stats;
 mod tasks;
-mod trail;
+mod trace_scope;
 mod unstored;
-mod watching;
+mod resource_watches;
 
 pub use approvals::InboxWatch;
-pub use asking::{Approver, Ask, AskSettings, NobodyToAsk, Verdict};
+pub use approval_prompt::{Approver, ApprovalPrompt, ApprovalSettings, NoApprover, PromptResponse};
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
 pub use deltas::LastDelta;
@@ -66,11 +66,11 @@ pub use forward::{ForwardRequest, OfferRef};
 pub use freshness::{Freshness, freshness, time_to_live};
 
 pub use health::{RunState, ServerHealth};
-pub use hub::{Hub, Parts};
-pub use meaning::{Encoder, Finder, MeaningProgress, ToolWords};
-pub use refresh::{Pending, RefreshOutcome, Refreshed, Source, Which};
+pub use hub::{Hub, HubParts};
+pub use meaning::{Encoder, Finder, MeaningProgress, EncoderInput};
+pub use refresh::{PendingDiscoveries, RefreshOutcome, Refreshed, DiscoverySource, RefreshScope};
 pub use reload::ConfigChange;
-pub use sessions::{Face, Presence, SessionInfo};
+pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
 pub use shown_arguments::readable as readable_arguments;
 pub use snapshots::FirstSnapshot;
 pub use start_queue::StartProgress;
@@ -88,7 +88,7 @@ use pegboard_model::GlobalRules;
 /// What a user may set about the hub as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubSettings {
-    /// Which servers are asked again when a session starts.
+    /// RefreshScope servers are asked again when a session starts.
     pub refresh_on_start: RefreshOnStart,
     /// What happens when tools are needed and their time is over.
     pub stale_refresh: StaleRefresh,
@@ -99,7 +99,7 @@ pub struct HubSettings {
     /// Whether searches that led to a successful call are remembered.
     pub remember_searches: bool,
     /// How people are asked about calls.
-    pub asking: AskSettings,
+    pub asking: ApprovalSettings,
     /// The policies that hold for the tools of every server, and of the host program.
     pub rules: Arc<GlobalRules>,
 }
@@ -112,16 +112,16 @@ impl Default for HubSettings {
             concurrent_discoveries: 64,
             answer_deadline: Duration::from_secs(2),
             remember_searches: false,
-            asking: AskSettings {
+            asking: ApprovalSettings {
                 timeout: Duration::from_secs(120),
-                ..AskSettings::default()
+                ..ApprovalSettings::default()
             },
             rules: Arc::default(),
         }
     }
 }
 
-/// Which servers are asked again when a session starts.
+/// RefreshScope servers are asked again when a session starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefreshOnStart {
     /// Those never seen.

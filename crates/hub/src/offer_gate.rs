@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 
 use crate::call::CallRequest;
 use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
-use crate::gate::{Check, Subject, refused};
+use crate::gate::{RequiredFreshness, GateSubject, refused};
 use crate::hub::{Hub, Inner};
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// A request about a prompt or a resource that may go on, and the version that a person approved, if one had to.
 pub(crate) struct OfferPass {
@@ -26,7 +26,7 @@ pub(crate) struct OfferPass {
 
 impl Hub {
     /// Whether a person may have to be asked about a prompt or a resource.
-    pub fn asks_about(&self, server: &ServerName, about: &OfferRef) -> bool {
+    pub fn needs_approval_for(&self, server: &ServerName, about: &OfferRef) -> bool {
         let catalog = self.catalog();
         catalog.server(server).is_some_and(|entry| {
             let exposed = exposed(&entry.spec, about);
@@ -41,7 +41,7 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         request: &ForwardRequest,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<OfferPass> {
         let about = &request.about;
         // A link that this session was given is as good as a list; waiting for the list would refuse it for a while.
@@ -89,7 +89,7 @@ impl Inner {
             ..CallRequest::new(request.session.clone(), exposed.clone(), arguments)
         };
         let print = print_of(offer);
-        let subject = Subject {
+        let subject = GateSubject {
             exposed: &exposed,
             version: ToolVersion {
                 server: Some(spec.name.clone()),
@@ -113,7 +113,7 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         uri: &str,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<()> {
         let about = OfferRef::Resource(uri.to_owned());
         let entry = self.listing(entry, &about, trace).await?;
@@ -138,10 +138,10 @@ impl Inner {
         spec: &Arc<ServerSpec>,
         about: &OfferRef,
         pass: &OfferPass,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<()> {
         if pass.approved.is_some() {
-            self.renew(spec, Check::Current, trace).await?;
+            self.renew(spec, RequiredFreshness::Current, trace).await?;
         }
         let exposed = exposed(spec, about);
         let refuse = |reason: Reason, why: &str| {
@@ -181,12 +181,12 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         about: &OfferRef,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<Arc<ServerEntry>> {
-        if find(entry, about).is_some() || self.is_fresh(entry) || self.is_resting(entry) {
+        if find(entry, about).is_some() || self.is_fresh(entry) || self.failed_recently(entry) {
             return Ok(entry.clone());
         }
-        self.renew(&entry.spec, Check::Current, trace).await?;
+        self.renew(&entry.spec, RequiredFreshness::Current, trace).await?;
         self.usable(&entry.spec.name)
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 /// How long the tools that are there may be kept waiting for lists that are slower.
-const PATIENCE: Duration = Duration::from_secs(10);
+const OFFERS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The raw lists of a server; `None` where one could not be had.
 pub(crate) struct RawOffers {
@@ -30,7 +30,7 @@ pub(crate) async fn ask_for_offers(
 ) -> RawOffers {
     let told = upstream.handshake().capabilities.as_deref();
     let declared = Declared::read(told.or(known.capabilities.as_deref()));
-    let deadline = deadline.min(Instant::now() + PATIENCE);
+    let deadline = deadline.min(Instant::now() + OFFERS_TIMEOUT);
     let ask = |kind: OfferKind, wanted: bool| async move {
         if !wanted {
             return Some(Vec::new());

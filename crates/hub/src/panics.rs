@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use pegboard_model::{Reason, ServerSpec, ToolError, ToolResult, TraceId};
 
-use crate::discover::Settled;
+use crate::discover::FinishedDiscovery;
 use crate::hub::Inner;
-use crate::refresh::{RefreshOutcome, Source};
+use crate::refresh::{RefreshOutcome, DiscoverySource};
 
 /// Runs the work and turns a panic into an error. The text of the panic may hold anything, so it is not repeated.
-pub(crate) async fn contained<T>(
+pub(crate) async fn catch_panic<T>(
     what: impl FnOnce() -> String,
     work: impl Future<Output = ToolResult<T>>,
 ) -> ToolResult<T> {
@@ -29,7 +29,7 @@ fn panicked(what: &str) -> ToolError {
 
 impl Inner {
     /// Runs a discovery; one that panics is a failed one.
-    pub(crate) async fn contain_discovery(
+    pub(crate) async fn catch_discovery_panic(
         self: Arc<Self>,
         spec: Arc<ServerSpec>,
         trace: TraceId,
@@ -40,16 +40,16 @@ impl Inner {
             Err(_) => {
                 let what = format!("the discovery of server `{}`", spec.name);
                 let error = panicked(&what).at_server(&spec.name);
-                self.seat(&spec.name).note_failure(&spec.hash, &error);
+                self.slot(&spec.name).record_failure(&spec.hash, &error);
                 let record = self.failure(&self.known_record(&spec), &error);
-                let settled = Settled {
+                let finished = FinishedDiscovery {
                     record: Arc::new(record),
                     former: None,
                     error: Some(error),
-                    source: Source::Asked,
+                    source: DiscoverySource::Asked,
                     took: Duration::ZERO,
                 };
-                Arc::new(self.settle(&spec, settled, &trace))
+                Arc::new(self.finish_discovery(&spec, finished, &trace))
             }
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pegboard_guard::{PolicySubject, PolicyExplanation, explain_decision};
 use pegboard_model::{GlobalRules, ToolResult};
 
-use crate::asking::AskSettings;
+use crate::approval_prompt::ApprovalSettings;
 use crate::events::new_trace;
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 
 impl Hub {
     /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the
@@ -18,12 +18,12 @@ impl Hub {
             return;
         }
         self.inner.rules.store(rules.clone());
-        self.inner.rule_statics(&rules);
-        self.inner.tell_registry(&new_trace());
+        self.inner.set_static_rules(&rules);
+        self.inner.emit_registry_updated(&new_trace());
     }
 
     /// How people are asked about calls from now on.
-    pub fn set_asking(&self, settings: AskSettings) {
+    pub fn set_approval_settings(&self, settings: ApprovalSettings) {
         *lock(&self.inner.asking) = settings;
     }
 

@@ -14,14 +14,14 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
 use crate::StaleRefresh;
-use crate::discover::{Insistence, discover};
+use crate::discover::{Backoff, discover};
 use crate::freshness::{Freshness, freshness, is_recent};
 use crate::hub::{Hub, Inner};
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
-/// Which servers a refresh is about.
+/// RefreshScope servers a refresh is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RefreshScope {
     /// Every enabled server.
     All,
     /// One server.
@@ -31,7 +31,7 @@ pub enum Which {
 /// How a refresh of one server ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefreshOutcome {
-    /// Which server.
+    /// RefreshScope server.
     pub server: ServerName,
     /// What it has now, or why that is not known.
     #[serde(flatten, serialize_with = "crate::refresh::flat")]
@@ -40,7 +40,7 @@ pub struct RefreshOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<ToolError>,
     /// Where the answer comes from.
-    pub source: Source,
+    pub source: DiscoverySource,
     /// How long it took.
     pub duration_ms: u64,
 }
@@ -69,7 +69,7 @@ pub struct Refreshed {
 /// Where the answer of a refresh comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum DiscoverySource {
     /// The server was asked.
     Asked,
     /// Another process asked it at the same time.
@@ -80,7 +80,7 @@ pub enum Source {
 
 /// Servers whose tools are not known yet although they were asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pending {
+pub struct PendingDiscoveries {
     /// Still being discovered when the deadline passed.
     pub discovering: Vec<ServerName>,
 }
@@ -117,26 +117,26 @@ pub(crate) fn flat<S: serde::Serializer>(
 impl Hub {
     /// Asks servers for their tools and answers what is different. Fresh lists are left alone unless
     /// `force` is given. All servers are asked side by side; one that fails disturbs no other.
-    pub async fn refresh(&self, which: Which, force: bool) -> ToolResult<Vec<RefreshOutcome>> {
+    pub async fn refresh(&self, which: RefreshScope, force: bool) -> ToolResult<Vec<RefreshOutcome>> {
         let catalog = self.catalog();
         let entries: Vec<_> = match &which {
-            Which::All => catalog
+            RefreshScope::All => catalog
                 .servers()
                 .filter(|entry| entry.spec.enabled)
                 .cloned()
                 .collect(),
-            Which::One(name) => vec![self.inner.configured(name)?],
+            RefreshScope::One(name) => vec![self.inner.configured(name)?],
         };
-        let seat = match &which {
-            Which::One(name) => Some(self.inner.seat(name)),
-            Which::All => None,
+        let slot = match &which {
+            RefreshScope::One(name) => Some(self.inner.slot(name)),
+            RefreshScope::All => None,
         };
-        let _ahead = seat.as_ref().map(|seat| seat.hasten());
+        let _ahead = slot.as_ref().map(|slot| slot.prioritize());
         let asked = entries.iter().filter(|entry| {
             let is_needed = force || !self.inner.is_fresh(entry);
             is_needed && self.inner.starts_discovery(&entry.spec)
         });
-        let trace = Trail::new().for_batch(asked.count());
+        let trace = TraceScope::new().for_batch(asked.count());
         let work = entries
             .iter()
             .map(|entry| self.inner.refresh_one(entry, force, &trace));
@@ -146,28 +146,28 @@ impl Hub {
     /// The first need: discovers the servers that were never tried, side by side, and waits for them no longer than
     /// the answer's deadline. What is still under way then goes on by itself, and no later need waits for it
     /// again; nor for a server whose last try failed, which is retried by [`Hub::touch`].
-    pub async fn ensure_known(&self) -> Pending {
-        self.ensure_known_below(None).await
+    pub async fn ensure_known(&self) -> PendingDiscoveries {
+        self.ensure_known_in_span(None).await
     }
 
     /// The same as a part of whatever the span above is about.
-    pub async fn ensure_known_below(&self, above: Option<&SpanContext>) -> Pending {
-        self.ensure_known_of(None, above).await
+    pub async fn ensure_known_in_span(&self, above: Option<&SpanContext>) -> PendingDiscoveries {
+        self.ensure_server_known(None, above).await
     }
 
     /// The same for one server, or for all.
-    pub async fn ensure_known_of(
+    pub async fn ensure_server_known(
         &self,
         only: Option<&ServerName>,
         above: Option<&SpanContext>,
-    ) -> Pending {
+    ) -> PendingDiscoveries {
         self.mark_stale();
         self.inner.is_needed.store(true, Ordering::Relaxed);
-        self.begin_sessions();
+        self.start_deferred_session();
         let started = Instant::now();
         let wanted = self.inner.needed_now(only);
         let (hits, misses) = self.inner.count_lookup(&wanted);
-        let trace = Trail::below(above);
+        let trace = TraceScope::below(above);
         let id = *trace;
         let facts = || LookupFacts {
             trace: id,
@@ -182,7 +182,7 @@ impl Hub {
                 false => None,
             };
             recorder.lookup(span.as_ref(), &facts());
-            return Pending::default();
+            return PendingDiscoveries::default();
         }
         let span = self.inner.begin(&trace, "catalog");
         let trace = trace.under(span.as_ref());
@@ -193,7 +193,7 @@ impl Hub {
         let names: Vec<_> = wanted.to_vec();
         let deadline = self.inner.settings.answer_deadline;
         let is_late = |spec: &Arc<ServerSpec>| {
-            let age = self.inner.flights.age(&(spec.name.clone(), spec.hash));
+            let age = self.inner.discoveries_in_progress.age(&(spec.name.clone(), spec.hash));
             age.is_some_and(|age| age >= deadline)
         };
         let work = wanted
@@ -201,7 +201,7 @@ impl Hub {
             .filter(|spec| !is_late(spec))
             .map(|spec| {
                 let (inner, trace) = (self.inner.clone(), trace.clone());
-                async move { inner.fly(spec, &trace, Insistence::Patient).await }
+                async move { inner.discover_once(spec, &trace, Backoff::Respect).await }
             });
         let _ = timeout(deadline, join_all(work)).await;
         recorder.lookup(span.as_ref(), &facts());
@@ -211,8 +211,8 @@ impl Hub {
             entry.is_some_and(|entry| entry.discovering)
         };
         let late = names.into_iter().filter(discovering);
-        let late = late.inspect(|spec| self.inner.note_overrun(spec));
-        Pending {
+        let late = late.inspect(|spec| self.inner.record_overrun(spec));
+        PendingDiscoveries {
             discovering: late.map(|spec| spec.name.clone()).collect(),
         }
     }
@@ -249,7 +249,7 @@ impl Inner {
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
         force: bool,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> RefreshOutcome {
         let spec = &entry.spec;
         if let Err(error) = may_start(spec) {
@@ -269,48 +269,48 @@ impl Inner {
                 server: spec.name.clone(),
                 result: Ok(refreshed),
                 not_stored: None,
-                source: Source::Fresh,
+                source: DiscoverySource::Fresh,
                 duration_ms: 0,
             };
             let span = self.begin(trace, "refresh");
-            self.tell_discovery(span.as_ref(), spec, &entry.record, &outcome, Duration::ZERO);
+            self.record_discovery(span.as_ref(), spec, &entry.record, &outcome, Duration::ZERO);
             return outcome;
         }
-        let mut flown = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+        let mut outcome = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
         let is_left_alone = |outcome: &Arc<RefreshOutcome>| {
             let error = outcome.result.as_ref().err();
             error.is_some_and(|error| error.reason == Reason::ServerBackoff)
         };
-        if flown.as_ref().is_some_and(is_left_alone) {
+        if outcome.as_ref().is_some_and(is_left_alone) {
             // It joined somebody more patient.
-            flown = self.fly(spec.clone(), trace, Insistence::AtOnce).await;
+            outcome = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
         }
-        match flown {
+        match outcome {
             Some(outcome) => RefreshOutcome::clone(&outcome),
             None => refused(spec, shutting_down()),
         }
     }
 
     /// Joins the discovery of this server that is under way, or starts one.
-    pub(crate) async fn fly(
+    pub(crate) async fn discover_once(
         self: &Arc<Self>,
         spec: Arc<ServerSpec>,
-        trace: &Trail,
-        insistence: Insistence,
+        trace: &TraceScope,
+        backoff: Backoff,
     ) -> Option<Arc<RefreshOutcome>> {
         let key = (spec.name.clone(), spec.hash);
         let (inner, trace) = (self.clone(), trace.clone());
         let work = || {
             let (hub, of, id) = (inner.clone(), spec.clone(), *trace);
-            hub.contain_discovery(of, id, discover(inner, spec, trace, insistence))
+            hub.catch_discovery_panic(of, id, discover(inner, spec, trace, backoff))
         };
-        self.flights.join(&self.tasks, key, work).await
+        self.discoveries_in_progress.join(&self.tasks, key, work).await
     }
 
     /// Whether a refresh starts a discovery of this server, rather than join the one in progress.
     pub(crate) fn starts_discovery(&self, spec: &ServerSpec) -> bool {
         let key = (spec.name.clone(), spec.hash);
-        may_start(spec).is_ok() && self.flights.age(&key).is_none()
+        may_start(spec).is_ok() && self.discoveries_in_progress.age(&key).is_none()
     }
 
     /// Servers that the next answer should wait for: those never tried, and under the strict rule those
@@ -331,7 +331,7 @@ impl Inner {
     }
 
     /// A server whose last try failed lately is not tried again by every need.
-    pub(crate) fn is_resting(&self, entry: &ServerEntry) -> bool {
+    pub(crate) fn failed_recently(&self, entry: &ServerEntry) -> bool {
         let failed_at = entry
             .record
             .last_error
@@ -366,7 +366,7 @@ pub(crate) fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
         server,
         result: Err(error),
         not_stored: None,
-        source: Source::Asked,
+        source: DiscoverySource::Asked,
         duration_ms: 0,
     }
 }

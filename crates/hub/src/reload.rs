@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// What a new configuration changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ impl Hub {
     /// Takes over a new configuration. Servers that are gone or redefined are stopped; new and redefined
     /// ones are discovered in the background; what is known of the others stays.
     pub async fn apply(&self, servers: impl IntoIterator<Item = ServerSpec>) -> ConfigChange {
-        let trace = Trail::new();
+        let trace = TraceScope::new();
         let wanted: BTreeMap<ServerName, ServerSpec> = servers
             .into_iter()
             .map(|spec| (spec.name.clone(), spec))
@@ -48,15 +48,15 @@ impl Hub {
             .filter(|entry| !wanted.contains_key(&entry.spec.name))
         {
             let server = entry.spec.name.clone();
-            let removed = self.inner.unplace(&server);
-            stopping.push(self.inner.stop_soon(&server, "removed", &trace, None));
+            let removed = self.inner.remove_server(&server);
+            stopping.push(self.inner.detach_and_stop(&server, "removed", &trace, None));
             // The tools of a disabled server left the registry when it was disabled.
             if entry.is_offered() {
                 let kind = EventKind::ServerRemoved {
                     server: server.clone(),
                     removed,
                 };
-                self.inner.events.tell(&trace, kind);
+                self.inner.events.emit(&trace, kind);
             }
             change.removed.push(server);
         }
@@ -69,13 +69,13 @@ impl Hub {
                         .then(|| before.offered_by(entry));
                     self.inner.adjust(spec.clone());
                     if let Some(removed) = left {
-                        stopping.push(self.inner.stop_soon(&name, "disabled", &trace, None));
+                        stopping.push(self.inner.detach_and_stop(&name, "disabled", &trace, None));
                         let server = name.clone();
                         self.inner
                             .events
-                            .tell(&trace, EventKind::ServerRemoved { server, removed });
+                            .emit(&trace, EventKind::ServerRemoved { server, removed });
                     } else if !entry.record.is_known() {
-                        self.inner.refresh_soon(spec, &trace);
+                        self.inner.refresh_in_background(spec, &trace);
                     }
                     change.adjusted.push(name);
                 }
@@ -85,7 +85,7 @@ impl Hub {
                     let is_known = record.as_ref().is_some_and(|record| record.is_known());
                     self.inner.place(self.inner.entry(spec.clone(), record));
                     let next = (!is_known).then_some(spec);
-                    stopping.push(self.inner.stop_soon(&name, "changed", &trace, next));
+                    stopping.push(self.inner.detach_and_stop(&name, "changed", &trace, next));
                     if present.is_some() {
                         &mut change.redefined
                     } else {
@@ -97,15 +97,15 @@ impl Hub {
         }
         join_all(stopping).await;
         for server in &change.removed {
-            self.inner.give_up_seat(server);
+            self.inner.remove_unused_slot(server);
         }
         let servers = self.catalog().servers().count();
         self.inner
             .events
-            .tell(&trace, EventKind::ConfigReloaded { servers });
+            .emit(&trace, EventKind::ConfigReloaded { servers });
         self.inner.record_change(&change, &trace);
         if !change.is_empty() {
-            self.inner.tell_registry(&trace);
+            self.inner.emit_registry_updated(&trace);
         }
         change
     }
@@ -132,22 +132,22 @@ impl Inner {
 
     /// Takes a server's connection away at once and gives the work of ending it, so that slow ones are ended
     /// side by side. A new definition is discovered when the old process is gone: both may want the same file.
-    fn stop_soon<'a>(
+    fn detach_and_stop<'a>(
         self: &'a Arc<Self>,
         server: &ServerName,
         why: &'static str,
-        trace: &'a Trail,
+        trace: &'a TraceScope,
         next: Option<Arc<ServerSpec>>,
     ) -> impl Future<Output = ()> + use<'a> {
-        let seat = self.existing_seat(server);
-        let running = seat.as_ref().and_then(|seat| seat.take());
+        let slot = self.existing_slot(server);
+        let running = slot.as_ref().and_then(|slot| slot.take());
         let server = server.clone();
         async move {
             if let Some(running) = running {
                 self.close(&running, &server, trace, why).await;
             }
             if let Some(spec) = next {
-                self.refresh_soon(spec, trace);
+                self.refresh_in_background(spec, trace);
             }
         }
     }

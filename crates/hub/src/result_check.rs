@@ -1,4 +1,4 @@
-//! Checks a result against the tool's `outputSchema`. A mismatch is reported, and the result is still delivered: a
+//! SchemaChecks a result against the tool's `outputSchema`. A mismatch is reported, and the result is still delivered: a
 //! model can often use it, and withholding it would hide what a call did.
 
 use pegboard_catalog::ToolView;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::checks::Checks;
+use crate::schema_checks::SchemaChecks;
 
 /// Structured content beyond this many bytes is not checked: parsing it would cost a multiple of its size in memory.
 const CHECKED_BYTES_MAX: usize = 1024 * 1024;
@@ -24,7 +24,7 @@ struct StructuredResult<'a> {
 /// Returns the mismatch between a tool's result and its `outputSchema`. Returns `None` if the result fits, if the tool
 /// declares no usable schema, if the call failed or continues, or if the result is too large to check.
 pub(crate) fn output_mismatch(
-    checks: &Checks,
+    checks: &SchemaChecks,
     tool: &ToolView<'_>,
     outcome: &CallOutcome,
 ) -> Option<ToolError> {

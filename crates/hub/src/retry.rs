@@ -8,11 +8,11 @@ use futures_util::future::join_all;
 use pegboard_catalog::ServerEntry;
 use pegboard_model::{EventKind, ServerName, ServerRecord, ServerSpec, Timestamp};
 
-use crate::discover::Insistence;
+use crate::discover::Backoff;
 use crate::freshness::{Freshness, is_recent};
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// The pause before the first retry; each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(30);
@@ -30,32 +30,32 @@ fn retry_pause(failures: u32) -> Duration {
 impl Hub {
     /// Tools are needed: the servers that were never discovered are discovered in the background, each of them
     /// once its pause after a failure is over. Never blocks.
-    pub fn note_need(&self) {
+    pub fn discover_unknown_in_background(&self) {
         self.inner.is_needed.store(true, Ordering::Relaxed);
-        let trace = Trail::new();
+        let trace = TraceScope::new();
         for entry in self.catalog().servers() {
             let is_unknown = self.inner.freshness(entry) == Freshness::Unknown;
             if is_unknown && self.inner.is_retry_due(entry) {
-                self.inner.refresh_soon(entry.spec.clone(), &trace);
+                self.inner.refresh_in_background(entry.spec.clone(), &trace);
             }
         }
     }
 
     /// Waits for the first lists of the servers that were never tried, all or the one that is named, each for as
     /// long as its own limit allows. For a command whose user sees the progress.
-    pub async fn first_discoveries(&self, only: Option<&ServerName>) {
+    pub async fn wait_for_first_discoveries(&self, only: Option<&ServerName>) {
         let specs = self.inner.undiscovered(only);
         if specs.is_empty() {
             return;
         }
-        let trace = Trail::new();
+        let trace = TraceScope::new();
         let servers = specs.len();
         self.inner
             .events
-            .tell(&trace, EventKind::DiscoveryStarted { servers });
+            .emit(&trace, EventKind::DiscoveryStarted { servers });
         let work = specs
             .into_iter()
-            .map(|spec| self.inner.fly(spec, &trace, Insistence::Patient));
+            .map(|spec| self.inner.discover_once(spec, &trace, Backoff::Respect));
         join_all(work).await;
     }
 
@@ -66,15 +66,15 @@ impl Hub {
     }
 
     /// A client opened a session before the catalog was read: [`Hub::begin_sessions`] does the rest.
-    pub fn announce_session(&self) {
+    pub fn defer_session_start(&self) {
         self.inner
-            .has_session_waiting
+            .has_deferred_session
             .store(true, Ordering::Release);
     }
 
     /// Begins the session that was announced, if one was.
-    pub fn begin_sessions(&self) {
-        if self.inner.has_session_waiting.swap(false, Ordering::AcqRel) {
+    pub fn start_deferred_session(&self) {
+        if self.inner.has_deferred_session.swap(false, Ordering::AcqRel) {
             self.session_started();
         }
     }
@@ -86,14 +86,14 @@ impl Inner {
         let Some(failed_at) = failed_at(&entry.record) else {
             return true;
         };
-        let seat = self.existing_seat(&entry.spec.name);
-        let failures = seat.map_or(1, |seat| seat.failures().max(1));
+        let slot = self.existing_slot(&entry.spec.name);
+        let failures = slot.map_or(1, |slot| slot.failures().max(1));
         !is_recent(failed_at, self.clock.now(), retry_pause(failures))
     }
 
     /// Stores that a try took longer than a reader waits, so that no other process waits for it either. What the
     /// try finds out replaces it.
-    pub(crate) fn note_overrun(self: &Arc<Self>, spec: &ServerSpec) {
+    pub(crate) fn record_overrun(self: &Arc<Self>, spec: &ServerSpec) {
         let started = self.starts.is_starting(&spec.name);
         if !started || self.known_record(spec).attempted_at.is_some() {
             return;

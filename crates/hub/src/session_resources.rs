@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pegboard_model::{Limits, Offers, ServerName, ServerRecord, TraceId};
 
 use crate::hub::Inner;
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// The resources of one run of a server.
 pub(crate) struct SessionResources(Mutex<State>);
@@ -67,7 +67,7 @@ impl Inner {
         uris: Vec<String>,
         trace: &TraceId,
     ) {
-        let running = self.existing_seat(server).and_then(|seat| seat.running());
+        let running = self.existing_slot(server).and_then(|slot| slot.running());
         let Some(running) = running.filter(|_| !uris.is_empty()) else {
             return;
         };
@@ -83,7 +83,7 @@ impl Inner {
             let (inner, trace) = (self.clone(), *trace);
             self.tasks.spawn(async move {
                 let stored = inner.store.save(&record).await;
-                inner.note_stored(&record.server, stored.as_ref().copied(), &trace);
+                inner.record_stored(&record.server, stored.as_ref().copied(), &trace);
             });
         }
     }

@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// Sessions that are shown at once; a new one takes the place of the one that was silent for longest.
-const MOST_SESSIONS: usize = 1_000;
+const MAX_SESSIONS: usize = 1_000;
 /// A client that never says goodbye is shown for this long after its last word.
-const SILENCE: Duration = Duration::from_secs(30 * 60);
+const SILENT_CLIENT_TTL: Duration = Duration::from_secs(30 * 60);
 
 /// How a session reaches us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Face {
+pub enum ClientTransport {
     /// A client that started Pegboard and speaks on its standard input and output.
     Stdio,
     /// An HTTP client of a revision with sessions.
@@ -31,7 +31,7 @@ pub enum Face {
     Embedder,
 }
 
-impl Face {
+impl ClientTransport {
     /// The word shown to people and programs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub struct SessionInfo {
     /// Its id, as in the activity log.
     pub id: SessionId,
     /// How it reaches us.
-    pub face: Face,
+    pub face: ClientTransport,
     /// What the client calls itself, with its version; foreign text.
     pub client: Option<Arc<str>>,
     /// The profile that it uses; empty for the one without a name.
@@ -64,12 +64,12 @@ pub struct SessionInfo {
 
 /// A session that is there; whoever serves it notes what it does. Noting never waits.
 #[derive(Debug)]
-pub struct Presence {
+pub struct SessionHandle {
     last_seen: AtomicU64,
     calls: AtomicU64,
 }
 
-impl Presence {
+impl SessionHandle {
     fn seen(&self, at: Timestamp, is_call: bool) {
         self.last_seen.store(at.0, Ordering::Relaxed);
         self.calls.fetch_add(u64::from(is_call), Ordering::Relaxed);
@@ -77,21 +77,21 @@ impl Presence {
 }
 
 #[derive(Default)]
-pub(crate) struct Register {
-    present: Mutex<HashMap<String, (SessionInfo, Arc<Presence>)>>,
+pub(crate) struct SessionRegistry {
+    present: Mutex<HashMap<String, (SessionInfo, Arc<SessionHandle>)>>,
     count: AtomicU64,
 }
 
-impl Register {
-    fn add(&self, key: &str, info: SessionInfo) -> Arc<Presence> {
-        let presence = Arc::new(Presence {
+impl SessionRegistry {
+    fn add(&self, key: &str, info: SessionInfo) -> Arc<SessionHandle> {
+        let presence = Arc::new(SessionHandle {
             last_seen: AtomicU64::new(info.last_seen.0),
             calls: AtomicU64::new(info.calls),
         });
         let mut present = lock(&self.present);
-        if present.len() >= MOST_SESSIONS && !present.contains_key(key) {
+        if present.len() >= MAX_SESSIONS && !present.contains_key(key) {
             let seen =
-                |held: &(SessionInfo, Arc<Presence>)| held.1.last_seen.load(Ordering::Relaxed);
+                |held: &(SessionInfo, Arc<SessionHandle>)| held.1.last_seen.load(Ordering::Relaxed);
             let silent = present.iter().min_by_key(|(_, held)| seen(held));
             if let Some(key) = silent.map(|(key, _)| key.clone()) {
                 present.remove(&key);
@@ -107,10 +107,10 @@ impl Hub {
     pub fn session_opened(
         &self,
         id: &SessionId,
-        face: Face,
+        face: ClientTransport,
         client: Option<Arc<str>>,
         profile: &str,
-    ) -> Arc<Presence> {
+    ) -> Arc<SessionHandle> {
         let now = self.inner.clock.now();
         let info = SessionInfo {
             id: id.clone(),
@@ -126,12 +126,12 @@ impl Hub {
 
     /// Somebody without a session asks for something; `key` tells such clients apart, and `client` gives what one
     /// calls itself when it is seen for the first time.
-    pub fn client_seen(
+    pub fn open_or_find_client(
         &self,
         key: &str,
         profile: &str,
         client: impl FnOnce() -> Option<Arc<str>>,
-    ) -> Arc<Presence> {
+    ) -> Arc<SessionHandle> {
         let register = &self.inner.register;
         if let Some((_, presence)) = lock(&register.present).get(key) {
             return presence.clone();
@@ -140,7 +140,7 @@ impl Hub {
         let now = self.inner.clock.now();
         let info = SessionInfo {
             id: SessionId(format!("http-{number}")),
-            face: Face::HttpModern,
+            face: ClientTransport::HttpModern,
             client: client(),
             profile: profile.to_owned(),
             since: now,
@@ -151,7 +151,7 @@ impl Hub {
     }
 
     /// Notes that a session asked for something.
-    pub fn session_seen(&self, presence: &Presence, is_call: bool) {
+    pub fn record_session_request(&self, presence: &SessionHandle, is_call: bool) {
         presence.seen(self.inner.clock.now(), is_call);
     }
 
@@ -161,7 +161,7 @@ impl Hub {
         let mut present = lock(&self.inner.register.present);
         present.retain(|_, (info, presence)| {
             let seen = Timestamp(presence.last_seen.load(Ordering::Relaxed));
-            info.face != Face::HttpModern || now.since(seen) < SILENCE
+            info.face != ClientTransport::HttpModern || now.since(seen) < SILENT_CLIENT_TTL
         });
         let sessions = present.values().map(|(info, presence)| SessionInfo {
             last_seen: Timestamp(presence.last_seen.load(Ordering::Relaxed)),
@@ -173,7 +173,7 @@ impl Hub {
         sessions
     }
 
-    pub(crate) fn session_left(&self, id: &SessionId) {
+    pub(crate) fn remove_session(&self, id: &SessionId) {
         lock(&self.inner.register.present).remove(&id.0);
     }
 }

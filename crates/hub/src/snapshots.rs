@@ -7,30 +7,30 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arc_swap::{ArcSwap, Guard};
 use pegboard_catalog::Catalog;
 
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// The snapshot that a hub begins with; empty until somebody asked for it.
 pub type FirstSnapshot = Arc<OnceLock<Arc<Catalog>>>;
 
-pub(crate) struct Snapshots {
+pub(crate) struct CatalogSnapshots {
     present: ArcSwap<Catalog>,
     is_made: AtomicBool,
     /// Taken by whoever makes the first one, and held meanwhile: all others wait for it.
-    unmade: Mutex<Option<Unmade>>,
+    unmade: Mutex<Option<DeferredCatalog>>,
 }
 
-struct Unmade {
+struct DeferredCatalog {
     make: Box<dyn FnOnce() -> Catalog + Send>,
     first: FirstSnapshot,
 }
 
-impl Snapshots {
+impl CatalogSnapshots {
     /// Begins with a snapshot that is still to be made. Making it must not ask for the present one.
-    pub(crate) fn beginning_with(make: impl FnOnce() -> Catalog + Send + 'static) -> Self {
+    pub(crate) fn deferred(make: impl FnOnce() -> Catalog + Send + 'static) -> Self {
         Self {
             present: ArcSwap::default(),
             is_made: AtomicBool::new(false),
-            unmade: Mutex::new(Some(Unmade {
+            unmade: Mutex::new(Some(DeferredCatalog {
                 make: Box::new(make),
                 first: FirstSnapshot::default(),
             })),
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_first_snapshot_is_made_once_and_only_when_it_is_asked_for() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        let snapshots = Snapshots::beginning_with(|| {
+        let snapshots = CatalogSnapshots::deferred(|| {
             MADE.fetch_add(1, Ordering::Relaxed);
             Catalog::default()
         });

@@ -6,10 +6,10 @@ use pegboard_model::{EventKind, ServerRecord, ServerSpec, ToolResult, TraceId, T
 use pegboard_upstream::ConnectHint;
 use tokio::time::{Instant, timeout_at};
 
-use crate::discover::{Insistence, timed_out};
+use crate::discover::{Backoff, timed_out};
 use crate::hub::Inner;
 use crate::refresh::shutting_down;
-use crate::seat::{Hold, Running};
+use crate::slot::{ConnectionHold, ServerConnection};
 
 impl Inner {
     /// Holds the server's connection, opening it when there is none. The flag tells whether it was
@@ -19,27 +19,27 @@ impl Inner {
         spec: &Arc<ServerSpec>,
         known: &ServerRecord,
         deadline: Instant,
-        insistence: Insistence,
+        backoff: Backoff,
         trace: &TraceId,
-    ) -> ToolResult<(Hold, bool)> {
-        let seat = self.seat(&spec.name);
-        if let Some(hold) = seat.hold(&spec.hash) {
+    ) -> ToolResult<(ConnectionHold, bool)> {
+        let slot = self.slot(&spec.name);
+        if let Some(hold) = slot.hold(&spec.hash) {
             return Ok((hold, false));
         }
         let budget = deadline.saturating_duration_since(Instant::now());
-        let starting = timeout_at(deadline, seat.starting.lock()).await;
+        let starting = timeout_at(deadline, slot.starting.lock()).await;
         let Ok(_starting) = starting else {
             return Err(timed_out(spec, "a sign of life", budget));
         };
-        if let Some(hold) = seat.hold(&spec.hash) {
+        if let Some(hold) = slot.hold(&spec.hash) {
             return Ok((hold, false));
         }
-        if let Some(dead) = seat.running().filter(|r| !r.upstream.is_alive()) {
+        if let Some(dead) = slot.running().filter(|r| !r.upstream.is_alive()) {
             let error = dead.upstream.ended().await;
-            self.lost(&seat, &dead, &error);
+            self.connection_lost(&slot, &dead, &error);
         }
-        if insistence == Insistence::Patient {
-            seat.check_pause(&spec.hash)?;
+        if backoff == Backoff::Respect {
+            slot.check_pause(&spec.hash)?;
         }
         // A shutdown waits for this start, and this start does not keep it waiting.
         let Some(_begun) = self.tasks.enter() else {
@@ -57,13 +57,13 @@ impl Inner {
         let upstream = match opened {
             Ok(upstream) => upstream,
             Err(error) => {
-                seat.note_failure(&spec.hash, &error);
+                slot.record_failure(&spec.hash, &error);
                 return Err(error);
             }
         };
-        let running = Arc::new(Running::new(upstream, spec.hash, known));
-        let (hold, replaced) = seat.install(running);
-        self.events.tell(
+        let running = Arc::new(ServerConnection::new(upstream, spec.hash, known));
+        let (hold, replaced) = slot.install(running);
+        self.events.emit(
             trace,
             EventKind::ServerStarted {
                 server: spec.name.clone(),
@@ -72,8 +72,8 @@ impl Inner {
         if let Some(replaced) = replaced {
             self.end(replaced, &spec.name, "replaced", *trace);
         }
-        self.watch(seat.clone(), hold.running().clone(), spec.clone());
-        self.watch_again(&spec.name, || seat.hold(&spec.hash));
+        self.watch(slot.clone(), hold.running().clone(), spec.clone());
+        self.restore_watches(&spec.name, || slot.hold(&spec.hash));
         Ok((hold, true))
     }
 
@@ -82,16 +82,16 @@ impl Inner {
     pub(crate) fn release_after_discovery(
         self: &Arc<Self>,
         spec: &ServerSpec,
-        hold: Hold,
+        hold: ConnectionHold,
         opened: bool,
         failed: bool,
         trace: &TraceId,
     ) {
-        let seat = self.seat(&spec.name);
+        let slot = self.slot(&spec.name);
         let running = hold.running().clone();
         drop(hold);
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
-        if opened && (is_stdio || failed) && seat.retire_if_uncalled(&running, failed) {
+        if opened && (is_stdio || failed) && slot.retire_if_uncalled(&running, failed) {
             // The list is there; nobody waits for a process that is slow to go.
             self.end(running, &spec.name, "discovered", *trace);
         }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 use crate::start_pacer::{OVERDUE_START, StartPacer};
 
 /// How often the load is looked at while a server waits for its turn.

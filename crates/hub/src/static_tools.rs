@@ -42,7 +42,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use crate::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, SystemClock};
+    use crate::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, SystemClock};
     use pegboard_catalog::StaticTool;
     use pegboard_model::{ErrorClass, Reason, ServerSpec, ToolError};
     use pegboard_upstream::{Connect, ConnectHint, Upstream};
@@ -76,24 +76,24 @@ mod tests {
 
     #[tokio::test]
     async fn r_reg_05_a_tool_without_an_implementation_is_not_implemented() {
-        let parts = Parts {
+        let parts = HubParts {
             store: Arc::new(pegboard_store::MemoryStore::new()),
             ledger: Arc::new(pegboard_store::MemoryLedger::new()),
             connector: Arc::new(NoServers),
             clock: Arc::new(SystemClock),
-            approver: Arc::new(NobodyToAsk),
+            approver: Arc::new(NoApprover),
             encoder: None,
             recorder: Arc::new(pegboard_model::NoopRecorder),
             settings: HubSettings::default(),
             limits: pegboard_model::Limits::default(),
         };
-        let hub = Hub::over_unread(parts, Vec::new, []);
+        let hub = Hub::with_lazy_records(parts, Vec::new, []);
         for name in ["later", "lost"] {
             let tool = StaticTool::new(name, "Does nothing yet.", json!({"type": "object"}));
             hub.register(tool.unwrap(), Arc::new(Unfinished)).unwrap();
         }
         // A tool whose handler is gone says the same as one whose handler cannot do the work.
-        crate::seat::lock(&hub.inner.handlers).remove("lost");
+        crate::slot::lock(&hub.inner.handlers).remove("lost");
         for name in ["later", "lost"] {
             let arguments = RawValue::from_string("{}".to_owned()).unwrap();
             let request = CallRequest::new(SessionId("s".to_owned()), name, arguments);

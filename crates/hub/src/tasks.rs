@@ -13,9 +13,9 @@ pub(crate) struct Tasks {
 }
 
 /// Work that a shutdown waits for until this is dropped.
-pub(crate) struct Running(Arc<watch::Sender<usize>>);
+pub(crate) struct TaskGuard(Arc<watch::Sender<usize>>);
 
-impl Drop for Running {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count = count.saturating_sub(1));
     }
@@ -32,7 +32,7 @@ impl Tasks {
     /// Runs a task to its end, or until the hub closes, whichever comes first.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.running.send_modify(|count| *count += 1);
-        let running = Running(self.running.clone());
+        let running = TaskGuard(self.running.clone());
         let mut closing = self.closing.subscribe();
         tokio::spawn(async move {
             let _running = running;
@@ -47,7 +47,7 @@ impl Tasks {
     /// as the ending of a process.
     pub(crate) fn spawn_to_end(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.running.send_modify(|count| *count += 1);
-        let running = Running(self.running.clone());
+        let running = TaskGuard(self.running.clone());
         tokio::spawn(async move {
             let _running = running;
             work.await;
@@ -55,10 +55,10 @@ impl Tasks {
     }
 
     /// Lets a shutdown wait for work of the caller; `None` when one has begun.
-    pub(crate) fn enter(&self) -> Option<Running> {
+    pub(crate) fn enter(&self) -> Option<TaskGuard> {
         // Counted before the look, so that a shutdown either is seen here or sees the count.
         self.running.send_modify(|count| *count += 1);
-        let running = Running(self.running.clone());
+        let running = TaskGuard(self.running.clone());
         (!*self.closing.borrow()).then_some(running)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use pegboard_model::{ErrorSummary, EventKind, ServerName, ToolError, TraceId};
 
 use crate::hub::Inner;
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// One entry for each server at the most.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Unstored {
 
 impl Inner {
     /// Remembers and reports whether a server's newest list was stored.
-    pub(crate) fn note_stored(
+    pub(crate) fn record_stored(
         &self,
         server: &ServerName,
         stored: Result<(), &ToolError>,
@@ -42,6 +42,6 @@ impl Inner {
             reason: error.reason.code().to_owned(),
             error: error.message.clone(),
         };
-        self.events.tell(trace, kind);
+        self.events.emit(trace, kind);
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{AskSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
+use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
 use pegboard_model::{
     TrustState, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
 };
@@ -291,9 +291,9 @@ async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
     guarded.policies.insert("hidden".into(), Policy::Disable);
     guarded.policies.insert("asks".into(), Policy::Ask);
     let settings = HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: Duration::ZERO,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     };
@@ -448,7 +448,7 @@ async fn r_ui_02_a_call_that_its_server_died_over_says_that_its_effect_is_unknow
     assert!(!read.message.contains("effect"), "{read}");
     bench
         .hub
-        .refresh(pegboard_hub::Which::All, true)
+        .refresh(pegboard_hub::RefreshScope::All, true)
         .await
         .unwrap();
     let error = call(&bench, "a__delete", "{}").await.unwrap_err();

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fake::{Bench, spec};
-use pegboard_hub::{AskSettings, CallRequest, HubSettings, SessionId, Which};
+use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, SessionId, RefreshScope};
 use pegboard_model::{ApprovalDecision, Fingerprint, Policy};
 use pegboard_testkit::{server, tool_json};
 use proptest::prelude::*;
@@ -88,9 +88,9 @@ fn ruled(policy: Policy) -> pegboard_model::ServerSpec {
 
 async fn run(steps: Vec<Step>) {
     let settings = HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: PATIENCE,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     };
@@ -155,7 +155,7 @@ async fn run(steps: Vec<Step>) {
                     .change("a", |behaviour| behaviour.tools = vec![tool]);
             }
             Step::Refresh => {
-                let _ = bench.hub.refresh(Which::One(server("a")), true).await;
+                let _ = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
             }
             Step::Expire => {
                 bench.clock.advance(PATIENCE * 2);
@@ -234,9 +234,9 @@ fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let settings = HubSettings {
-            asking: AskSettings {
+            asking: ApprovalSettings {
                 timeout: PATIENCE,
-                ..AskSettings::default()
+                ..ApprovalSettings::default()
             },
             ..HubSettings::default()
         };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, Servers, event_names, spec, wait_for};
-use pegboard_hub::{HubSettings, RefreshOnStart, Source, Which};
+use pegboard_hub::{HubSettings, RefreshOnStart, DiscoverySource, RefreshScope};
 use pegboard_model::{ActivityKind, DiscoveryStatus, EventKind, Reason};
 use pegboard_store::{SqliteStore, StateDir};
 use pegboard_testkit::{FakeClock, server, tool_json, wait_until, with_env};
@@ -117,7 +117,7 @@ async fn r_disc_02_one_servers_failure_breaks_no_other() {
         },
     );
 
-    let outcomes = bench.hub.refresh(Which::All, false).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, false).await.unwrap();
     let reasons: Vec<_> = outcomes
         .iter()
         .map(|o| o.result.as_ref().err().map(|e| e.reason))
@@ -149,7 +149,7 @@ async fn r_disc_03_a_failed_discovery_keeps_the_known_tools_and_marks_them_stale
 
     let outcomes = bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     assert_eq!(
@@ -168,7 +168,7 @@ async fn r_disc_03_a_failed_discovery_keeps_the_known_tools_and_marks_them_stale
     bench.servers.tools("a", &["one"]);
     bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     assert!(!bench.entry("a").stale);
@@ -187,7 +187,7 @@ async fn r_disc_04_status_time_and_error_follow_each_discovery() {
         },
     );
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, false).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, false).await });
     wait_until("it is being discovered", LONG, || {
         bench.entry("a").status() == DiscoveryStatus::Discovering
     })
@@ -244,7 +244,7 @@ async fn r_disc_06_a_server_started_for_its_list_is_stopped_and_a_running_one_as
     assert!(bench.servers.is_running("a"));
     bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     assert!(bench.servers.is_running("a"));
@@ -274,7 +274,7 @@ async fn r_disc_07_a_session_start_asks_in_the_background_what_the_setting_says(
         for name in ["fresh", "stale"] {
             bench
                 .hub
-                .refresh(Which::One(server(name)), true)
+                .refresh(RefreshScope::One(server(name)), true)
                 .await
                 .unwrap();
         }
@@ -337,9 +337,9 @@ async fn r_disc_08_refresh_gives_the_delta_and_force_passes_the_ttl() {
         },
     );
 
-    let fresh = bench.hub.refresh(Which::All, false).await.unwrap();
-    assert_eq!(fresh[0].source, Source::Fresh);
-    let forced = bench.hub.refresh(Which::All, true).await.unwrap();
+    let fresh = bench.hub.refresh(RefreshScope::All, false).await.unwrap();
+    assert_eq!(fresh[0].source, DiscoverySource::Fresh);
+    let forced = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     let delta = &forced[0].result.as_ref().unwrap().delta;
     assert_eq!(delta.added, ["new"]);
     assert_eq!(delta.removed, ["gone"]);
@@ -397,7 +397,7 @@ async fn r_disc_11_concurrent_askers_share_one_discovery() {
     let askers: Vec<_> = (0..100)
         .map(|_| {
             let hub = bench.hub.clone();
-            tokio::spawn(async move { hub.refresh(Which::One(server("a")), true).await })
+            tokio::spawn(async move { hub.refresh(RefreshScope::One(server("a")), true).await })
         })
         .collect();
     wait_until("it was started", LONG, || bench.servers.started("a") > 0).await;
@@ -434,8 +434,8 @@ async fn r_disc_11_two_hubs_on_one_store_start_a_cold_server_once() {
         },
     );
     let (one, two) = (first.hub.clone(), second.hub.clone());
-    let one = tokio::spawn(async move { one.refresh(Which::All, true).await.unwrap() });
-    let two = tokio::spawn(async move { two.refresh(Which::All, true).await.unwrap() });
+    let one = tokio::spawn(async move { one.refresh(RefreshScope::All, true).await.unwrap() });
+    let two = tokio::spawn(async move { two.refresh(RefreshScope::All, true).await.unwrap() });
     let starts = || first.servers.started("a") + second.servers.started("a");
     wait_until("one of them starts it", LONG, || starts() > 0).await;
     first.servers.tools("a", &["one"]);
@@ -446,7 +446,7 @@ async fn r_disc_11_two_hubs_on_one_store_start_a_cold_server_once() {
     assert_eq!(second.tools(), ["a__one"]);
     let sources = [one[0].source, two[0].source];
     assert!(
-        sources.contains(&Source::Asked) && sources.contains(&Source::Shared),
+        sources.contains(&DiscoverySource::Asked) && sources.contains(&DiscoverySource::Shared),
         "{sources:?}"
     );
 }
@@ -462,13 +462,13 @@ async fn r_disc_12_a_servers_own_ttl_is_honoured() {
     bench.servers.set("a", behaviour);
     bench.hub.ensure_known().await;
     bench.clock.advance(Duration::from_secs(3000));
-    let outcomes = bench.hub.refresh(Which::All, false).await.unwrap();
-    assert_eq!(outcomes[0].source, Source::Fresh);
+    let outcomes = bench.hub.refresh(RefreshScope::All, false).await.unwrap();
+    assert_eq!(outcomes[0].source, DiscoverySource::Fresh);
     bench.clock.advance(Duration::from_secs(700));
     assert_eq!(bench.hub.mark_stale(), 1);
     assert!(bench.entry("a").stale);
-    let outcomes = bench.hub.refresh(Which::All, false).await.unwrap();
-    assert_eq!(outcomes[0].source, Source::Asked);
+    let outcomes = bench.hub.refresh(RefreshScope::All, false).await.unwrap();
+    assert_eq!(outcomes[0].source, DiscoverySource::Asked);
 }
 
 #[tokio::test]
@@ -477,7 +477,7 @@ async fn reading_starts_no_known_server_until_it_is_very_old() {
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
     bench.clock.advance(Duration::from_secs(3600));
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     bench.hub.ensure_known().await;
     assert_eq!(
         bench.servers.started("a"),
@@ -487,7 +487,7 @@ async fn reading_starts_no_known_server_until_it_is_very_old() {
 
     let mut events = bench.hub.subscribe();
     bench.clock.advance(Duration::from_secs(24 * 3600));
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ServerDiscovered { .. })
     })
@@ -509,20 +509,20 @@ async fn r_store_01_k09_a_clock_that_jumps_starts_no_storm_and_leaves_nothing_fo
     let mut events = bench.hub.subscribe();
     bench.clock.set(NOW + TEN_YEARS);
     for _ in 0..100 {
-        bench.hub.touch();
+        bench.hub.refresh_stale_in_background();
     }
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ServerDiscovered { .. })
     })
     .await;
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     assert_eq!(bench.servers.started("a"), 2, "one refresh for all needs");
 
     bench.clock.set(NOW);
     bench.hub.mark_stale();
     assert!(bench.entry("a").stale, "not fresh for ten years");
-    let outcomes = bench.hub.refresh(Which::All, false).await.unwrap();
-    assert_eq!(outcomes[0].source, Source::Asked);
+    let outcomes = bench.hub.refresh(RefreshScope::All, false).await.unwrap();
+    assert_eq!(outcomes[0].source, DiscoverySource::Asked);
     assert!(!bench.entry("a").stale);
 }
 
@@ -549,7 +549,7 @@ async fn r_store_02_after_a_restart_the_catalog_is_there_and_the_era_is_remember
     assert!(again.servers.starts.lock().unwrap().is_empty());
     again
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     assert_eq!(
@@ -619,7 +619,7 @@ async fn r_sec_02_activity_says_which_tools_of_a_known_server_a_discovery_change
     for _ in 0..2 {
         bench
             .hub
-            .refresh(Which::One(server("a")), true)
+            .refresh(RefreshScope::One(server("a")), true)
             .await
             .unwrap();
     }
@@ -655,7 +655,7 @@ async fn r_store_05_a_list_that_was_not_stored_is_served_and_reported_until_it_i
     std::fs::rename(&database, &aside).unwrap();
     std::fs::create_dir(&database).unwrap();
 
-    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     assert_eq!(outcomes[0].result.as_ref().unwrap().tools, 1);
     let error = outcomes[0].not_stored.clone().unwrap();
     assert_eq!(error.reason, Reason::StoreIo);
@@ -666,7 +666,7 @@ async fn r_store_05_a_list_that_was_not_stored_is_served_and_reported_until_it_i
 
     std::fs::remove_dir(&database).unwrap();
     std::fs::rename(&aside, &database).unwrap();
-    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     assert_eq!(outcomes[0].not_stored, None);
     assert_eq!(bench.hub.health()[0].not_stored, None);
     assert_eq!(bench.store.load().await.unwrap().records.len(), 1);

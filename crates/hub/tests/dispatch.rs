@@ -15,8 +15,8 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{AskSettings, CallRequest, ForwardRequest, HubSettings, OfferRef};
-use pegboard_hub::{Hub, SessionId, Which};
+use pegboard_hub::{ApprovalSettings, CallRequest, ForwardRequest, HubSettings, OfferRef};
+use pegboard_hub::{Hub, SessionId, RefreshScope};
 use pegboard_model::{
     ApprovalRequest, AskVia, ApprovalDecision, Policy, Reason, ServerSpec, ToolError, ToolResult,
 };
@@ -30,10 +30,10 @@ const LONG: Duration = Duration::from_secs(30);
 
 fn settings(via: AskVia) -> HubSettings {
     HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: LONG,
             via,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     }
@@ -114,7 +114,7 @@ async fn r_sec_08_a_granted_tool_that_drops_its_destructive_hint_asks_again() {
     granted(&bench).await;
     // Without the hint no rule would ask.
     has(&bench, tool("Removes all files.", json!({})));
-    let which = Which::One(server("a"));
+    let which = RefreshScope::One(server("a"));
     bench.hub.refresh(which, true).await.unwrap();
     let call = start(&bench.hub, "{}");
     let asked = waiting(&bench.hub).await;
@@ -146,7 +146,7 @@ async fn r_sec_08_a_change_that_another_process_learnt_of_holds_an_approved_call
         bench.clock.clone(),
     )
     .await;
-    let which = Which::One(server("a"));
+    let which = RefreshScope::One(server("a"));
     other.hub.refresh(which, true).await.unwrap();
 
     let allow = bench

@@ -1,4 +1,4 @@
-//! Which events discoveries and configuration changes emit, with which fields and which trace ids.
+//! RefreshScope events discoveries and configuration changes emit, with which fields and which trace ids.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, HubSettings, SessionId, ToolHandler, Which};
+use pegboard_hub::{CallRequest, HubSettings, SessionId, ToolHandler, RefreshScope};
 use pegboard_model::{
     TrustState, Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId,
 };
@@ -77,7 +77,7 @@ async fn r_obs_01_every_way_to_discover_emits_start_and_end_with_one_trace_id() 
         bench.servers.tools("a", &["one"]);
         let (mut events, mut waiting) = (bench.hub.subscribe(), bench.hub.subscribe());
         match way {
-            "refresh" => drop(bench.hub.refresh(Which::All, false).await.unwrap()),
+            "refresh" => drop(bench.hub.refresh(RefreshScope::All, false).await.unwrap()),
             "first need" => drop(bench.hub.ensure_known().await),
             "session" => bench.hub.session_started(),
             "call" => {
@@ -117,7 +117,7 @@ async fn r_obs_01_one_event_starts_a_batch_and_failures_carry_its_trace_id() {
     let failing = Behaviour::failing(Reason::SpawnDenied);
     bench.servers.set("bad", failing);
     let mut events = bench.hub.subscribe();
-    bench.hub.refresh(Which::All, true).await.unwrap();
+    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     bench.hub.shutdown().await;
     let (told, traces) = drain(&mut events);
     assert_eq!(
@@ -150,7 +150,7 @@ async fn r_obs_01_a_discovery_that_is_joined_is_reported_once() {
         bench.servers.started("a") == 1
     })
     .await;
-    let joining = bench.hub.refresh(Which::All, false);
+    let joining = bench.hub.refresh(RefreshScope::All, false);
     bench.servers.tools("a", &["one"]);
     joining.await.unwrap();
     wait_for(&mut waiting, is_success).await;
@@ -250,7 +250,7 @@ async fn r_store_01_hits_and_misses_are_counted_for_usable_servers_alone() {
     assert_eq!(counted(), (1, 3), "the failed one has no tools to give");
     // A failure keeps the tools that are known, and they answer.
     bench.servers.tools("failing", &["two"]);
-    let which = || Which::One(server("failing"));
+    let which = || RefreshScope::One(server("failing"));
     bench.hub.refresh(which(), true).await.unwrap();
     let failing = Behaviour::failing(Reason::SpawnDenied);
     bench.servers.set("failing", failing);

@@ -13,7 +13,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{HubSettings, Which};
+use pegboard_hub::{HubSettings, RefreshScope};
 use pegboard_model::{Limits, Reason, ServerSpec};
 use pegboard_testkit::{server, stdio_spec, tool_json};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn hanging_runner(runner: &str, change: impl FnOnce(&mut ServerSpec)) -> B
 /// How long a forced refresh takes until it fails with a timeout.
 async fn waited(bench: &Bench) -> Duration {
     let started = Instant::now();
-    let outcomes = bench.hub.refresh(Which::One(server("a")), true).await;
+    let outcomes = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
     let error = outcomes.unwrap().remove(0).result.unwrap_err();
     assert_eq!(error.reason, Reason::DiscoveryTimeout);
     started.elapsed()
@@ -48,7 +48,7 @@ async fn r_disc_13_a_package_runner_may_download_before_its_first_list_and_not_l
             "{runner}: {wait:?}"
         );
         // A download that takes longer than the usual timeout succeeds.
-        let refresh = bench.hub.refresh(Which::One(server("a")), true);
+        let refresh = bench.hub.refresh(RefreshScope::One(server("a")), true);
         let download = async {
             tokio::time::sleep(MINUTE).await;
             bench.servers.tools("a", &["one"]);

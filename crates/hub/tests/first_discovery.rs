@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{CallRequest, HubSettings, SessionId, Which};
+use pegboard_hub::{CallRequest, HubSettings, SessionId, RefreshScope};
 use pegboard_model::{DiscoveryStatus, Reason};
 use pegboard_testkit::{server, tool_json, wait_until, with_env};
 use pegboard_upstream::processors;
@@ -131,7 +131,7 @@ async fn r_disc_01_a_server_that_failed_is_never_waited_for_again() {
     bench.hub.ensure_known().await;
     assert_eq!(begun.elapsed(), Duration::ZERO);
     assert_eq!(bench.servers.started("bad"), 1);
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     wait_until("it is retried in the background", LONG, || {
         bench.hub.health()[0].failures == 2
     })
@@ -145,7 +145,7 @@ async fn r_disc_01_a_server_that_failed_is_never_waited_for_again() {
     next.hub.ensure_known().await;
     assert_eq!(begun.elapsed(), Duration::ZERO);
     assert_eq!(next.servers.started("bad"), 0);
-    next.hub.touch();
+    next.hub.refresh_stale_in_background();
     wait_until("it is retried in the background", LONG, || {
         next.servers.started("bad") == 1
     })
@@ -186,7 +186,7 @@ async fn r_disc_01_a_try_that_did_not_end_is_no_discovery_of_another_process() {
     let next = bench.reopened(vec![spec("slow")]).await;
     next.servers.tools("slow", &["one"]);
     let hub = next.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await.unwrap() });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await.unwrap() });
     wait_until("it waits", LONG, || next.hub.starts().0.len() == 1).await;
     bench.hub.shutdown().await;
     let outcomes = asked.await.unwrap();
@@ -207,7 +207,7 @@ async fn r_disc_13_time_outs_are_retried_in_the_background_with_growing_pauses()
         bench.clock.advance(Duration::from_secs(1));
         tokio::time::sleep(Duration::from_secs(1)).await;
         let before = bench.servers.started("slow");
-        bench.hub.touch();
+        bench.hub.refresh_stale_in_background();
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
         if bench.servers.started("slow") > before {
@@ -226,12 +226,12 @@ async fn r_disc_01_without_a_need_nothing_is_retried() {
     bench
         .servers
         .set("bad", Behaviour::failing(Reason::SpawnNotFound));
-    bench.hub.refresh(Which::All, true).await.unwrap();
+    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     bench.clock.advance(Duration::from_secs(24 * 3600));
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(bench.servers.started("bad"), 1, "no client is there");
-    bench.hub.note_need();
+    bench.hub.discover_unknown_in_background();
     wait_until("a need retries it", LONG, || {
         bench.servers.started("bad") == 2
     })
@@ -246,7 +246,7 @@ async fn r_disc_03_the_strict_rule_does_not_wait_for_a_server_that_failed() {
     bench.servers.set("a", Behaviour::hanging());
     bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(3600));
@@ -269,7 +269,7 @@ async fn a_list_that_is_renewed_does_not_keep_its_server_running() {
         while bench.servers.is_running("a") && begun.elapsed() < LONG {
             bench.clock.advance(Duration::from_secs(1));
             tokio::time::sleep(Duration::from_millis(900)).await;
-            bench.hub.touch();
+            bench.hub.refresh_stale_in_background();
             if announces && bench.servers.is_running("a") {
                 bench.servers.announce_change("a");
             }
@@ -308,7 +308,7 @@ async fn r_disc_08_an_edited_definition_is_compared_with_the_list_before() {
         next.tools().is_empty(),
         "never served under another definition"
     );
-    let outcomes = next.hub.refresh(Which::All, false).await.unwrap();
+    let outcomes = next.hub.refresh(RefreshScope::All, false).await.unwrap();
     let delta = &outcomes[0].result.as_ref().unwrap().delta;
     assert_eq!(
         (delta.added.as_slice(), delta.removed.as_slice()),

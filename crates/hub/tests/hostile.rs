@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pegboard_hub::{
-    CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, SystemClock, Which,
+    CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, SystemClock, RefreshScope,
 };
 use pegboard_model::{DiscoveryStatus, ErrorClass, Limits, NoSecrets, Reason, ServerSpec};
 use pegboard_store::{MemoryStore, SqliteStore, StateDir, Store};
@@ -46,14 +46,14 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
             version: "1".into(),
         },
     });
-    let parts = Parts {
+    let parts = HubParts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
         recorder: Arc::new(pegboard_model::NoopRecorder),
         store,
         connector: Arc::new(connector),
         clock: Arc::new(SystemClock),
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         settings: HubSettings::default(),
         limits,
     };
@@ -108,7 +108,7 @@ fn check(
         );
         before.hash = bad.hash;
         let first = hub(store.clone(), vec![before]).await;
-        first.refresh(Which::All, true).await.unwrap()[0]
+        first.refresh(RefreshScope::All, true).await.unwrap()[0]
             .result
             .as_ref()
             .unwrap();
@@ -116,7 +116,7 @@ fn check(
 
         let hub = hub(store, vec![bad, good]).await;
         let started = Instant::now();
-        let outcomes = hub.refresh(Which::All, true).await.unwrap();
+        let outcomes = hub.refresh(RefreshScope::All, true).await.unwrap();
         assert!(
             started.elapsed() < 2 * DISCOVERY + SLACK,
             "took {:?}",
@@ -241,7 +241,7 @@ async fn r_sec_01_a_malformed_tool_costs_only_itself() {
         .fold(Script::new().tools(["good", "fine"]), Script::malformed);
     let spec = marked(script.stdio_spec("mixed"), &marker);
     let hub = hub(Arc::new(MemoryStore::new()), vec![spec]).await;
-    let outcomes = hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = hub.refresh(RefreshScope::All, true).await.unwrap();
     let found = outcomes[0].result.as_ref().unwrap();
     assert_eq!(found.rejected.len(), 6, "{:?}", found.rejected);
     assert!(
@@ -283,7 +283,7 @@ async fn noise_late_and_silent_servers_are_discovered_all_the_same() {
         spec
     });
     let hub = hub(Arc::new(MemoryStore::new()), specs.collect()).await;
-    for outcome in hub.refresh(Which::All, true).await.unwrap() {
+    for outcome in hub.refresh(RefreshScope::All, true).await.unwrap() {
         assert!(
             outcome.result.is_ok(),
             "{}: {:?}",
@@ -314,7 +314,7 @@ async fn a_server_that_was_killed_is_started_again_and_a_hanging_call_ends() {
         marked(hanging.stdio_spec("hanging"), &marker),
     ];
     let hub = hub(Arc::new(MemoryStore::new()), specs).await;
-    hub.refresh(Which::All, true).await.unwrap();
+    hub.refresh(RefreshScope::All, true).await.unwrap();
     assert!(call(&hub, "steady__one").await.is_ok());
     let pid = hub.health()[1].connection.as_ref().unwrap().pid.unwrap();
     let kill = std::process::Command::new("kill")
@@ -352,7 +352,7 @@ async fn r_disc_12_a_flood_of_list_changed_is_coalesced() {
         vec![marked(script.stdio_spec("flood"), &marker)],
     )
     .await;
-    hub.refresh(Which::All, true).await.unwrap();
+    hub.refresh(RefreshScope::All, true).await.unwrap();
     let lists = || {
         pegboard_testkit::methods_in(&counts)
             .iter()
@@ -430,7 +430,7 @@ async fn r_disc_11_r_store_06_two_stores_on_one_folder_start_a_cold_server_once(
         hub(open(), vec![spec.clone()]).await,
         hub(open(), vec![spec]).await,
     );
-    let (a, b) = tokio::join!(one.refresh(Which::All, true), two.refresh(Which::All, true));
+    let (a, b) = tokio::join!(one.refresh(RefreshScope::All, true), two.refresh(RefreshScope::All, true));
     assert!(a.unwrap()[0].result.is_ok() && b.unwrap()[0].result.is_ok());
     assert_eq!(starts_in(&counts).len(), 1);
     assert_eq!(tools(&one), tools(&two));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use fake::{FakeConnector, Servers, spec};
 use pegboard_catalog::{SemanticCoverage, ToolSearch, ToolVectors};
 use pegboard_hub::{
-    CallRequest, Encoder, Hub, HubSettings, NobodyToAsk, Parts, SessionId, ToolWords,
+    CallRequest, Encoder, Hub, HubSettings, NoApprover, HubParts, SessionId, EncoderInput,
 };
 use pegboard_model::{Clock, Limits};
 use pegboard_store::{MemoryLedger, MemoryStore, Store};
@@ -79,7 +79,7 @@ impl Encoder for FakeEncoder {
         direction(text).map(f32::from).to_vec()
     }
 
-    fn tool(&self, tool: &ToolWords) -> Vec<u8> {
+    fn tool(&self, tool: &EncoderInput) -> Vec<u8> {
         self.read.fetch_add(1, Ordering::Relaxed);
         direction(&tool.name).to_vec()
     }
@@ -118,12 +118,12 @@ struct Meaningful {
 
 async fn opened(store: Arc<dyn Store>, servers: Arc<Servers>, remember: bool) -> Meaningful {
     let encoder = Arc::new(FakeEncoder::default());
-    let parts = Parts {
+    let parts = HubParts {
         store: store.clone(),
         ledger: Arc::new(MemoryLedger::new()),
         connector: Arc::new(FakeConnector(servers.clone())),
         clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         encoder: Some(encoder.clone()),
         recorder: Arc::new(pegboard_model::NoopRecorder),
         settings: HubSettings {
@@ -158,7 +158,7 @@ impl Meaningful {
     }
 
     async fn ready(&self) {
-        let progress = self.hub.make_meaning_ready(LONG, &|_| {}).await;
+        let progress = self.hub.index_meaning(LONG, &|_| {}).await;
         assert_eq!(progress.ready, progress.total);
     }
 
@@ -204,7 +204,7 @@ async fn r_find_02_vectors_are_read_once_and_only_for_what_is_new() {
     assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
 
     let after = bench.again(false).await;
-    after.hub.load_meaning().await;
+    after.hub.load_vectors_once().await;
     assert_eq!(after.find(None, "zorp").0[0], "one__do_alpha");
     assert_eq!(
         after.encoder.read.load(Ordering::Relaxed),
@@ -218,7 +218,7 @@ async fn r_find_02_vectors_are_read_once_and_only_for_what_is_new() {
     let one = spec("one").name;
     after
         .hub
-        .refresh(pegboard_hub::Which::One(one), true)
+        .refresh(pegboard_hub::RefreshScope::One(one), true)
         .await
         .unwrap();
     after.ready().await;
@@ -235,7 +235,7 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
     servers.tools("one", &["do_alpha"]);
     servers.tools("two", &["do_gamma"]);
     let bench = opened(Arc::new(MemoryStore::new()), servers, false).await;
-    bench.hub.keep_meaning_ready();
+    bench.hub.index_meaning_in_background();
     bench.hub.ensure_known().await;
     wait_until("the vectors are there", LONG, || {
         bench.find(None, "zorp").1 == SemanticCoverage::All
@@ -247,7 +247,7 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
 #[tokio::test(start_paused = true)]
 async fn an_encoder_rests_after_tools_were_read_and_a_while_after_requests() {
     let bench = known(false).await;
-    bench.hub.keep_meaning_ready();
+    bench.hub.index_meaning_in_background();
     let rests = |wanted: usize| {
         let encoder = bench.encoder.clone();
         wait_until("the encoder rests", 4 * LONG, move || {
@@ -267,7 +267,7 @@ async fn a_refresh_that_changes_nothing_keeps_index_and_vectors() {
     bench.ready().await;
     bench
         .hub
-        .refresh(pegboard_hub::Which::All, true)
+        .refresh(pegboard_hub::RefreshScope::All, true)
         .await
         .unwrap();
     assert_eq!(bench.find(None, "zorp").1, SemanticCoverage::All);
@@ -277,7 +277,7 @@ async fn a_refresh_that_changes_nothing_keeps_index_and_vectors() {
 async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
     let bench = known(true).await;
     bench.ready().await;
-    bench.hub.load_meaning().await;
+    bench.hub.load_vectors_once().await;
     // The word means nothing to the encoder, so the tools come by name.
     let query = "do";
     let (before, _) = bench.find(Some("a"), query);
@@ -287,7 +287,7 @@ async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
 
     bench.hub.shutdown().await;
     let after = bench.again(true).await;
-    after.hub.load_meaning().await;
+    after.hub.load_vectors_once().await;
     assert_eq!(
         after.find(None, query).0[0],
         "two__do_gamma",

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{Announcement, CallRequest, HubSettings, SessionId, Which};
+use pegboard_hub::{Announcement, CallRequest, HubSettings, SessionId, RefreshScope};
 use pegboard_model::{DiscoveryStatus, Reason, ServerName};
 use pegboard_testkit::{tool_json, wait_until};
 use pegboard_upstream::OfferKind;
@@ -125,7 +125,7 @@ async fn r_gate_03_a_list_that_fails_keeps_the_known_one_and_the_tools_come_anyw
             ..offering()
         },
     );
-    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
     assert_eq!(bench.tools(), ["a__one", "a__two"]);
     assert_eq!(listed(&bench), "plan write test://1 test://{id}");
@@ -141,7 +141,7 @@ async fn r_disc_01_tools_do_not_wait_for_a_list_that_never_comes() {
     };
     bench.servers.set("a", behaviour);
     let begun = tokio::time::Instant::now();
-    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
     assert!(begun.elapsed() < Duration::from_secs(15));
     assert_eq!(bench.tools(), ["a__one"]);
@@ -186,7 +186,7 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
     bench.servers.change("a", |behaviour| {
         behaviour.prompts = vec![json!({"name": "fresh"})];
     });
-    bench.servers.tell("a", Announcement::PromptsChanged);
+    bench.servers.emit("a", Announcement::PromptsChanged);
     let told = tokio::time::timeout(LONG, announcements.recv()).await;
     let told = told.unwrap().unwrap();
     let server = ServerName::parse("a").unwrap();
@@ -196,7 +196,7 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
     // Also where the server says so and nothing is different; and a flood is followed a few times.
     let before = bench.servers.listed("a");
     for _ in 0..100 {
-        bench.servers.tell("a", Announcement::ResourcesChanged);
+        bench.servers.emit("a", Announcement::ResourcesChanged);
         tokio::task::yield_now().await;
     }
     let told = tokio::time::timeout(LONG, announcements.recv()).await;
@@ -241,13 +241,13 @@ async fn r_gate_03_an_announcement_starts_nothing() {
     bench.servers.set("a", offering());
     call(&bench, "a__one").await;
     let lists = bench.servers.listed("a");
-    bench.servers.tell("a", Announcement::PromptsChanged);
+    bench.servers.emit("a", Announcement::PromptsChanged);
     wait_until("the first notice is followed", LONG, || {
         bench.servers.listed("a") > lists
     })
     .await;
     // The next one is followed only after a pause, when the server is long idle and stopped.
-    bench.servers.tell("a", Announcement::PromptsChanged);
+    bench.servers.emit("a", Announcement::PromptsChanged);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!bench.servers.is_running("a"));
     assert_eq!(bench.servers.started("a"), 1, "the call, and no more");
@@ -268,7 +268,7 @@ async fn r_gate_03_resources_of_a_session_are_not_listed_for_later_clients() {
         });
         // A server may announce its list before or after the result that names the resource.
         let refresh = || async {
-            let one = Which::One(ServerName::parse("a").unwrap());
+            let one = RefreshScope::One(ServerName::parse("a").unwrap());
             bench.hub.refresh(one, true).await.unwrap();
         };
         if is_listed_first {

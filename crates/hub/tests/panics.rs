@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, SessionId, ToolHandler, Which};
+use pegboard_hub::{CallRequest, SessionId, ToolHandler, RefreshScope};
 use pegboard_model::{DiscoveryStatus, Reason, ToolResult};
 use pegboard_testkit::server;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ async fn r_sec_01_k11_a_panic_in_a_discovery_fails_that_discovery_alone() {
         assert!(!error.message.contains("assert"), "{}", error.message);
 
         bench.servers.tools("a", &["one"]);
-        let outcome = bench.hub.refresh(Which::One(server("a")), true).await;
+        let outcome = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
         outcome.unwrap().remove(0).result.unwrap();
         assert_eq!(bench.tools(), ["a__one", "b__two"], "{place}");
     }
@@ -94,7 +94,7 @@ async fn r_sec_01_b15_a_server_that_the_system_cannot_start_leaves_others_alone(
         .servers
         .set("a", Behaviour::failing(Reason::SpawnResource));
     bench.servers.tools("b", &["two"]);
-    let outcomes = bench.hub.refresh(Which::All, true).await.unwrap();
+    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     let failed = outcomes[0].result.as_ref().unwrap_err();
     assert_eq!(
         (failed.reason, failed.retryable),

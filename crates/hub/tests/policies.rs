@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{
-    AskSettings, CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, Which,
+    ApprovalSettings, CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, RefreshScope,
 };
 use pegboard_model::{
     Activity, ActivityKind, ApprovalRequest, AskDestructive, ApprovalDecision, ErrorClass,
@@ -51,9 +51,9 @@ fn asking() -> ServerSpec {
 
 async fn bench(spec: ServerSpec, patience: Duration) -> Bench {
     let settings = HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: patience,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     };
@@ -88,7 +88,7 @@ async fn change(bench: &Bench, description: &str) {
     bench
         .servers
         .change("a", |behaviour| behaviour.tools = vec![tool]);
-    let which = Which::One(server("a"));
+    let which = RefreshScope::One(server("a"));
     bench.hub.refresh(which, true).await.unwrap();
 }
 
@@ -267,7 +267,7 @@ async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
 #[tokio::test]
 async fn r_pol_02_a_new_patience_holds_for_the_next_call() {
     let bench = bench(asking(), LONG).await;
-    bench.hub.set_asking(AskSettings::default());
+    bench.hub.set_approval_settings(ApprovalSettings::default());
     let call = start(&bench.hub, "s", "{}");
     let refused = tokio::time::timeout(LONG / 2, call).await;
     let refused = refused.expect("it waits for nobody").unwrap().unwrap_err();
@@ -282,9 +282,9 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
     bench.hub.shutdown().await;
     let store = bench.store.clone();
     let settings = HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: LONG,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     };
@@ -294,7 +294,7 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
         settings,
         fake::Servers::new(),
         parts,
-        pegboard_hub::NobodyToAsk,
+        pegboard_hub::NoApprover,
     )
     .await;
     let mut other = tool_json("one");
@@ -317,7 +317,7 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
     let servers = next.servers.clone();
     wait_until("the server starts", LONG, || servers.started("a") == 1).await;
     let hub = next.hub.clone();
-    let refresh = tokio::spawn(async move { hub.refresh(Which::One(server("a")), true).await });
+    let refresh = tokio::spawn(async move { hub.refresh(RefreshScope::One(server("a")), true).await });
     next.servers.change("a", |behaviour| behaviour.hang = false);
     refresh.await.unwrap().unwrap();
     // Either it was sent before the new version was known, or not at all.
@@ -356,9 +356,9 @@ fn global(rules: &[(&str, Policy)]) -> Arc<GlobalRules> {
 #[tokio::test]
 async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
     let settings = HubSettings {
-        asking: AskSettings {
+        asking: ApprovalSettings {
             timeout: LONG,
-            ..AskSettings::default()
+            ..ApprovalSettings::default()
         },
         rules: global(&[("host_deny", Policy::Deny), ("host_a*", Policy::Ask)]),
         ..HubSettings::default()
@@ -496,7 +496,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
         .change("a", |behaviour| behaviour.tools = vec![tool.clone()]);
     bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     let can = |says| Client {
@@ -538,7 +538,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
         .change("a", |behaviour| behaviour.tools = vec![changed]);
     bench
         .hub
-        .refresh(Which::One(server("a")), true)
+        .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     let held = start(&bench.hub, "t", "{}");

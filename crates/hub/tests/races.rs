@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, Servers, spec, wait_for};
-use pegboard_hub::{Approver, Ask, CallRequest, Hub, HubSettings, SessionId, Verdict, Which};
+use pegboard_hub::{ApprovalPrompt, Approver, CallRequest, Hub, HubSettings, SessionId, PromptResponse, RefreshScope};
 use pegboard_model::{DiscoveryStatus, Era, ErrorClass, EventKind, Policy, Reason, ToolResult};
 use pegboard_store::{MemoryStore, Store};
 use pegboard_testkit::{FakeClock, server, wait_until, with_env};
@@ -48,7 +48,7 @@ async fn r_disc_10_settings_changed_during_a_discovery_are_not_undone_by_its_end
     bench.servers.set("a", Behaviour::hanging());
     bench.servers.set("b", Behaviour::hanging());
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     is_discovering(&bench, "a").await;
     is_discovering(&bench, "b").await;
     let mut disabled = spec("a");
@@ -75,7 +75,7 @@ async fn r_disc_10_settings_changed_during_a_discovery_are_not_undone_by_its_end
 async fn a_call_of_an_unknown_tool_starts_no_other_server() {
     let bench = Bench::new(&["known", "other"]).await;
     bench.servers.tools("known", &["one"]);
-    let which = Which::One(server("known"));
+    let which = RefreshScope::One(server("known"));
     bench.hub.refresh(which, true).await.unwrap();
     let error = call(&bench.hub, "known__typo").await.unwrap_err();
     assert_eq!(error.reason, Reason::ToolUnknown);
@@ -142,11 +142,11 @@ async fn r_reg_05_a_call_of_a_server_that_cannot_be_discovered_gets_the_servers_
 #[tokio::test(start_paused = true)]
 async fn r_disc_07_a_server_is_not_started_again_by_what_it_announced_before_it_stopped() {
     let bench = Bench::new(&["a"]).await;
-    let mut announcing = Behaviour::with_tools(&["one"]);
-    announcing.hang_list = true;
-    bench.servers.set("a", announcing);
+    let mut announcements = Behaviour::with_tools(&["one"]);
+    announcements.hang_list = true;
+    bench.servers.set("a", announcements);
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     wait_until("it runs", LONG, || bench.servers.listed("a") == 1).await;
     for _ in 0..5 {
         bench.servers.announce_change("a");
@@ -169,7 +169,7 @@ async fn r_disc_07_a_change_announced_while_the_old_list_is_under_way_is_not_los
     slow.hang_list = true;
     bench.servers.set("a", slow.clone());
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     wait_until("the old list is under way", LONG, || {
         bench.servers.listed("a") == 2
     })
@@ -215,7 +215,7 @@ async fn r_disc_05_a_corrected_definition_is_not_held_back_by_the_failures_of_th
         .servers
         .set("a", Behaviour::failing(Reason::SpawnNotFound));
     for _ in 0..8 {
-        bench.hub.refresh(Which::All, true).await.unwrap();
+        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     }
     bench.servers.tools("a", &["one"]);
     bench.hub.apply([with_env(spec("a"), "FIXED", "yes")]).await;
@@ -256,7 +256,7 @@ async fn r_disc_04_a_server_left_alone_keeps_the_error_of_its_last_real_try() {
         .servers
         .set("a", Behaviour::failing(Reason::SpawnNotFound));
     for _ in 0..4 {
-        bench.hub.refresh(Which::All, true).await.unwrap();
+        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     }
     let tried = bench.entry("a").record.attempted_at;
     bench.clock.advance(Duration::from_secs(1000));
@@ -289,7 +289,7 @@ async fn a_list_that_cannot_be_had_is_not_asked_for_after_every_call() {
     let mut unlistable = Behaviour::with_tools(&["one"]);
     unlistable.fail_list = Some(Reason::ListTooLarge);
     bench.servers.set("a", unlistable);
-    bench.hub.refresh(Which::All, true).await.unwrap();
+    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     let lists = bench.servers.listed("a");
     for _ in 0..20 {
         call(&bench.hub, "a__one").await.unwrap();
@@ -307,10 +307,10 @@ struct Slow {
 
 #[async_trait]
 impl Approver for Slow {
-    async fn ask(&self, _question: Ask) -> Verdict {
+    async fn ask(&self, _question: ApprovalPrompt) -> PromptResponse {
         self.asked.notify_one();
         self.answer.notified().await;
-        Verdict::Allow
+        PromptResponse::Allow
     }
 }
 
@@ -349,7 +349,7 @@ async fn r_disc_05_a_late_failure_of_an_old_definition_leaves_its_kept_tools() {
     wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
     bench.servers.set("a", Behaviour::hanging());
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
     let mut other = with_env(spec("a"), "OTHER", "yes");
     other.enabled = false;
@@ -370,7 +370,7 @@ async fn r_store_04_what_was_forgotten_during_a_discovery_does_not_come_back_by_
     wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
     bench.servers.set("a", Behaviour::hanging());
     let hub = bench.hub.clone();
-    let asked = tokio::spawn(async move { hub.refresh(Which::All, true).await });
+    let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
     bench.hub.invalidate(&server("a")).await.unwrap();
     bench
@@ -389,13 +389,13 @@ async fn a_remembered_era_is_doubted_at_once_also_after_an_earlier_failure() {
     bench
         .servers
         .set("a", Behaviour::failing(Reason::SpawnFailed));
-    bench.hub.refresh(Which::All, true).await.unwrap();
+    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     let mut ending = Behaviour::with_tools(&["one"]);
     ending.fail_list = Some(Reason::ServerExited);
     bench.servers.set("a", ending);
     bench.servers.hints.lock().unwrap().clear();
     bench.clock.advance(Duration::from_secs(1000));
-    bench.hub.touch();
+    bench.hub.refresh_stale_in_background();
     let hints = || bench.servers.hints.lock().unwrap().clone();
     wait_until("it is asked again", LONG, || hints().len() == 2).await;
     assert_eq!(hints(), [Some(Era::Modern), None]);
@@ -416,7 +416,7 @@ async fn an_era_is_forgotten_with_a_failure_that_it_may_have_caused_and_kept_wit
         let mut failing = Behaviour::with_tools(&["one"]);
         failing.fail_list = Some(reason);
         bench.servers.set("a", failing);
-        bench.hub.refresh(Which::All, true).await.unwrap();
+        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
         assert_eq!(bench.entry("a").record.era, era, "{reason}");
         assert_eq!(bench.tools(), ["a__one"]);
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use fake::{FakeConnector, Servers, spec};
 use pegboard_catalog::ToolSearch;
-use pegboard_hub::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, Which};
+use pegboard_hub::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, RefreshScope};
 use pegboard_model::{
     CallFacts, Clock, DiscoveryFacts, Limits, LookupFacts, Outcome, Policy, PolicyFacts, Recorder,
     SearchFacts, ServerSpec, SpanContext, TraceId,
@@ -108,14 +108,14 @@ async fn set(listening: Listening, specs: Vec<ServerSpec>) -> Set {
     let (servers, listening) = (Servers::new(), Arc::new(listening));
     servers.tools("a", &["one"]);
     servers.tools("b", &["two"]);
-    let parts = Parts {
+    let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),
         encoder: None,
         recorder: listening.clone(),
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(FakeConnector(servers)),
         clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         settings: HubSettings::default(),
         limits: Limits::default(),
     };
@@ -188,7 +188,7 @@ async fn r_obs_02_a_lookup_tells_hits_and_misses_and_a_search_what_it_found() {
     let finder = set.hub.finder(None);
     finder.find(&set.hub.catalog(), "two", 5);
     set.check(&["0>5: search [\"b__two\"]"]);
-    set.hub.refresh(Which::All, false).await.unwrap();
+    set.hub.refresh(RefreshScope::All, false).await.unwrap();
     set.check(&["0>6: discovery a 1 Hit ok", "0>7: discovery b 1 Hit ok"]);
     set.hub.shutdown().await;
 }

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Bench, spec};
-use pegboard_hub::{Face, SessionId, Which};
+use pegboard_hub::{ClientTransport, SessionId, RefreshScope};
 use pegboard_model::{GlobalRules, ServerName};
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
     let (hub, clock) = (&bench.hub, &bench.clock);
     let open = |number: usize| {
         let id = SessionId(format!("s{number}"));
-        hub.session_opened(&id, Face::Stdio, None, "");
+        hub.session_opened(&id, ClientTransport::Stdio, None, "");
         clock.advance(Duration::from_secs(1));
         id
     };
@@ -39,21 +39,21 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
     );
     assert_eq!(sessions[0].id.0, "s1000", "the newest first");
 
-    let presence = hub.client_seen("key", "work", || Some("client 1".into()));
-    hub.session_seen(&presence, true);
-    hub.session_seen(
-        &hub.client_seen("key", "work", || panic!("it is known")),
+    let presence = hub.open_or_find_client("key", "work", || Some("client 1".into()));
+    hub.record_session_request(&presence, true);
+    hub.record_session_request(
+        &hub.open_or_find_client("key", "work", || panic!("it is known")),
         false,
     );
     let seen = hub
         .sessions()
         .into_iter()
-        .find(|session| session.face == Face::HttpModern);
+        .find(|session| session.face == ClientTransport::HttpModern);
     let seen = seen.unwrap();
     assert_eq!((seen.calls, seen.client.as_deref()), (1, Some("client 1")));
     clock.advance(Duration::from_secs(3_600));
     let left = hub.sessions();
-    assert!(left.iter().all(|session| session.face == Face::Stdio));
+    assert!(left.iter().all(|session| session.face == ClientTransport::Stdio));
     hub.session_ended(&SessionId("s1000".to_owned()));
     assert_eq!(hub.sessions().len(), left.len() - 1);
 }
@@ -64,12 +64,12 @@ async fn r_api_06_the_last_discovery_of_a_server_is_remembered_while_it_is_there
     let (hub, one) = (&bench.hub, ServerName::parse("one").unwrap());
     assert!(hub.last_delta(&one).is_none());
     bench.servers.tools("one", &["read", "write"]);
-    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.added, ["read", "write"]);
     bench.servers.tools("one", &["read"]);
-    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.removed, ["write"]);
-    hub.refresh(Which::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
     let last = hub.last_delta(&one).unwrap().delta;
     assert!(last.is_empty() && last.unchanged == 1, "{last:?}");
     hub.apply([]).await;
@@ -83,10 +83,10 @@ async fn r_api_02_what_is_known_of_other_servers_is_read_without_starting_any() 
     for name in ["one", "two"] {
         bench.servers.tools(name, &["read"]);
     }
-    hub.refresh(Which::All, true).await.unwrap();
+    hub.refresh(RefreshScope::All, true).await.unwrap();
     let starts = bench.servers.started("one");
     let others = [spec("one"), spec("unseen")];
-    let catalog = hub.catalog_of(others, &GlobalRules::default()).await;
+    let catalog = hub.catalog_for(others, &GlobalRules::default()).await;
     let names: Vec<_> = catalog
         .tools()
         .map(|tool| tool.exposed().to_string())

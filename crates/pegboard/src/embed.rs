@@ -9,7 +9,7 @@ use pegboard_agent::{ToolUseKind, called_tools};
 use pegboard_catalog::{Description, ToolSearch, StaticTool, describe};
 use pegboard_formats::Format;
 use pegboard_hub::ToolHandler;
-use pegboard_hub::{CallOutcome, CallRequest, Pending, RefreshOutcome, SessionId, Which};
+use pegboard_hub::{CallOutcome, CallRequest, PendingDiscoveries, RefreshOutcome, SessionId, RefreshScope};
 use pegboard_model::{Event, Reason, ServerName, ToolError, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -75,9 +75,9 @@ impl Pegboard {
     /// Asks the servers that were never seen for their tools, side by side, and waits for them no longer than
     /// `answer_deadline`. Everything that needs tools does it by itself at its first use; a server that fails is left
     /// out, and its [`crate::ServerEntry`] says why.
-    pub async fn ensure_known(&self) -> Pending {
+    pub async fn ensure_known(&self) -> PendingDiscoveries {
         let pending = self.hub().ensure_known().await;
-        self.hub().touch();
+        self.hub().refresh_stale_in_background();
         pending
     }
 
@@ -127,7 +127,7 @@ impl Pegboard {
     pub async fn search(&self, query: &str, limit: usize) -> Vec<FoundTool> {
         self.ensure_known().await;
         let hub = self.hub();
-        hub.load_meaning().await;
+        hub.load_vectors_once().await;
         let catalog = hub.catalog();
         let finder = hub.finder(Some(SessionId(SESSION.to_owned())));
         let query = query.to_owned();
@@ -180,7 +180,7 @@ impl Pegboard {
         server: Option<&ServerName>,
         force: bool,
     ) -> ToolResult<Vec<RefreshOutcome>> {
-        let which = server.map_or(Which::All, |name| Which::One(name.clone()));
+        let which = server.map_or(RefreshScope::All, |name| RefreshScope::One(name.clone()));
         self.hub().refresh(which, force).await
     }
 

@@ -126,8 +126,8 @@ pub use pegboard_config::Environment;
 pub use pegboard_formats::Format;
 pub use pegboard_gateway::{Gateway, http, stdio};
 pub use pegboard_hub::{
-    Approver, Ask, CallOutcome, CallRequest, Hub, Pending, RefreshOutcome, Refreshed, SessionId,
-    ToolHandler, Verdict,
+    ApprovalPrompt, Approver, CallOutcome, CallRequest, Hub, PendingDiscoveries, RefreshOutcome, Refreshed, SessionId,
+    ToolHandler, PromptResponse,
 };
 pub use pegboard_model::{
     ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, SpanContext, ToolError,

@@ -7,7 +7,7 @@ use pegboard_catalog::ToolVectors;
 use pegboard_encoder::{
     PackedVector, TextKind, Vector, document_text, score_each, score_pairs, server_text, short_text,
 };
-use pegboard_hub::{Encoder, ToolWords};
+use pegboard_hub::{Encoder, EncoderInput};
 
 /// The encoder; nothing of it is read before its first use.
 pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
@@ -48,7 +48,7 @@ impl Encoder for Embedded {
         vector.map_or_else(Vec::new, |vector| vector.as_slice().to_vec())
     }
 
-    fn tool(&self, tool: &ToolWords) -> Vec<u8> {
+    fn tool(&self, tool: &EncoderInput) -> Vec<u8> {
         let server = Some(tool.server.as_str()).filter(|server| !server.is_empty());
         let document = document_text(&tool.name, &tool.description);
         let short = short_text(server, &tool.name);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore, Settings};
 use pegboard_hub::{
-    Approver, AskSettings, Hub, HubSettings, NobodyToAsk, Parts, RefreshOnStart, StaleRefresh,
+    Approver, ApprovalSettings, Hub, HubSettings, NoApprover, HubParts, RefreshOnStart, StaleRefresh,
     SystemClock,
 };
 use pegboard_model::{
@@ -148,7 +148,7 @@ impl Pegboard {
         let (observed, problems) = Observed::start(&configured, &options);
         notices.extend(problems);
         let parts = parts(&configured, &options, &observed, Arc::new(store));
-        let hub = Hub::over(parts, loaded.records, servers(&configured, options));
+        let hub = Hub::with_records(parts, loaded.records, servers(&configured, options));
         Ok(Self {
             hub,
             configured,
@@ -160,7 +160,7 @@ impl Pegboard {
 
     /// The same, but what is known is read when somebody first asks for the catalog: a gateway answers before
     /// that. `tell` hears what of the store could not be used.
-    pub fn over_unread(
+    pub fn with_lazy_records(
         configured: Configured,
         options: Options,
         tell: impl Fn(&ToolError) + Send + 'static,
@@ -183,7 +183,7 @@ impl Pegboard {
             loaded.notices.iter().for_each(tell);
             loaded.records
         };
-        let hub = Hub::over_unread(parts, read, servers(&configured, options));
+        let hub = Hub::with_lazy_records(parts, read, servers(&configured, options));
         if is_new {
             // There is nothing to read.
             drop(hub.catalog());
@@ -294,7 +294,7 @@ fn parts(
     options: &Options,
     observed: &Observed,
     store: Arc<SqliteStore>,
-) -> Parts {
+) -> HubParts {
     let connector = Connector::new(ConnectorConfig {
         limits: configured.limits.clone(),
         secrets: observed.secrets(configured.secrets()),
@@ -307,7 +307,7 @@ fn parts(
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
     });
-    Parts {
+    HubParts {
         ledger: Arc::new(SqliteLedger::new(&configured.state)),
         store,
         connector: Arc::new(connector),
@@ -320,7 +320,7 @@ fn parts(
         approver: options
             .approver
             .clone()
-            .unwrap_or_else(|| Arc::new(NobodyToAsk)),
+            .unwrap_or_else(|| Arc::new(NoApprover)),
         settings: hub_settings(&configured.loaded),
         limits: configured.limits.clone(),
     }
@@ -337,8 +337,8 @@ impl LogSink for Logs {
 }
 
 /// How people are asked, as the configuration says.
-pub(crate) fn asking(settings: &Settings) -> AskSettings {
-    AskSettings {
+pub(crate) fn asking(settings: &Settings) -> ApprovalSettings {
+    ApprovalSettings {
         timeout: settings.approval_timeout,
         via: settings.ask_via,
         client: settings.client_approval,

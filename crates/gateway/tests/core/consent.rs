@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_gateway::{Gateway, Mode};
-use pegboard_hub::AskSettings;
+use pegboard_hub::ApprovalSettings;
 use pegboard_model::{AskVia, ClientApproval, ApprovalDecision, Policy, ServerSpec};
 use serde_json::{Value, json};
 
@@ -179,7 +179,7 @@ async fn answered(client: &Client, decision: &str) -> Value {
 }
 
 fn ask(gateway: &Gateway, via: AskVia, client: ClientApproval) {
-    gateway.hub().set_asking(AskSettings {
+    gateway.hub().set_approval_settings(ApprovalSettings {
         timeout: Duration::from_secs(120),
         via,
         client,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts, SystemClock};
+use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts, SystemClock};
 use pegboard_model::{ClientRequests, Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::MemoryStore;
 use pegboard_upstream::{
@@ -315,24 +315,24 @@ pub(crate) async fn unread_hub(servers: Vec<Server>) -> Hub {
     assert_eq!(records.len(), specs.len());
     let (mut parts, ..) = self::parts(Vec::new());
     parts.store = store;
-    Hub::over_unread(parts, move || records, specs)
+    Hub::with_lazy_records(parts, move || records, specs)
 }
 
-pub(crate) fn parts(servers: Vec<Server>) -> (Parts, Vec<ServerSpec>, Arc<Servers>) {
+pub(crate) fn parts(servers: Vec<Server>) -> (HubParts, Vec<ServerSpec>, Arc<Servers>) {
     let all = Arc::new(Servers::default());
     let specs = specs(&servers);
     *all.servers.lock().unwrap() = servers
         .into_iter()
         .map(|server| (server.name, server))
         .collect();
-    let parts = Parts {
+    let parts = HubParts {
         ledger: Arc::new(pegboard_store::MemoryLedger::new()),
         encoder: None,
         recorder: Arc::new(pegboard_model::NoopRecorder),
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(all.clone())),
         clock: Arc::new(SystemClock),
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         settings: HubSettings::default(),
         limits: Limits::default(),
     };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pegboard_gateway::{Gateway, Mode};
-use pegboard_hub::{AskSettings, Hub, Which};
+use pegboard_hub::{ApprovalSettings, Hub, RefreshScope};
 use pegboard_model::{
     AskDestructive, AskVia, ClientApproval, ApprovalDecision, Fingerprint, GlobalRules, Layer,
     Origin, Policy, PolicyRule, ServerSpec,
@@ -237,7 +237,7 @@ async fn world(is_strict: bool) -> World {
     let clock = FakeClock::at(1_000_000);
     parts.clock = Arc::new(clock.clone());
     parts.settings.asking = asking(AskVia::Both, ClientApproval::Call);
-    let second = pegboard_hub::Parts {
+    let second = pegboard_hub::HubParts {
         ledger: parts.ledger.clone(),
         encoder: None,
         recorder: parts.recorder.clone(),
@@ -296,8 +296,8 @@ fn known(hub: &Hub, tool: (&str, &str)) -> Option<Fingerprint> {
     Some(tools.find(|known| known.name == tool.1)?.fingerprint)
 }
 
-fn asking(via: AskVia, client: ClientApproval) -> AskSettings {
-    AskSettings {
+fn asking(via: AskVia, client: ClientApproval) -> ApprovalSettings {
+    ApprovalSettings {
         timeout: TIMEOUT,
         via,
         client,
@@ -615,7 +615,7 @@ async fn take(
         }
         Step::Refresh { server, by_other } => {
             let hub = if *by_other { &world.other } else { &world.hub };
-            let _ = hub.refresh(Which::One(named(server)), true).await;
+            let _ = hub.refresh(RefreshScope::One(named(server)), true).await;
         }
         Step::Expire => {
             record.questions.clear();
@@ -632,7 +632,7 @@ async fn take(
             record.rules = rules.clone();
         }
         Step::Ask { via, client } => {
-            world.hub.set_asking(asking(*via, *client));
+            world.hub.set_approval_settings(asking(*via, *client));
             (record.via, record.reach) = (*via, *client);
         }
     }

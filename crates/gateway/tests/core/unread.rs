@@ -54,10 +54,10 @@ async fn r_gate_01_a_fixed_list_is_answered_before_anything_is_read() {
             answers.push(bytes(client, method, params.clone()).await);
         }
         assert_eq!(answers[0], answers[1], "{method}");
-        assert!(!unread.hub().is_read(), "{method} needs nothing of it");
+        assert!(!unread.hub().is_catalog_loaded(), "{method} needs nothing of it");
     }
     // Once the list is out, what is known is read by itself.
-    wait_until("it is read", LONG, || unread.hub().is_read()).await;
+    wait_until("it is read", LONG, || unread.hub().is_catalog_loaded()).await;
     let text = clients[0]
         .0
         .text("search_tools", json!({"query": "one"}))
@@ -81,7 +81,7 @@ async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_ch
     let client = Client::legacy(&gateway, "", json!({})).await;
     let outlet: Arc<dyn Outlet> = client.inbox.clone();
     client.conversation.attach(outlet);
-    assert!(!gateway.hub().is_read());
+    assert!(!gateway.hub().is_catalog_loaded());
     // The same as before; whoever reads it here begins with a change that is none.
     gateway.hub().apply(specs(&servers())).await;
     gateway.hub().apply(Vec::new()).await;

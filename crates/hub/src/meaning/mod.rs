@@ -1,10 +1,10 @@
 //! Search by meaning: an encoder that somebody brings, vectors that are made beside all other work, and the
 //! memory of searches that led somewhere.
 
-mod find;
-mod kept;
-mod ready;
-mod recall;
+mod finder;
+mod vector_cache;
+mod indexing;
+mod search_memory;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex};
 use pegboard_catalog::ToolVectors;
 use tokio::sync::{Notify, OnceCell};
 
-pub use self::find::Finder;
-pub use self::ready::MeaningProgress;
-pub(crate) use self::recall::Recall;
-use crate::seat::lock;
+pub use self::finder::Finder;
+pub use self::indexing::MeaningProgress;
+pub(crate) use self::search_memory::SearchMemory;
+use crate::slot::lock;
 
 /// Queries whose vectors are at hand, because a model that pages or asks again sends the same words.
 const RECENT_QUERIES: usize = 32;
@@ -30,7 +30,7 @@ pub trait Encoder: Send + Sync {
     fn query(&self, text: &str) -> Vec<f32>;
 
     /// The vectors of a tool: as many bytes for every tool.
-    fn tool(&self, tool: &ToolWords) -> Vec<u8>;
+    fn tool(&self, tool: &EncoderInput) -> Vec<u8>;
 
     /// How many bytes that is.
     fn tool_bytes(&self) -> usize;
@@ -53,7 +53,7 @@ pub trait Encoder: Send + Sync {
 
 /// What an encoder reads of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolWords {
+pub struct EncoderInput {
     /// The name of its server.
     pub server: String,
     /// The server's name for it.

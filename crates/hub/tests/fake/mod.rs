@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Approver, Hub, HubSettings, NobodyToAsk, Parts, StaleRefresh};
+use pegboard_hub::{Approver, Hub, HubSettings, NoApprover, HubParts, StaleRefresh};
 use pegboard_model::{
     Clock, Era, Event, EventKind, Limits, Reason, RpcError, ServerName, ServerSpec, ToolError,
     ToolResult,
@@ -163,7 +163,7 @@ impl Servers {
     }
 
     /// The server announces something.
-    pub(crate) fn tell(&self, server: &str, announcement: Announcement) {
+    pub(crate) fn emit(&self, server: &str, announcement: Announcement) {
         let running = self.running.lock().unwrap();
         running[server].told.send(announcement).unwrap();
     }
@@ -453,7 +453,7 @@ impl Bench {
         store: Arc<dyn Store>,
         clock: Arc<FakeClock>,
     ) -> Self {
-        Self::asking(specs, settings, servers, (store, clock), NobodyToAsk).await
+        Self::asking(specs, settings, servers, (store, clock), NoApprover).await
     }
 
     /// A hub whose policies can ask somebody.
@@ -465,7 +465,7 @@ impl Bench {
         approver: impl Approver + 'static,
     ) -> Self {
         let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new());
-        let parts = Parts {
+        let parts = HubParts {
             ledger: ledger.clone(),
             encoder: None,
             recorder: Arc::new(pegboard_model::NoopRecorder),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pegboard_hub::{CallRequest, Hub, HubSettings, NobodyToAsk, Parts, SessionId, Which};
+use pegboard_hub::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, RefreshScope};
 use pegboard_model::{Clock, Limits, Reason, ServerName, ServerSpec, Silent};
 use pegboard_store::{MemoryLedger, Store};
 use pegboard_testkit::{FakeClock, stdio_spec};
@@ -127,10 +127,10 @@ impl Run {
             0..45 => self.call(server),
             45..53 => {
                 let force = self.random.percent(50);
-                let which = Which::One(ServerName::parse(server).unwrap());
+                let which = RefreshScope::One(ServerName::parse(server).unwrap());
                 self.spawn_refresh(which, force);
             }
-            53..58 => self.spawn_refresh(Which::All, false),
+            53..58 => self.spawn_refresh(RefreshScope::All, false),
             58..62 => {
                 let hub = self.hub.clone();
                 tokio::spawn(async move { hub.ensure_known().await });
@@ -203,7 +203,7 @@ impl Run {
         });
     }
 
-    fn spawn_refresh(&self, which: Which, force: bool) {
+    fn spawn_refresh(&self, which: RefreshScope, force: bool) {
         let hub = self.hub.clone();
         tokio::spawn(async move {
             let refresh = tokio::time::timeout(FOREVER, hub.refresh(which, force)).await;
@@ -301,7 +301,7 @@ impl Run {
         self.hub.apply(specs(&self.disabled)).await;
         self.clock.advance(FOREVER);
         tokio::time::sleep(FOREVER).await;
-        let refreshed = tokio::time::timeout(FOREVER, self.hub.refresh(Which::All, true)).await;
+        let refreshed = tokio::time::timeout(FOREVER, self.hub.refresh(RefreshScope::All, true)).await;
         refreshed.expect("the refresh ends").unwrap();
         let expected: BTreeMap<String, BTreeSet<String>> = SERVERS
             .into_iter()
@@ -342,14 +342,14 @@ async fn open(
     clock: &Arc<FakeClock>,
     disabled: &BTreeSet<&'static str>,
 ) -> Hub {
-    let parts = Parts {
+    let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),
         encoder: None,
         recorder: Arc::new(Silent),
         store: store.clone() as Arc<dyn Store>,
         connector: Arc::new(Connector(servers.clone())),
         clock: clock.clone() as Arc<dyn Clock>,
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         settings: HubSettings::default(),
         limits: Limits::default(),
     };

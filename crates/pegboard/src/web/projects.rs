@@ -111,7 +111,7 @@ impl Projects {
             watched.extend(loaded.watch_list());
             contents.extend(loaded.contents.clone());
             let servers = loaded.servers.values().cloned();
-            let catalog = self.reload.hub.catalog_of(servers, &loaded.rules).await;
+            let catalog = self.reload.hub.catalog_for(servers, &loaded.rules).await;
             let view = ProjectView {
                 project,
                 catalog: Arc::new(catalog),

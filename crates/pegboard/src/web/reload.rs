@@ -125,7 +125,7 @@ impl Reload {
         self.observed.learn(loaded.servers.values());
         self.gateway.set_profiles(crate::profiles(&loaded.profiles));
         self.hub.set_rules(loaded.rules.clone());
-        self.hub.set_asking(crate::open::asking(&loaded.settings));
+        self.hub.set_approval_settings(crate::open::asking(&loaded.settings));
         let servers: Vec<_> = loaded.servers.values().cloned().collect();
         self.loaded.store(Arc::new(loaded));
         let change = self.hub.apply(servers).await;

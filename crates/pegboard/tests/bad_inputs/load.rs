@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pegboard_hub::{CallRequest, SessionId, Which};
+use pegboard_hub::{CallRequest, SessionId, RefreshScope};
 use pegboard_model::{Limits, Reason};
 use pegboard_testkit::Script;
 use pegboard_testkit::script::Moment;
@@ -155,7 +155,7 @@ fn more_calls_than_places() {
         home.add_script("slow", &hanging, "call_timeout = \"60s\"");
         let pegboard = home.open().await;
         let hub = pegboard.hub().clone();
-        hub.refresh(Which::All, false).await.expect("a refresh");
+        hub.refresh(RefreshScope::All, false).await.expect("a refresh");
         let (sender, mut ended) = tokio::sync::mpsc::unbounded_channel();
         let calls = (0..callers).map(|number| {
             let (hub, sender) = (hub.clone(), sender.clone());

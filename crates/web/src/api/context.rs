@@ -57,7 +57,7 @@ impl Counted {
     )
 )]
 pub(super) async fn show(_: Anybody, State(state): State<WebState>) -> Fresh<Context> {
-    state.hub().note_need();
+    state.hub().discover_unknown_in_background();
     let summary = context_summary(&state.hub().catalog(), &state.household().essential());
     let surface = fixed_surface();
     let (tools, instructions) = surface.split_once('\n').unwrap_or((&surface, ""));

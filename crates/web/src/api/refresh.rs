@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use pegboard_catalog::Delta;
-use pegboard_hub::{RefreshOutcome, Source, Which};
+use pegboard_hub::{RefreshOutcome, DiscoverySource, RefreshScope};
 use pegboard_model::ErrorSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -45,7 +45,7 @@ pub(super) struct Discovery {
     not_stored: Option<Trouble>,
     /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
     #[schema(value_type = String, example = "asked")]
-    source: Source,
+    source: DiscoverySource,
     /// How long it took.
     duration_ms: u64,
 }
@@ -82,7 +82,7 @@ impl Discovery {
 /// Asks servers for their tools; each failure is told with its server.
 pub(super) async fn discover(
     state: &WebState,
-    which: Which,
+    which: RefreshScope,
     force: bool,
 ) -> Answered<Vec<Discovery>> {
     let outcomes = state.hub().refresh(which, force).await?;
@@ -116,7 +116,7 @@ pub(super) async fn one(
     MaybeJson(wish): MaybeJson<Wish>,
 ) -> Answered<Fresh<Discovery>> {
     let force = wish.force.unwrap_or(true);
-    let found = discover(&state, Which::One(name.clone()), force).await?;
+    let found = discover(&state, RefreshScope::One(name.clone()), force).await?;
     let found = found.into_iter().next();
     found
         .map(Fresh)
@@ -146,6 +146,6 @@ pub(super) async fn all(
     MaybeJson(wish): MaybeJson<Wish>,
 ) -> Answered<Fresh<Refreshed>> {
     let force = wish.force.unwrap_or(false);
-    let servers = discover(&state, Which::All, force).await?;
+    let servers = discover(&state, RefreshScope::All, force).await?;
     Ok(Fresh(Refreshed { servers }))
 }

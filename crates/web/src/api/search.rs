@@ -121,7 +121,7 @@ pub(super) async fn search(
         let message = format!("`q` is longer than {QUERY_CHARACTERS} characters");
         return Err(Fault::at_field("q", message));
     }
-    state.hub().note_need();
+    state.hub().discover_unknown_in_background();
     // Encoding a query is work for a processor, which other requests must not wait for.
     let found = tokio::task::spawn_blocking(move || {
         let finder = state.hub().finder(None);

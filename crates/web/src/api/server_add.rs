@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use pegboard_hub::Which;
+use pegboard_hub::RefreshScope;
 use pegboard_model::{Reason, ServerName, ToolError};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -87,7 +87,7 @@ pub(super) async fn add(
     state.household().add_server(server).await?;
     note(&state, &admin, &name, "added");
     let discovery = match is_enabled {
-        true => Some(discover(&state, Which::One(name.clone()), true).await?),
+        true => Some(discover(&state, RefreshScope::One(name.clone()), true).await?),
         false => None,
     };
     let discovery = discovery.and_then(|found| found.into_iter().next());

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_config::{command_line, masked_command_line};
-use pegboard_hub::Which;
+use pegboard_hub::RefreshScope;
 use pegboard_model::{Activity, ActivityKind, TrustState, ServerName};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -100,7 +100,7 @@ pub(super) async fn change(
     note(&state, &admin, &name, "changed");
     let discovery = match hash(&state) == before {
         true => None,
-        false => discover(&state, Which::One(name.clone()), true)
+        false => discover(&state, RefreshScope::One(name.clone()), true)
             .await?
             .into_iter()
             .next(),

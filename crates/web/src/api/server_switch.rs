@@ -1,7 +1,7 @@
 //! Switching servers on and off, and agreeing to those that a project brings.
 
 use axum::extract::State;
-use pegboard_hub::Which;
+use pegboard_hub::RefreshScope;
 use pegboard_model::ServerName;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -117,7 +117,7 @@ pub(super) async fn trust(
         .trust_server(&name, &agreement.definition_hash)
         .await?;
     note(&state, &admin, &name, "trusted");
-    let discovery = discover(&state, Which::One(name.clone()), false).await?;
+    let discovery = discover(&state, RefreshScope::One(name.clone()), false).await?;
     Ok(Fresh(changed(
         &state,
         admin,

@@ -71,7 +71,7 @@ pub(super) async fn list(
     Query(query): Query<ToolsQuery>,
     headers: HeaderMap,
 ) -> Answered<Response> {
-    state.hub().note_need();
+    state.hub().discover_unknown_in_background();
     let catalog = state.hub().catalog();
     let server = query.server.as_deref();
     let text = query.q.as_deref().map(str::to_lowercase);

@@ -76,7 +76,7 @@ impl Page {
     /// The screen as an answer: whole, or without its frame when only that is wanted.
     pub(crate) async fn answer(self, pages: &Pages, visit: &Visit) -> Response {
         // A person looks at what there is, so servers that were never discovered are discovered now.
-        pages.hub().note_need();
+        pages.hub().discover_unknown_in_background();
         // An inbox that cannot be read shows no number here, and the reason on its own screen.
         let waiting = pages
             .hub()

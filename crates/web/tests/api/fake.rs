@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts, SystemClock};
+use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts, SystemClock};
 use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_upstream::{
@@ -172,14 +172,14 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
 
 /// A hub over servers that can be reached.
 pub(crate) async fn hub(servers: &Arc<Servers>, names: &[&str]) -> Hub {
-    let parts = Parts {
+    let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),
         encoder: None,
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(Connector(servers.clone())),
         clock: Arc::new(SystemClock),
         recorder: Arc::new(pegboard_model::NoopRecorder),
-        approver: Arc::new(NobodyToAsk),
+        approver: Arc::new(NoApprover),
         settings: HubSettings::default(),
         limits: Limits::default(),
     };

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{Face as Way, SessionId, ToolHandler};
+use pegboard_hub::{ClientTransport as Way, SessionId, ToolHandler};
 use pegboard_model::ToolResult;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::parse_arguments;
-use pegboard_hub::{Approver, Ask, CallRequest, Hub, SessionId, Verdict, Which};
+use pegboard_hub::{Approver, ApprovalPrompt, CallRequest, Hub, SessionId, PromptResponse, RefreshScope};
 use pegboard_model::{Event, EventKind, UntrustedText, Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, start_watcher_early};
 use serde::Deserialize;
@@ -80,7 +80,7 @@ fn release(catalog: &Catalog, tool: &str, hub: &Hub) {
 /// A stopped server's stale list is renewed by a call, which starts the server anyway: one message more.
 async fn renew_if_stale(catalog: &Catalog, tool: &str, hub: &Hub) {
     if let Some(entry) = server_of(catalog, tool).filter(|entry| entry.stale) {
-        let renewal = hub.refresh(Which::One(entry.name().clone()), false);
+        let renewal = hub.refresh(RefreshScope::One(entry.name().clone()), false);
         // The answer is out; the renewal may not hold up the command's end for long.
         let _ = tokio::time::timeout(RENEWAL, renewal).await;
     }
@@ -270,9 +270,9 @@ impl Approver for Terminal {
         self.yes || can_ask()
     }
 
-    async fn ask(&self, question: Ask) -> Verdict {
+    async fn ask(&self, question: ApprovalPrompt) -> PromptResponse {
         if self.yes {
-            return Verdict::Allow;
+            return PromptResponse::Allow;
         }
         let text = format!("{}\nCall {}?", question.words(), question.tool);
         let (sender, answer) = tokio::sync::oneshot::channel();
@@ -281,19 +281,19 @@ impl Approver for Terminal {
             let _ = sender.send(consent(&text));
         });
         match asking {
-            Ok(_) => answer.await.unwrap_or(Verdict::Nobody),
-            Err(_) => Verdict::Nobody,
+            Ok(_) => answer.await.unwrap_or(PromptResponse::Unavailable),
+            Err(_) => PromptResponse::Unavailable,
         }
     }
 }
 
 /// Puts the question; anything but a clear yes is a no.
-fn consent(question: &str) -> Verdict {
+fn consent(question: &str) -> PromptResponse {
     let choices = "[y: yes, a: always for this version of it, N: no]";
     match answer(&format!("{question} {choices} ")).as_deref() {
-        Some("y" | "yes") => Verdict::Allow,
-        Some("a" | "always") => Verdict::AllowAlways,
-        _ => Verdict::Refuse,
+        Some("y" | "yes") => PromptResponse::Allow,
+        Some("a" | "always") => PromptResponse::AllowAlways,
+        _ => PromptResponse::Refuse,
     }
 }
 

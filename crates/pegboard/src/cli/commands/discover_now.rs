@@ -1,6 +1,6 @@
 //! Discovers servers that were just added or trusted, and shows what each has.
 
-use pegboard_hub::{Hub, RefreshOutcome, Which};
+use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
 use pegboard_model::ServerName;
 
 use super::complaint::complaint;
@@ -60,7 +60,7 @@ async fn discovered(
 ) -> Result<Vec<RefreshOutcome>, Failure> {
     let _bar = progress(hub, names.len(), output);
     let refresh = |name: &ServerName| {
-        let (hub, which) = (hub.clone(), Which::One(name.clone()));
+        let (hub, which) = (hub.clone(), RefreshScope::One(name.clone()));
         tokio::spawn(async move { hub.refresh(which, true).await })
     };
     let work: Vec<_> = names.iter().map(refresh).collect();

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pegboard_config::{LoadedConfig, Problem, Severity};
-use pegboard_hub::{Hub, RefreshOutcome, Which};
+use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
 use pegboard_model::{UntrustedText, ToolError};
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
         let logs = pegboard.configured().logs();
         let loaded = pegboard.configured().loaded.clone();
         with_servers(pegboard, |hub| async move {
-            let which = server.map_or(Which::All, Which::One);
+            let which = server.map_or(RefreshScope::All, RefreshScope::One);
             let bar = super::progress::progress(&hub, hub.catalog().servers().count(), output);
             let started = Instant::now();
             let outcomes = hub.refresh(which, true).await?;

@@ -189,7 +189,7 @@ fn open_unread(
     options.redactor = output.logging.redactor();
     let teller = output.clone();
     let tell = move |notice: &ToolError| tell_notice(notice, &teller);
-    let pegboard = Pegboard::over_unread(configured, options, tell)?;
+    let pegboard = Pegboard::with_lazy_records(configured, options, tell)?;
     for notice in pegboard.notices() {
         tell_notice(notice, output);
     }

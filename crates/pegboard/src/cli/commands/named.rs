@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::Catalog;
-use pegboard_hub::{Hub, Which};
+use pegboard_hub::{Hub, RefreshScope};
 use pegboard_model::{Reason, SEPARATOR, ServerName, ToolRef};
 
 use super::server_name;
@@ -25,7 +25,7 @@ pub(crate) async fn catalog_with(tool: &str, hub: &Hub) -> Result<Arc<Catalog>, 
                 .server(&server)
                 .is_some_and(|entry| !entry.record.is_known()) =>
         {
-            let outcomes = hub.refresh(Which::One(server), true).await?;
+            let outcomes = hub.refresh(RefreshScope::One(server), true).await?;
             if let Some(error) = outcomes
                 .into_iter()
                 .find_map(|outcome| outcome.result.err())

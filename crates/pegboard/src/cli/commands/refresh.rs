@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_hub::{RefreshOutcome, Source, Which};
+use pegboard_hub::{RefreshOutcome, DiscoverySource, RefreshScope};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
@@ -28,9 +28,9 @@ pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done 
         .as_deref()
         .map(|name| server_name(name, &configured))
         .transpose()?;
-    let which = server.map_or(Which::All, Which::One);
+    let which = server.map_or(RefreshScope::All, RefreshScope::One);
     // Somebody who names a server wants to know how it is now.
-    let force = args.force || matches!(which, Which::One(_));
+    let force = args.force || matches!(which, RefreshScope::One(_));
     working(async {
         let pegboard = open(configured, options(global), output).await?;
         with_servers(pegboard, |hub| async move {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done 
                 .servers()
                 .filter(|entry| entry.spec.enabled)
                 .count();
-            let bar = progress(&hub, if which == Which::All { servers } else { 1 }, output);
+            let bar = progress(&hub, if which == RefreshScope::All { servers } else { 1 }, output);
             let outcomes = hub.refresh(which, force).await?;
             drop(bar);
             tell(&outcomes, output)
@@ -100,9 +100,9 @@ fn tell_result(outcome: &RefreshOutcome, output: &Output) -> Done {
         }
         Ok(found) => {
             let how = match outcome.source {
-                Source::Fresh => "still fresh".to_owned(),
-                Source::Shared => "asked by another process".to_owned(),
-                Source::Asked => duration(Duration::from_millis(outcome.duration_ms)),
+                DiscoverySource::Fresh => "still fresh".to_owned(),
+                DiscoverySource::Shared => "asked by another process".to_owned(),
+                DiscoverySource::Asked => duration(Duration::from_millis(outcome.duration_ms)),
             };
             let mark = output.paint(Paint::Good, "✓");
             output.line(&format!(

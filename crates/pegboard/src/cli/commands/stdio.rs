@@ -63,7 +63,7 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
 async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(FIRST_ANSWERS).await;
     // A client that has not requested a list yet has a session all the same.
-    pegboard.hub().begin_sessions();
+    pegboard.hub().start_deferred_session();
     // What an earlier run that was killed left; there is nobody to tell.
     drop(tokio::task::spawn_blocking(
         pegboard_upstream::sweep_orphans,

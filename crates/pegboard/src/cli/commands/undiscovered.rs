@@ -15,10 +15,10 @@ pub(crate) async fn discover_untried(hub: &Hub, only: Option<&ServerName>, outpu
         let untried = hub.undiscovered(only).len();
         if untried > 0 {
             let _bar = progress(hub, untried, output);
-            hub.first_discoveries(only).await;
+            hub.wait_for_first_discoveries(only).await;
         }
     }
-    hub.ensure_known_of(only, None).await;
+    hub.ensure_server_known(only, None).await;
 }
 
 /// Names the servers whose tools are missing from the output, why, and what to run.

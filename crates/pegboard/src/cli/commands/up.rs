@@ -2,7 +2,7 @@
 
 use pegboard_config::builtin_server;
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
-use pegboard_hub::Which;
+use pegboard_hub::RefreshScope;
 use pegboard_model::ServerName;
 
 use super::serve::{listen, serve, tell_known};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
         if args.once {
             let pegboard = open(configured, options, output).await?;
             tell_known(&pegboard, output);
-            let refreshed = pegboard.hub().refresh(Which::All, false).await;
+            let refreshed = pegboard.hub().refresh(RefreshScope::All, false).await;
             pegboard.close().await;
             return super::refresh::tell(&refreshed?, output);
         }

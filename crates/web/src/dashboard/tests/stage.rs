@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use pegboard_gateway::http::{Login, Role, Visitor};
 use pegboard_gateway::{Gateway, GatewaySettings};
-use pegboard_hub::{Hub, HubSettings, NobodyToAsk, Parts};
+use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts};
 use pegboard_model::{
     Clock, DiscoveryStatus, Limits, Policy, Reason, Secret, ServerName, ServerRecord, ServerSpec,
     Timestamp, ToolError, ToolResult,
@@ -73,18 +73,18 @@ impl Stage {
         let now = clock.now();
         let (specs, records): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
         let ledger = Arc::new(MemoryLedger::new());
-        let parts = Parts {
+        let parts = HubParts {
             store: Arc::new(MemoryStore::new()),
             ledger: ledger.clone() as Arc<dyn Ledger>,
             connector: Arc::new(Nowhere),
             clock: Arc::new(FakeClock::at(now.0)),
             recorder: Arc::new(pegboard_model::NoopRecorder),
-            approver: Arc::new(NobodyToAsk),
+            approver: Arc::new(NoApprover),
             encoder: None,
             settings: HubSettings::default(),
             limits: Limits::default(),
         };
-        let hub = Hub::over(parts, records, specs);
+        let hub = Hub::with_records(parts, records, specs);
         let gateway = Gateway::new(
             hub.clone(),
             GatewaySettings {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pegboard_agent::{Agent, AgentEvent, Cancel, Conversation};
-use pegboard_hub::{Approver, Ask, Verdict};
+use pegboard_hub::{Approver, ApprovalPrompt, PromptResponse};
 use pegboard_model::{Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, start_watcher_early};
 
@@ -116,7 +116,7 @@ impl Approver for OnScreen {
         self.terminal.can_ask()
     }
 
-    async fn ask(&self, question: Ask) -> Verdict {
+    async fn ask(&self, question: ApprovalPrompt) -> PromptResponse {
         self.screen.pause();
         let verdict = self.terminal.ask(question).await;
         self.screen.go_on();

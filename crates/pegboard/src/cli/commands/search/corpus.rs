@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pegboard_catalog::ToolVectors;
-use pegboard_hub::{Encoder, ToolWords};
+use pegboard_hub::{Encoder, EncoderInput};
 use pegboard_model::UntrustedText;
 use pegboard_search::{ToolPosition, Index, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments};
 use serde::Deserialize;
@@ -211,8 +211,8 @@ impl Vectors for CorpusVectors {
     }
 }
 
-fn words(tool: &Line) -> ToolWords {
-    ToolWords {
+fn words(tool: &Line) -> EncoderInput {
+    EncoderInput {
         server: tool.server.clone().unwrap_or_default(),
         name: tool.name.clone(),
         description: tool.description.clone().unwrap_or_default(),

@@ -81,7 +81,7 @@ async fn forget(hub: &Hub, output: &Output) -> Done {
 async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
     discover_untried(hub, None, output).await;
     if !args.words_only {
-        hub.load_meaning().await;
+        hub.load_vectors_once().await;
         make_ready(hub, output).await;
     }
     let mut finder = hub.finder(None);
@@ -111,7 +111,7 @@ async fn make_ready(hub: &Hub, output: &Output) {
             bar.set_position(progress.ready as u64);
         }
     };
-    hub.make_meaning_ready(READING, &tell).await;
+    hub.index_meaning(READING, &tell).await;
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }

@@ -18,12 +18,12 @@ const HOUSEKEEPING: Duration = Duration::from_secs(30);
 
 /// Marks lists that got stale, and renews old ones.
 pub(crate) async fn keep_house(hub: &Hub) {
-    hub.keep_meaning_ready();
+    hub.index_meaning_in_background();
     let mut tick = tokio::time::interval(HOUSEKEEPING);
     loop {
         tick.tick().await;
         hub.mark_stale();
-        hub.touch();
+        hub.refresh_stale_in_background();
     }
 }
 

@@ -60,14 +60,14 @@ async fn sweep(output: &Output) {
 /// where that is no work.
 async fn settle_in(pegboard: &Pegboard, output: &Output) {
     let hub = pegboard.hub();
-    if !hub.is_read() {
+    if !hub.is_catalog_loaded() {
         tokio::time::sleep(FIRST_ANSWERS).await;
     }
     if !output.json {
         tell_known(pegboard, output);
     }
     // Nothing is discovered until a client or the dashboard needs tools.
-    hub.begin_sessions();
+    hub.start_deferred_session();
     keep_house(hub).await;
 }
 

@@ -9,7 +9,7 @@ use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// Definitions whose schemas are kept ready, in bytes of text; beyond that all are made ready anew.
 const KEPT_BYTES: usize = 1024 * 1024;
@@ -20,19 +20,19 @@ const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
 /// The schemas of tools that were called, by the definition's hash.
 #[derive(Default)]
-pub(crate) struct Checks {
-    kept: Mutex<Kept>,
+pub(crate) struct SchemaChecks {
+    kept: Mutex<SchemaCache>,
 }
 
 #[derive(Default)]
-struct Kept {
-    ready: HashMap<Fingerprint, Ready>,
+struct SchemaCache {
+    ready: HashMap<Fingerprint, PreparedSchema>,
     bytes: usize,
 }
 
 /// What was learnt about a definition.
 #[derive(Clone)]
-struct Ready {
+struct PreparedSchema {
     check: Option<Arc<ArgumentValidator>>,
     mirrors: bool,
     /// The check of results; prepared when the first result arrives.
@@ -51,24 +51,24 @@ impl OutputCheck {
 
 /// Arguments that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum HeaderUse {
     /// They travel in the body alone.
     Plain,
     /// The tool may want some of them repeated as headers.
     Mirrored,
 }
 
-impl Checks {
-    /// Checks arguments against the schema of a tool, a server's or the host's.
-    pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<Checked> {
+impl SchemaChecks {
+    /// SchemaChecks arguments against the schema of a tool, a server's or the host's.
+    pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<HeaderUse> {
         let definition = tool.definition();
         let ready = self.ready_for(tool);
         let exposed = tool.exposed().as_str();
         let signature = || signature_of(tool.name(), schema_of(definition));
         check_arguments_with(ready.check.as_deref(), exposed, signature, arguments)?;
         Ok(match ready.mirrors {
-            true => Checked::Mirrored,
-            false => Checked::Plain,
+            true => HeaderUse::Mirrored,
+            false => HeaderUse::Plain,
         })
     }
 
@@ -80,7 +80,7 @@ impl Checks {
         check.then_some(OutputCheck(output))
     }
 
-    fn ready_for(&self, tool: &ToolView<'_>) -> Ready {
+    fn ready_for(&self, tool: &ToolView<'_>) -> PreparedSchema {
         let definition = tool.definition();
         let name = tool.tool().map(|tool| tool.fingerprint);
         match name.or_else(|| fingerprint(definition)) {
@@ -94,14 +94,14 @@ impl Checks {
         self.ready(tool.fingerprint, &tool.definition).mirrors
     }
 
-    fn ready(&self, name: Fingerprint, definition: &str) -> Ready {
+    fn ready(&self, name: Fingerprint, definition: &str) -> PreparedSchema {
         if let Some(ready) = lock(&self.kept).ready.get(&name) {
             return ready.clone();
         }
         let ready = learn(definition);
         let mut kept = lock(&self.kept);
         if kept.bytes + definition.len() > KEPT_BYTES {
-            *kept = Kept::default();
+            *kept = SchemaCache::default();
         }
         let known = kept.ready.insert(name, ready.clone());
         if known.is_none() {
@@ -111,8 +111,8 @@ impl Checks {
     }
 }
 
-fn learn(definition: &str) -> Ready {
-    Ready {
+fn learn(definition: &str) -> PreparedSchema {
+    PreparedSchema {
         check: ArgumentValidator::new(schema_of(definition)).map(Arc::new),
         mirrors: definition.contains(MIRROR_ANNOTATION),
         output: Arc::default(),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_schema_is_made_ready_once_and_what_is_kept_is_bounded() {
-        let checks = Checks::default();
+        let checks = SchemaChecks::default();
         let definition = r#"{"name":"a","inputSchema":{"type":"object","required":["x"]}}"#;
         let ready = |text: &str| checks.ready(fingerprint(text).unwrap(), text);
         let (first, second) = (ready(definition), ready(definition));

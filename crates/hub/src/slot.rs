@@ -12,7 +12,7 @@ use pegboard_upstream::Upstream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use crate::announcing::Owed;
+use crate::announcements::PendingNotices;
 use crate::session_resources::SessionResources;
 
 /// The second failure in a row costs this wait, each further one twice as much.
@@ -22,37 +22,37 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How soon an idle server is looked at again whose list is being fetched.
 const LISTING_PAUSE: Duration = Duration::from_millis(200);
 
-pub(crate) struct Seat {
+pub(crate) struct ServerSlot {
     server: ServerName,
     /// Held while the server is being started, so that many first calls start one process.
     pub(crate) starting: tokio::sync::Mutex<()>,
-    running: Mutex<Option<Arc<Running>>>,
-    trouble: Mutex<Trouble>,
+    running: Mutex<Option<Arc<ServerConnection>>>,
+    trouble: Mutex<FailureHistory>,
     /// When the server ended by itself; `None` once it was started again.
     crashed_at: Mutex<Option<Timestamp>>,
     room: Arc<Semaphore>,
     /// Calls that wait for the server's first list and will need it right after.
     wanted: AtomicUsize,
     /// Callers that wait for this server's discovery and for no other.
-    hurrying: AtomicUsize,
+    urgent_waiters: AtomicUsize,
     hurry: Notify,
     queued: AtomicUsize,
     queue_limit: usize,
     /// When the list was last fetched because the server said it changed.
-    pub(crate) change: Mutex<ChangeState>,
+    pub(crate) change: Mutex<ListChangeState>,
 }
 
 /// How far a server's `list_changed` was followed.
 #[derive(Default)]
-pub(crate) struct ChangeState {
+pub(crate) struct ListChangeState {
     /// When all fetches so far would be over if each took its pause.
     spent_until: Option<Instant>,
     pub(crate) scheduled: bool,
     /// What others are still to be told.
-    pub(crate) owed: Owed,
+    pub(crate) owed: PendingNotices,
 }
 
-impl ChangeState {
+impl ListChangeState {
     /// Fetches that need not wait for each other: a few changes in a row are no flood.
     const AT_ONCE: u32 = 4;
 
@@ -72,7 +72,7 @@ impl ChangeState {
 }
 
 #[derive(Default)]
-struct Trouble {
+struct FailureHistory {
     /// The definition that failed; another one starts with a clean slate.
     config: Option<ConfigHash>,
     failures: u32,
@@ -81,7 +81,7 @@ struct Trouble {
 }
 
 /// A connection in use.
-pub(crate) struct Running {
+pub(crate) struct ServerConnection {
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) config: ConfigHash,
     pub(crate) since: Instant,
@@ -97,7 +97,7 @@ pub(crate) struct Running {
     pub(crate) session_resources: Arc<SessionResources>,
 }
 
-impl Running {
+impl ServerConnection {
     pub(crate) fn new(
         upstream: Arc<dyn Upstream>,
         config: ConfigHash,
@@ -157,21 +157,21 @@ impl Running {
 }
 
 /// Keeps a connection from being stopped.
-pub(crate) struct Hold {
-    running: Arc<Running>,
+pub(crate) struct ConnectionHold {
+    running: Arc<ServerConnection>,
     is_call: AtomicBool,
 }
 
-impl Hold {
+impl ConnectionHold {
     pub(crate) fn upstream(&self) -> &Arc<dyn Upstream> {
         &self.running.upstream
     }
 
-    pub(crate) fn running(&self) -> &Arc<Running> {
+    pub(crate) fn running(&self) -> &Arc<ServerConnection> {
         &self.running
     }
 
-    fn new(running: Arc<Running>) -> Self {
+    fn new(running: Arc<ServerConnection>) -> Self {
         running.users.fetch_add(1, Ordering::AcqRel);
         Self {
             running,
@@ -188,7 +188,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ConnectionHold {
     fn drop(&mut self) {
         if *self.is_call.get_mut() {
             *lock(&self.running.last_used) = Instant::now();
@@ -198,7 +198,7 @@ impl Drop for Hold {
     }
 }
 
-impl Seat {
+impl ServerSlot {
     pub(crate) fn new(server: ServerName, limits: &Limits) -> Self {
         Self {
             server,
@@ -208,7 +208,7 @@ impl Seat {
             crashed_at: Mutex::default(),
             room: Arc::new(Semaphore::new(limits.calls_per_server)),
             wanted: AtomicUsize::new(0),
-            hurrying: AtomicUsize::new(0),
+            urgent_waiters: AtomicUsize::new(0),
             hurry: Notify::new(),
             queued: AtomicUsize::new(0),
             queue_limit: limits.queued_calls_per_server,
@@ -221,28 +221,28 @@ impl Seat {
     }
 
     /// Holds the running connection, if it is alive and still the configured one.
-    pub(crate) fn hold(&self, config: &ConfigHash) -> Option<Hold> {
+    pub(crate) fn hold(&self, config: &ConfigHash) -> Option<ConnectionHold> {
         let running = lock(&self.running);
         let running = running
             .as_ref()
             .filter(|r| r.config == *config && r.upstream.is_alive())?;
-        Some(Hold::new(running.clone()))
+        Some(ConnectionHold::new(running.clone()))
     }
 
     /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
-    pub(crate) fn install(&self, running: Arc<Running>) -> (Hold, Option<Arc<Running>>) {
+    pub(crate) fn install(&self, running: Arc<ServerConnection>) -> (ConnectionHold, Option<Arc<ServerConnection>>) {
         *lock(&self.crashed_at) = None;
-        let hold = Hold::new(running.clone());
+        let hold = ConnectionHold::new(running.clone());
         let replaced = lock(&self.running).replace(running);
         (hold, replaced)
     }
 
-    pub(crate) fn running(&self) -> Option<Arc<Running>> {
+    pub(crate) fn running(&self) -> Option<Arc<ServerConnection>> {
         lock(&self.running).clone()
     }
 
     /// Takes the connection out if it is this one and `condition` holds; nobody can hold it from then on.
-    fn take_if(&self, this: &Arc<Running>, condition: impl FnOnce(&Running) -> bool) -> bool {
+    fn take_if(&self, this: &Arc<ServerConnection>, condition: impl FnOnce(&ServerConnection) -> bool) -> bool {
         let mut running = lock(&self.running);
         let is_this = running.as_ref().is_some_and(|r| Arc::ptr_eq(r, this));
         if is_this && condition(this) {
@@ -252,18 +252,18 @@ impl Seat {
         false
     }
 
-    pub(crate) fn remove(&self, this: &Arc<Running>) -> bool {
+    pub(crate) fn remove(&self, this: &Arc<ServerConnection>) -> bool {
         self.take_if(this, |_| true)
     }
 
-    pub(crate) fn retire_if_idle(&self, this: &Arc<Running>, idle: Duration) -> bool {
+    pub(crate) fn retire_if_idle(&self, this: &Arc<ServerConnection>, idle: Duration) -> bool {
         self.take_if(this, |r| {
             !r.is_needed() && Instant::now() >= r.idle_at(idle)
         })
     }
 
     /// Takes out a connection that was opened for a discovery and serves nothing else.
-    pub(crate) fn retire_if_uncalled(&self, this: &Arc<Running>, failed: bool) -> bool {
+    pub(crate) fn retire_if_uncalled(&self, this: &Arc<ServerConnection>, failed: bool) -> bool {
         self.take_if(this, |r| {
             let is_wanted = !failed && self.wanted.load(Ordering::Acquire) > 0;
             !r.is_needed() && !r.called.load(Ordering::Acquire) && !is_wanted
@@ -271,30 +271,30 @@ impl Seat {
     }
 
     /// Tells, until it is dropped, that a call follows the discovery.
-    pub(crate) fn want(&self) -> Counted<'_> {
+    pub(crate) fn want(&self) -> CountGuard<'_> {
         self.wanted.fetch_add(1, Ordering::AcqRel);
-        Counted(&self.wanted)
+        CountGuard(&self.wanted)
     }
 
     /// Lets this server's discovery start ahead of others that wait for their turn, until it is dropped.
-    pub(crate) fn hasten(&self) -> Counted<'_> {
-        self.hurrying.fetch_add(1, Ordering::AcqRel);
+    pub(crate) fn prioritize(&self) -> CountGuard<'_> {
+        self.urgent_waiters.fetch_add(1, Ordering::AcqRel);
         self.hurry.notify_waiters();
-        Counted(&self.hurrying)
+        CountGuard(&self.urgent_waiters)
     }
 
     /// Resolves when a caller waits for this server's discovery and for no other.
-    pub(crate) async fn hurried(&self) {
+    pub(crate) async fn prioritized(&self) {
         loop {
             let hurry = self.hurry.notified();
-            if self.hurrying.load(Ordering::Acquire) > 0 {
+            if self.urgent_waiters.load(Ordering::Acquire) > 0 {
                 return;
             }
             hurry.await;
         }
     }
 
-    pub(crate) fn take(&self) -> Option<Arc<Running>> {
+    pub(crate) fn take(&self) -> Option<Arc<ServerConnection>> {
         lock(&self.running).take()
     }
 
@@ -307,7 +307,7 @@ impl Seat {
             self.queued.fetch_sub(1, Ordering::AcqRel);
             return Err(self.overloaded("has too many calls waiting"));
         }
-        let _queued = Counted(&self.queued);
+        let _queued = CountGuard(&self.queued);
         match timeout(longest, self.room.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(self.overloaded("was busy with other calls all the time")),
@@ -338,21 +338,21 @@ impl Seat {
         Err(ToolError::new(Reason::ServerBackoff, message).at_server(&self.server))
     }
 
-    pub(crate) fn note_success(&self) {
+    pub(crate) fn record_success(&self) {
         let mut trouble = lock(&self.trouble);
         if trouble.failures > 0 {
-            *trouble = Trouble::default();
+            *trouble = FailureHistory::default();
         }
     }
 
-    pub(crate) fn note_failure(&self, config: &ConfigHash, error: &ToolError) {
+    pub(crate) fn record_failure(&self, config: &ConfigHash, error: &ToolError) {
         if error.reason == Reason::Cancelled {
             // We stopped it ourselves.
             return;
         }
         let mut trouble = lock(&self.trouble);
         if trouble.config.as_ref() != Some(config) {
-            *trouble = Trouble::default();
+            *trouble = FailureHistory::default();
             trouble.config = Some(*config);
         }
         trouble.failures = trouble.failures.saturating_add(1);
@@ -361,7 +361,7 @@ impl Seat {
         trouble.not_before = (!pause.is_zero()).then(|| Instant::now() + jittered(pause));
     }
 
-    pub(crate) fn note_crash(&self, now: Timestamp) {
+    pub(crate) fn record_crash(&self, now: Timestamp) {
         *lock(&self.crashed_at) = Some(now);
     }
 
@@ -375,9 +375,9 @@ impl Seat {
 }
 
 /// Counts one until it is dropped.
-pub(crate) struct Counted<'a>(&'a AtomicUsize);
+pub(crate) struct CountGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -423,7 +423,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r_disc_12_a_few_changes_are_followed_at_once_and_a_flood_is_not() {
-        let (mut change, pause) = (ChangeState::default(), Duration::from_secs(5));
+        let (mut change, pause) = (ListChangeState::default(), Duration::from_secs(5));
         let begun = Instant::now();
         let mut waits = Vec::new();
         for _ in 0..7 {
@@ -438,23 +438,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
-        let seat = Seat::new(pegboard_testkit::server("bad"), &Limits::default());
+        let slot = ServerSlot::new(pegboard_testkit::server("bad"), &Limits::default());
         let error = ToolError::new(Reason::ServerExited, "it ended");
         let (config, other) = (ConfigHash([1; 32]), ConfigHash([2; 32]));
-        seat.note_failure(&config, &error);
+        slot.record_failure(&config, &error);
         assert!(
-            seat.check_pause(&config).is_ok(),
+            slot.check_pause(&config).is_ok(),
             "one failure may be chance"
         );
-        seat.note_failure(&config, &error);
-        let refused = seat.check_pause(&config).unwrap_err();
-        assert!(seat.check_pause(&other).is_ok(), "another definition");
+        slot.record_failure(&config, &error);
+        let refused = slot.check_pause(&config).unwrap_err();
+        assert!(slot.check_pause(&other).is_ok(), "another definition");
         assert_eq!(refused.reason, Reason::ServerBackoff);
         assert!(refused.message.contains("2 times"), "{}", refused.message);
-        let over = || seat.check_pause(&config).is_ok();
+        let over = || slot.check_pause(&config).is_ok();
         wait_until("the pause is over", Duration::from_secs(10), over).await;
-        seat.note_success();
-        assert_eq!(seat.failures(), 0);
+        slot.record_success();
+        assert_eq!(slot.failures(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -463,13 +463,13 @@ mod tests {
             calls_per_server: 1,
             ..Limits::default()
         };
-        let seat = Seat::new(pegboard_testkit::server("busy"), &limits);
+        let slot = ServerSlot::new(pegboard_testkit::server("busy"), &limits);
         let longest = Duration::from_secs(5);
-        let _first = seat.enter(longest).await.unwrap();
+        let _first = slot.enter(longest).await.unwrap();
         let begun = Instant::now();
-        let refused = seat.enter(longest).await.unwrap_err();
+        let refused = slot.enter(longest).await.unwrap_err();
         assert_eq!(refused.reason, Reason::Overloaded);
         assert_eq!(begun.elapsed().as_secs(), 5);
-        assert_eq!(seat.queued.load(Ordering::SeqCst), 0);
+        assert_eq!(slot.queued.load(Ordering::SeqCst), 0);
     }
 }

@@ -11,21 +11,21 @@ use tokio::time::Instant;
 
 use crate::tasks::Tasks;
 
-type Landing<V> = watch::Receiver<Option<V>>;
+type FlightResult<V> = watch::Receiver<Option<V>>;
 
 /// Work under way.
 struct Flight<V> {
-    landing: Landing<V>,
+    landing: FlightResult<V>,
     since: Instant,
 }
 
 /// Work in progress by key. The work runs as a task of its own, so an asker that goes away does not
 /// take it away from the others.
-pub(crate) struct Flights<K, V> {
+pub(crate) struct SingleFlight<K, V> {
     under_way: Arc<Mutex<HashMap<K, Flight<V>>>>,
 }
 
-impl<K, V> Flights<K, V>
+impl<K, V> SingleFlight<K, V>
 where
     K: Hash + Eq + Clone + Send + 'static,
     V: Clone + Send + Sync + 'static,
@@ -69,7 +69,7 @@ where
         under_way.get(key).map(|flight| flight.since.elapsed())
     }
 
-    fn board<F>(&self, tasks: &Tasks, key: K, work: impl FnOnce() -> F) -> Landing<V>
+    fn board<F>(&self, tasks: &Tasks, key: K, work: impl FnOnce() -> F) -> FlightResult<V>
     where
         F: Future<Output = V> + Send + 'static,
     {
@@ -86,7 +86,7 @@ where
             since: Instant::now(),
         };
         under_way.insert(key.clone(), flight);
-        let leave = Leave {
+        let leave = RemoveOnDrop {
             under_way: self.under_way.clone(),
             key,
         };
@@ -101,12 +101,12 @@ where
 }
 
 /// Takes the flight off the board also when its task is cancelled.
-struct Leave<K: Hash + Eq, V> {
+struct RemoveOnDrop<K: Hash + Eq, V> {
     under_way: Arc<Mutex<HashMap<K, Flight<V>>>>,
     key: K,
 }
 
-impl<K: Hash + Eq, V> Drop for Leave<K, V> {
+impl<K: Hash + Eq, V> Drop for RemoveOnDrop<K, V> {
     fn drop(&mut self) {
         self.under_way
             .lock()
@@ -123,15 +123,15 @@ mod tests {
 
     #[tokio::test]
     async fn r_disc_11_a_thousand_askers_share_one_flight() {
-        let (flights, tasks) = (Arc::new(Flights::new()), Tasks::new());
+        let (discoveries_in_progress, tasks) = (Arc::new(SingleFlight::new()), Tasks::new());
         let runs = Arc::new(AtomicUsize::new(0));
         let gate = Arc::new(Barrier::new(2));
         let askers: Vec<_> = (0..1000)
             .map(|_| {
-                let (flights, tasks, runs, gate) =
-                    (flights.clone(), tasks.clone(), runs.clone(), gate.clone());
+                let (discoveries_in_progress, tasks, runs, gate) =
+                    (discoveries_in_progress.clone(), tasks.clone(), runs.clone(), gate.clone());
                 tokio::spawn(async move {
-                    flights
+                    discoveries_in_progress
                         .join(&tasks, "key", || async move {
                             gate.wait().await;
                             runs.fetch_add(1, Ordering::SeqCst)
@@ -150,8 +150,8 @@ mod tests {
 
     #[tokio::test]
     async fn closing_gives_every_asker_an_answer() {
-        let (flights, tasks) = (Flights::<_, ()>::new(), Tasks::new());
-        let asked = flights.join(&tasks, 1, std::future::pending);
+        let (discoveries_in_progress, tasks) = (SingleFlight::<_, ()>::new(), Tasks::new());
+        let asked = discoveries_in_progress.join(&tasks, 1, std::future::pending);
         let closed = async {
             tokio::task::yield_now().await;
             tasks.close().await;

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use super::Meaning;
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// Below this cosine a past query has nothing to do with a new one.
 const CLOSE: f32 = 0.5;
@@ -29,15 +29,15 @@ const SHOWN: usize = 10;
 const SAME: f32 = 0.97;
 
 /// What is remembered, and what may be next.
-pub(crate) struct Recall {
+pub(crate) struct SearchMemory {
     enabled: bool,
     remembered: Mutex<VecDeque<RememberedQuery>>,
     loaded: OnceCell<()>,
-    searched: Mutex<Searched>,
+    searched: Mutex<RecentSearches>,
 }
 
 #[derive(Default)]
-struct Searched {
+struct RecentSearches {
     by_session: HashMap<SessionId, VecDeque<Search>>,
     order: VecDeque<SessionId>,
 }
@@ -48,7 +48,7 @@ struct Search {
     shown: Vec<String>,
 }
 
-impl Recall {
+impl SearchMemory {
     pub(crate) fn new(enabled: bool) -> Self {
         Self {
             enabled,
@@ -140,7 +140,7 @@ impl Hub {
 
 impl Inner {
     /// Remembers the search that led to a successful call, if one did.
-    pub(crate) fn recall_success(self: &Arc<Self>, session: &SessionId, view: &ToolView<'_>) {
+    pub(crate) fn remember_successful_search(self: &Arc<Self>, session: &SessionId, view: &ToolView<'_>) {
         if !self.recall.enabled {
             return;
         }

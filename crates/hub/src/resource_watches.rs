@@ -9,17 +9,17 @@ use tokio::time::timeout;
 
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::seat::{Hold, Running, lock};
-use crate::trail::Trail;
+use crate::slot::{ConnectionHold, ServerConnection, lock};
+use crate::trace_scope::TraceScope;
 
 /// How long a server may take to agree; others who watch wait behind it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The wishes of all sessions. They outlast a server's process, which is asked again when it is back.
 #[derive(Default)]
-pub(crate) struct Watches(BTreeMap<ServerName, BTreeMap<String, HashSet<SessionId>>>);
+pub(crate) struct ResourceWatches(BTreeMap<ServerName, BTreeMap<String, HashSet<SessionId>>>);
 
-impl Watches {
+impl ResourceWatches {
     /// Notes a wish; whether it is a new one.
     fn add(
         &mut self,
@@ -115,9 +115,9 @@ impl Hub {
         let inner = &self.inner;
         if !watch {
             lock(&inner.watches).remove(session, server, uri);
-            let seat = inner.existing_seat(server);
-            return match seat.and_then(|seat| seat.running()) {
-                Some(running) => inner.agree_on(&running, server, uri).await,
+            let slot = inner.existing_slot(server);
+            return match slot.and_then(|slot| slot.running()) {
+                Some(running) => inner.sync_watch(&running, server, uri).await,
                 None => Ok(()),
             };
         }
@@ -127,38 +127,38 @@ impl Hub {
             return Err(ToolError::new(Reason::ResourceUnknown, message).at_server(server));
         }
         let entry = inner.usable(server)?;
-        let trace = Trail::new();
+        let trace = TraceScope::new();
         inner.gate_watch(&entry, uri, &trace).await?;
         let is_new = lock(&inner.watches).add(session, server, uri, &inner.limits)?;
         // Taken back also when the caller goes away before the server answered.
-        let wish = Wish {
+        let pending = PendingWatch {
             inner,
             session,
             server,
             uri,
             kept: !is_new,
         };
-        let seat = inner.seat(server);
-        let hold = inner.hold_for_call(&seat, &entry, &trace).await?;
-        let agreed = inner.agree_on(hold.running(), server, uri).await;
-        inner.note(&seat, &hold, &agreed);
-        agreed.map(|()| wish.keep())
+        let slot = inner.slot(server);
+        let hold = inner.hold_for_call(&slot, &entry, &trace).await?;
+        let agreed = inner.sync_watch(hold.running(), server, uri).await;
+        inner.note(&slot, &hold, &agreed);
+        agreed.map(|()| pending.keep())
     }
 
     /// A session is over: what it watched is watched no longer, unless others do.
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.links.forget(session);
-        self.session_left(session);
-        self.inner.consents.forget(session);
+        self.remove_session(session);
+        self.inner.session_grants.forget(session);
         let touched = lock(&self.inner.watches).remove_session(session);
         for server in &touched {
-            self.inner.agree_soon(server);
+            self.inner.sync_watches_in_background(server);
         }
     }
 }
 
 /// A new wish, dropped again unless it is kept.
-struct Wish<'a> {
+struct PendingWatch<'a> {
     inner: &'a Arc<Inner>,
     session: &'a SessionId,
     server: &'a ServerName,
@@ -166,28 +166,28 @@ struct Wish<'a> {
     kept: bool,
 }
 
-impl Wish<'_> {
+impl PendingWatch<'_> {
     fn keep(mut self) {
         self.kept = true;
     }
 }
 
-impl Drop for Wish<'_> {
+impl Drop for PendingWatch<'_> {
     fn drop(&mut self) {
         if !self.kept {
             lock(&self.inner.watches).remove(self.session, self.server, self.uri);
             // A restart may have asked the server for it meanwhile.
-            self.inner.agree_soon(self.server);
+            self.inner.sync_watches_in_background(self.server);
         }
     }
 }
 
 impl Inner {
     /// Asks a server that was just started for what is watched, and keeps it running for that.
-    pub(crate) fn watch_again(
+    pub(crate) fn restore_watches(
         self: &Arc<Self>,
         server: &ServerName,
-        hold: impl FnOnce() -> Option<Hold>,
+        hold: impl FnOnce() -> Option<ConnectionHold>,
     ) {
         if !lock(&self.watches).is_watched(server) {
             return;
@@ -198,29 +198,29 @@ impl Inner {
         hold.mark_called();
         let (inner, server) = (self.clone(), server.clone());
         self.tasks.spawn(async move {
-            inner.agree_on_all(hold.running(), &server).await;
+            inner.sync_watches(hold.running(), &server).await;
         });
     }
 
     /// Tells a running server, without waiting, what is no longer wished.
-    fn agree_soon(self: &Arc<Self>, server: &ServerName) {
-        let seat = self.existing_seat(server);
-        let running = seat.and_then(|seat| seat.running());
+    fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
+        let slot = self.existing_slot(server);
+        let running = slot.and_then(|slot| slot.running());
         // Without a runtime everything is ending, and the server with it.
         let runtime = tokio::runtime::Handle::try_current();
         if let (Some(running), Ok(_)) = (running, runtime) {
             let (inner, server) = (self.clone(), server.clone());
             self.tasks.spawn(async move {
-                inner.agree_on_all(&running, &server).await;
+                inner.sync_watches(&running, &server).await;
             });
         }
     }
 
-    async fn agree_on_all(&self, running: &Running, server: &ServerName) {
+    async fn sync_watches(&self, running: &ServerConnection, server: &ServerName) {
         let mut uris = lock(&self.watches).uris(server);
         uris.extend(running.watched.lock().await.iter().cloned());
         for uri in uris {
-            if let Err(error) = self.agree_on(running, server, &uri).await {
+            if let Err(error) = self.sync_watch(running, server, &uri).await {
                 tracing::warn!(target: "pegboard", %server, "a resource is not watched: {error}");
             }
         }
@@ -228,30 +228,30 @@ impl Inner {
 
     /// Brings what a connection was asked for to what is wished now. One at a time for each connection, so that
     /// the last wish is what the server knows.
-    async fn agree_on(&self, running: &Running, server: &ServerName, uri: &str) -> ToolResult<()> {
+    async fn sync_watch(&self, running: &ServerConnection, server: &ServerName, uri: &str) -> ToolResult<()> {
         let mut watched = running.watched.lock().await;
-        let wished = {
+        let wanted = {
             let watches = lock(&self.watches);
             let uris = watches.0.get(server);
             uris.is_some_and(|uris| uris.contains_key(uri))
         };
-        if wished == watched.contains(uri) {
+        if wanted == watched.contains(uri) {
             return Ok(());
         }
         // Noted first. What is no longer wished is forgotten, because a server that is gone, or that refuses,
         // tells nothing about it any more either. What is wished may have reached the server when whoever waits
         // here goes away, so it has to be taken back then.
-        match wished {
+        match wanted {
             true => watched.insert(uri.to_owned()),
             false => watched.remove(uri),
         };
         running.set_watched(watched.len());
-        let asked = running.upstream.watch_resource(uri, wished);
-        let agreed = timeout(PATIENCE, asked).await.unwrap_or_else(|_| {
+        let asked = running.upstream.watch_resource(uri, wanted);
+        let agreed = timeout(WATCH_TIMEOUT, asked).await.unwrap_or_else(|_| {
             let message = format!("server `{server}` did not answer about a resource to watch");
             Err(ToolError::new(Reason::CallTimeout, message).at_server(server))
         });
-        if wished && agreed.is_err() {
+        if wanted && agreed.is_err() {
             watched.remove(uri);
             running.set_watched(watched.len());
         }

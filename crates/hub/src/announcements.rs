@@ -6,7 +6,7 @@ use pegboard_upstream::Announcement;
 use tokio::sync::broadcast;
 
 use crate::hub::{Hub, Inner};
-use crate::seat::{Seat, lock};
+use crate::slot::{ServerSlot, lock};
 
 /// Announcements that a slow listener may fall behind before it loses the oldest.
 pub(crate) const LISTENER_BACKLOG: usize = 256;
@@ -21,7 +21,7 @@ impl Hub {
 
 /// Changes that a server told of and that were not passed on yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub(crate) struct PendingNotices {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
 }
@@ -33,7 +33,7 @@ impl Inner {
     }
 
     /// Tells which lists beside tools differ between two entries of a server, as far as they are offered.
-    pub(crate) fn announce_difference(
+    pub(crate) fn announce_list_changes(
         &self,
         server: &ServerName,
         before: Option<&ServerEntry>,
@@ -49,7 +49,7 @@ impl Inner {
         let after = after.as_deref().unwrap_or(&none);
         self.pay(
             server,
-            Owed {
+            PendingNotices {
                 prompts: before.prompts != after.prompts,
                 resources: before.resources != after.resources
                     || before.templates != after.templates,
@@ -58,14 +58,14 @@ impl Inner {
     }
 
     /// Passes on what is still owed after a list was fetched because the server told of a change.
-    pub(crate) fn announce_owed(&self, seat: &Seat) {
-        let owed = lock(&seat.change).owed;
-        self.pay(seat.server(), owed);
+    pub(crate) fn announce_pending(&self, slot: &ServerSlot) {
+        let owed = lock(&slot.change).owed;
+        self.pay(slot.server(), owed);
     }
 
-    fn pay(&self, server: &ServerName, due: Owed) {
-        if let Some(seat) = self.existing_seat(server) {
-            let owed = &mut lock(&seat.change).owed;
+    fn pay(&self, server: &ServerName, due: PendingNotices) {
+        if let Some(slot) = self.existing_slot(server) {
+            let owed = &mut lock(&slot.change).owed;
             owed.prompts &= !due.prompts;
             owed.resources &= !due.resources;
         }

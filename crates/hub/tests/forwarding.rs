@@ -123,7 +123,7 @@ async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
         assert_eq!(requests, sent, "{method}");
         bench
             .hub
-            .refresh(pegboard_hub::Which::All, true)
+            .refresh(pegboard_hub::RefreshScope::All, true)
             .await
             .unwrap();
     }
@@ -162,7 +162,7 @@ async fn r_gate_03_many_who_watch_are_one_for_the_server() {
     let updated = Announcement::ResourceUpdated {
         uri: "test://2".into(),
     };
-    bench.servers.tell("a", updated.clone());
+    bench.servers.emit("a", updated.clone());
     let told = tokio::time::timeout(LONG, announcements.recv()).await;
     assert_eq!(told.unwrap().unwrap(), (server("a"), updated));
 

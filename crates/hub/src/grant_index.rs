@@ -12,23 +12,23 @@ use pegboard_model::{Grant, ServerName};
 use pegboard_store::Ledger;
 use tokio::sync::watch;
 
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// The grants of the ledger, as the gate needs them.
-pub(crate) struct Grants {
+pub(crate) struct GrantIndex {
     ledger: Arc<dyn Ledger>,
-    granted: Mutex<Option<Granted>>,
+    granted: Mutex<Option<GrantedTools>>,
     /// A command that makes one call needs no index, and no thread that watches for changes.
     was_asked: AtomicBool,
 }
 
 /// The tools that have a grant, and whether that is still so.
-struct Granted {
+struct GrantedTools {
     tools: HashMap<Option<ServerName>, HashSet<String>>,
     changes: watch::Receiver<u64>,
 }
 
-impl Grants {
+impl GrantIndex {
     pub(crate) fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self {
             ledger,
@@ -88,6 +88,6 @@ impl Grants {
                 .or_default()
                 .insert(version.tool);
         }
-        *lock(&self.granted) = Some(Granted { tools, changes });
+        *lock(&self.granted) = Some(GrantedTools { tools, changes });
     }
 }

@@ -1,4 +1,4 @@
-//! Consents that last no longer than this process: for sessions, and for calls that go on in another round.
+//! SessionGrants that last no longer than this process: for sessions, and for calls that go on in another round.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -10,18 +10,18 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::call::{CallRequest, SessionId};
-use crate::seat::lock;
+use crate::slot::lock;
 
 /// How long a call that asked for input may take to go on; as long as the gateway keeps its state.
 const NEXT_ROUND: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) struct Consents {
+pub(crate) struct SessionGrants {
     sessions: Mutex<HashMap<SessionId, HashSet<ToolVersion>>>,
     rounds: Mutex<HashMap<[u8; 32], Instant>>,
     most: usize,
 }
 
-impl Consents {
+impl SessionGrants {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             sessions: Mutex::default(),
@@ -84,7 +84,7 @@ impl Consents {
     }
 
     /// Whether a call is the next round of one that was agreed to. It is so once.
-    pub(crate) fn goes_on(&self, request: &CallRequest, version: &ToolVersion) -> bool {
+    pub(crate) fn take_next_round(&self, request: &CallRequest, version: &ToolVersion) -> bool {
         let Some(input) = &request.input else {
             return false;
         };

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::seat::lock;
+use crate::slot::lock;
 
 const LINK: &str = "\"resource_link\"";
 /// A longer definition is not kept; the link is then known by its uri alone.
@@ -18,15 +18,15 @@ const DEFINITION_BYTES: usize = 4 * 1024;
 
 /// The links of all sessions, the oldest first.
 #[derive(Default)]
-pub(crate) struct Links(Mutex<VecDeque<Link>>);
+pub(crate) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
 
-struct Link {
+struct SessionLink {
     session: SessionId,
     server: ServerName,
     offer: Arc<Offer>,
 }
 
-impl Links {
+impl ResourceLinks {
     /// Keeps the links of a result, and returns their uris.
     pub(crate) fn note(
         &self,
@@ -54,7 +54,7 @@ impl Links {
             } else if links.len() >= limits.resource_links {
                 links.pop_front();
             }
-            links.push_back(Link {
+            links.push_back(SessionLink {
                 session: session.clone(),
                 server: server.clone(),
                 offer: Arc::new(offer),
@@ -135,7 +135,7 @@ mod tests {
             resource_links: 3,
             ..Limits::default()
         };
-        let links = Links::default();
+        let links = ResourceLinks::default();
         let server = pegboard_testkit::server("files");
         let (a, b) = (SessionId("a".into()), SessionId("b".into()));
         let note = |session: &SessionId, uri: &str| {

@@ -14,7 +14,7 @@ const BACKGROUND: &str = "background";
 
 /// The id of a trace and, where the caller or we make spans, the span that the next one lies below.
 #[derive(Clone)]
-pub(crate) struct Trail {
+pub(crate) struct TraceScope {
     id: TraceId,
     above: Option<SpanContext>,
     batch: Option<Arc<Batch>>,
@@ -26,7 +26,7 @@ struct Batch {
     is_reported: AtomicBool,
 }
 
-impl Trail {
+impl TraceScope {
     /// A trace of its own.
     pub(crate) fn new() -> Self {
         Self::below(None)
@@ -87,7 +87,7 @@ impl Trail {
     }
 }
 
-impl Deref for Trail {
+impl Deref for TraceScope {
     type Target = TraceId;
 
     fn deref(&self) -> &TraceId {
@@ -97,8 +97,8 @@ impl Deref for Trail {
 
 impl Inner {
     /// Opens a span on a trail, where spans are made. A trace that begins with it is called `name`.
-    pub(crate) fn begin(&self, trail: &Trail, name: &str) -> Option<SpanContext> {
-        let span = self.recorder.begin(trail.above(), trail)?;
+    pub(crate) fn begin(&self, trace_scope: &TraceScope, name: &str) -> Option<SpanContext> {
+        let span = self.recorder.begin(trace_scope.above(), trace_scope)?;
         Some(span.with_labels(name, BACKGROUND))
     }
 }

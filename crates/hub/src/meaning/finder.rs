@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 /// Finds tools for one session, by words, by meaning and by what worked before.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl ToolSearch for Finder {
         let recorder = &self.hub.inner.recorder;
         let span = match recorder.is_tracing() {
             true => {
-                let trace = Trail::below(self.above.as_ref());
+                let trace = TraceScope::below(self.above.as_ref());
                 self.hub.inner.begin(&trace, "search")
             }
             false => None,
@@ -83,7 +83,7 @@ impl ToolSearch for Finder {
     fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool {
         // The host program's own tools have no vectors and never will.
         let is_unread = || catalog.servers().any(|entry| entry.needs_vectors());
-        let wants_meaning = self.hub.knows_meaning() && !self.words_only;
+        let wants_meaning = self.hub.has_encoder() && !self.words_only;
         wants_meaning && found.by_meaning != SemanticCoverage::All && is_unread()
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::ToolWords;
+use super::EncoderInput;
 
 const KEY_BYTES: usize = 16;
 
 /// The hash of the words that a tool's vectors were made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key([u8; KEY_BYTES]);
+pub(super) struct TextKey([u8; KEY_BYTES]);
 
-impl Key {
-    pub(super) fn of(tool: &ToolWords) -> Self {
+impl TextKey {
+    pub(super) fn of(tool: &EncoderInput) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [&tool.server, &tool.name, &tool.description] {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -25,32 +25,32 @@ impl Key {
 
 /// The vectors of one server's tools.
 #[derive(Default)]
-pub(super) struct Kept(HashMap<Key, Box<[u8]>>);
+pub(super) struct VectorCache(HashMap<TextKey, Box<[u8]>>);
 
-impl Kept {
+impl VectorCache {
     /// Reads what was kept; a rest that is no whole row is left out.
     pub(super) fn read(bytes: &[u8], row: usize) -> Self {
         let rows = bytes.chunks_exact(KEY_BYTES + row).filter_map(|chunk| {
             let (key, vectors) = chunk.split_at_checked(KEY_BYTES)?;
-            Some((Key(key.try_into().ok()?), vectors.into()))
+            Some((TextKey(key.try_into().ok()?), vectors.into()))
         });
         Self(rows.collect())
     }
 
-    pub(super) fn has(&self, key: &Key) -> bool {
+    pub(super) fn has(&self, key: &TextKey) -> bool {
         self.0.contains_key(key)
     }
 
-    pub(super) fn add(&mut self, key: Key, vectors: Vec<u8>) {
+    pub(super) fn add(&mut self, key: TextKey, vectors: Vec<u8>) {
         self.0.insert(key, vectors.into());
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&[u8]> {
+    pub(super) fn get(&self, key: &TextKey) -> Option<&[u8]> {
         self.0.get(key).map(AsRef::as_ref)
     }
 
     /// The vectors of these tools one after the other; `None` when some are missing.
-    pub(super) fn all_of(&self, keys: &[Key]) -> Option<Vec<u8>> {
+    pub(super) fn all_of(&self, keys: &[TextKey]) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         for key in keys {
             all.extend_from_slice(self.0.get(key)?);
@@ -59,7 +59,7 @@ impl Kept {
     }
 
     /// What is to be kept: the vectors of these tools, as far as there are some.
-    pub(super) fn written(&self, keys: &[Key]) -> Vec<u8> {
+    pub(super) fn written(&self, keys: &[TextKey]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for key in keys {
             if let Some(vectors) = self.0.get(key) {
@@ -75,8 +75,8 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn words(name: &str, description: &str) -> ToolWords {
-        ToolWords {
+    fn words(name: &str, description: &str) -> EncoderInput {
+        EncoderInput {
             server: "s".to_owned(),
             name: name.to_owned(),
             description: description.to_owned(),
@@ -85,24 +85,24 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again_and_a_broken_end_costs_only_itself() {
-        let keys = [Key::of(&words("a", "x")), Key::of(&words("b", "x"))];
-        let mut kept = Kept::default();
+        let keys = [TextKey::of(&words("a", "x")), TextKey::of(&words("b", "x"))];
+        let mut kept = VectorCache::default();
         kept.add(keys[0], vec![1, 2, 3]);
         kept.add(keys[1], vec![4, 5, 6]);
         let mut bytes = kept.written(&keys);
         assert_eq!(
-            Kept::read(&bytes, 3).all_of(&keys),
+            VectorCache::read(&bytes, 3).all_of(&keys),
             Some(vec![1, 2, 3, 4, 5, 6])
         );
         bytes.pop();
-        let broken = Kept::read(&bytes, 3);
+        let broken = VectorCache::read(&bytes, 3);
         assert!(broken.has(&keys[0]) && !broken.has(&keys[1]));
         assert_eq!(broken.all_of(&keys), None);
     }
 
     #[test]
     fn other_words_have_another_key() {
-        assert_ne!(Key::of(&words("ab", "c")), Key::of(&words("a", "bc")));
-        assert_eq!(Key::of(&words("a", "b")), Key::of(&words("a", "b")));
+        assert_ne!(TextKey::of(&words("ab", "c")), TextKey::of(&words("a", "bc")));
+        assert_eq!(TextKey::of(&words("a", "b")), TextKey::of(&words("a", "b")));
     }
 }

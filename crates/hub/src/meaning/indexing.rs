@@ -9,8 +9,8 @@ use pegboard_model::EventKind;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::kept::{Kept, Key};
-use super::{Meaning, ToolWords};
+use super::vector_cache::{VectorCache, TextKey};
+use super::{Meaning, EncoderInput};
 use crate::hub::{Hub, Inner};
 
 /// How long a start is left alone before vectors are looked at: whoever started it waits for other things.
@@ -18,7 +18,7 @@ const AFTER_START: Duration = Duration::from_millis(500);
 /// How long after a request the encoder rests: requests come in groups, and waking it costs the first of them.
 const AFTER_REQUESTS: Duration = Duration::from_secs(60);
 /// Tools that are read at one go, so that an end of the program waits for no more than these.
-const AT_ONE_GO: usize = 4;
+const ENCODE_BATCH: usize = 4;
 /// Characters of a description that an encoder is given; it looks at fewer.
 const DESCRIPTION: usize = 2_000;
 
@@ -33,14 +33,14 @@ pub struct MeaningProgress {
 
 impl Hub {
     /// Whether tools are found by meaning at all.
-    pub fn knows_meaning(&self) -> bool {
+    pub fn has_encoder(&self) -> bool {
         self.inner.meaning.is_some()
     }
 
     /// Keeps vectors ready from now on: loads those that are kept, computes missing ones, and does so again
     /// whenever a server was discovered. For programs that live on.
-    pub fn keep_meaning_ready(&self) {
-        if !self.knows_meaning() {
+    pub fn index_meaning_in_background(&self) {
+        if !self.has_encoder() {
             return;
         }
         let inner = self.inner.clone();
@@ -81,7 +81,7 @@ impl Hub {
     }
 
     /// Loads the kept vectors, once, so that a search of this moment can use them.
-    pub async fn load_meaning(&self) {
+    pub async fn load_vectors_once(&self) {
         if let Some(meaning) = &self.inner.meaning {
             let load = || async {
                 for entry in self.inner.without_vectors() {
@@ -94,13 +94,13 @@ impl Hub {
     }
 
     /// Computes missing vectors within a time, telling how far it is; what was computed is kept.
-    pub async fn make_meaning_ready(
+    pub async fn index_meaning(
         &self,
         within: Duration,
-        tell: &(dyn Fn(MeaningProgress) + Sync),
+        emit: &(dyn Fn(MeaningProgress) + Sync),
     ) -> MeaningProgress {
         let deadline = Instant::now() + within;
-        self.inner.make_ready(Some(deadline), tell).await
+        self.inner.make_ready(Some(deadline), emit).await
     }
 }
 
@@ -122,7 +122,7 @@ impl Inner {
     async fn make_ready(
         &self,
         deadline: Option<Instant>,
-        tell: &(dyn Fn(MeaningProgress) + Sync),
+        emit: &(dyn Fn(MeaningProgress) + Sync),
     ) -> MeaningProgress {
         let Some(meaning) = &self.meaning else {
             return MeaningProgress { ready: 0, total: 0 };
@@ -150,7 +150,7 @@ impl Inner {
             let read = std::sync::atomic::AtomicUsize::new(0);
             let told = || {
                 let read = read.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-                tell(progress(left.saturating_sub(read)));
+                emit(progress(left.saturating_sub(read)));
             };
             let limit = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
             if self.vectors_of(meaning, &entry, Some(limit), &told).await {
@@ -195,10 +195,10 @@ impl Inner {
     ) -> bool {
         let (server, config) = (entry.name(), &entry.spec.hash);
         let encoder = &meaning.encoder;
-        let tools: Vec<ToolWords> = entry.searchable_tools().map(|view| words_of(&view)).collect();
-        let keys: Vec<Key> = tools.iter().map(Key::of).collect();
+        let tools: Vec<EncoderInput> = entry.searchable_tools().map(|view| text_of(&view)).collect();
+        let keys: Vec<TextKey> = tools.iter().map(TextKey::of).collect();
         let about = entry.description();
-        let server_key = Key::of(&ToolWords {
+        let server_key = TextKey::of(&EncoderInput {
             server: server.to_string(),
             name: String::new(),
             description: about.to_string(),
@@ -208,10 +208,10 @@ impl Inner {
             .load_vectors(server, config, encoder.model())
             .await;
         let mut kept = match bytes {
-            Ok(Some(bytes)) => Kept::read(&bytes, encoder.tool_bytes()),
-            Ok(None) | Err(_) => Kept::default(),
+            Ok(Some(bytes)) => VectorCache::read(&bytes, encoder.tool_bytes()),
+            Ok(None) | Err(_) => VectorCache::default(),
         };
-        let missing: Vec<(Key, ToolWords)> = keys
+        let missing: Vec<(TextKey, EncoderInput)> = keys
             .iter()
             .copied()
             .zip(tools)
@@ -222,7 +222,7 @@ impl Inner {
         {
             let mut missing = missing.into_iter().peekable();
             while missing.peek().is_some() && Instant::now() < deadline {
-                let some: Vec<_> = missing.by_ref().take(AT_ONE_GO).collect();
+                let some: Vec<_> = missing.by_ref().take(ENCODE_BATCH).collect();
                 let encoder = encoder.clone();
                 let work = move || {
                     let read = some.iter().map(|(key, tool)| (*key, encoder.tool(tool)));
@@ -241,7 +241,7 @@ impl Inner {
             {
                 kept.add(server_key, vector);
             }
-            let all: Vec<Key> = keys.iter().copied().chain([server_key]).collect();
+            let all: Vec<TextKey> = keys.iter().copied().chain([server_key]).collect();
             let written = kept.written(&all);
             let saved = self
                 .store
@@ -261,8 +261,8 @@ impl Inner {
     }
 }
 
-fn words_of(view: &ToolView<'_>) -> ToolWords {
-    ToolWords {
+fn text_of(view: &ToolView<'_>) -> EncoderInput {
+    EncoderInput {
         server: view.server().map(ToString::to_string).unwrap_or_default(),
         name: view.name().to_owned(),
         description: view.description().chars().take(DESCRIPTION).collect(),

@@ -6,19 +6,19 @@ use pegboard_catalog::Catalog;
 use pegboard_model::{Reason, ToolError, ToolRef, ToolResult};
 use tokio::time::timeout;
 
-use crate::discover::{Insistence, from_note};
+use crate::discover::{Backoff, from_note};
 use crate::hub::{Hub, Inner};
 use crate::refresh::shutting_down;
-use crate::trail::Trail;
+use crate::trace_scope::TraceScope;
 
 impl Inner {
     /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
     /// with, or, for a bare name, of every server.
-    pub(crate) async fn look_for(
+    pub(crate) async fn discover_missing(
         self: &Arc<Self>,
         tool: &str,
         catalog: &Catalog,
-        trace: &Trail,
+        trace: &TraceScope,
     ) -> ToolResult<()> {
         let server = match ToolRef::parse(tool.trim()) {
             Some(ToolRef::Qualified { server, .. }) => catalog.server(&server),
@@ -26,7 +26,7 @@ impl Inner {
         };
         let Some(entry) = server else {
             let inner = self.clone();
-            let pending = Hub { inner }.ensure_known_below(trace.above()).await;
+            let pending = Hub { inner }.ensure_known_in_span(trace.above()).await;
             let pending = pending.discovering;
             if pending.is_empty() || self.catalog.load().find(tool).is_ok() {
                 return Ok(());
@@ -42,15 +42,15 @@ impl Inner {
             return Ok(());
         }
         if let Some(note) = &entry.record.last_error
-            && self.is_resting(entry)
+            && self.failed_recently(entry)
         {
             return Err(from_note(note, spec));
         }
-        let seat = self.seat(&spec.name);
+        let slot = self.slot(&spec.name);
         // The call would only start the server again.
-        let _kept = seat.want();
-        let _ahead = seat.hasten();
-        let flight = self.fly(spec.clone(), trace, Insistence::Patient);
+        let _kept = slot.want();
+        let _ahead = slot.prioritize();
+        let flight = self.discover_once(spec.clone(), trace, Backoff::Respect);
         match timeout(spec.timeouts.call, flight).await {
             Ok(Some(outcome)) => outcome.result.as_ref().map(drop).map_err(Clone::clone),
             Ok(None) => Err(shutting_down()),

@@ -14,7 +14,7 @@ use crate::call::{CallRequest, SessionId};
 use crate::elicitation::{self, Reply};
 use crate::events::elapsed_ms;
 use crate::hub::Inner;
-use crate::seat::lock;
+use crate::slot::lock;
 use crate::shown_arguments::{longest_values, readable};
 
 /// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
@@ -22,11 +22,11 @@ use crate::shown_arguments::{longest_values, readable};
 const ARGUMENTS_IN_MESSAGE: usize = 16_000;
 
 /// How long a person at the client or the terminal may take where no call waits in the inbox.
-const WHO_IS_THERE: Duration = Duration::from_secs(120);
+const PRESENT_USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How people are asked, as of now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AskSettings {
+pub struct ApprovalSettings {
     /// How long a call waits for a person who has to approve it; zero asks only who is there.
     pub timeout: Duration,
     /// Where a person is asked.
@@ -37,7 +37,7 @@ pub struct AskSettings {
 
 /// A question to a person.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct ApprovalPrompt {
     /// Who wants to call.
     pub session: SessionId,
     /// The tool's exposed name.
@@ -52,17 +52,17 @@ pub struct Ask {
     pub changed: Vec<String>,
 }
 
-impl Ask {
-    /// Whether a message can show the arguments completely. Nobody is asked to approve what is not shown.
+impl ApprovalPrompt {
+    /// Whether a message can show the arguments completely. Unavailable is asked to approve what is not shown.
     pub fn fits_message(&self) -> bool {
-        self.arguments_in_words()
+        self.shown_arguments_text()
             .chars()
             .nth(ARGUMENTS_IN_MESSAGE)
             .is_none()
     }
 
     /// The arguments, complete, with whatever could deceive or tire a reader written out.
-    fn arguments_in_words(&self) -> String {
+    fn shown_arguments_text(&self) -> String {
         UntrustedText::new(&readable(&self.arguments)).to_string()
     }
 
@@ -83,14 +83,14 @@ impl Ask {
             "`{}`{server} asks for your approval ({}).{changed}\nArguments: {}",
             UntrustedText::new(&self.tool),
             UntrustedText::new(&self.rule),
-            self.arguments_in_words(),
+            self.shown_arguments_text(),
         )
     }
 }
 
 /// A person's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PromptResponse {
     /// Go on, this once.
     Allow,
     /// Go on, also with later calls of this version of the tool in this session.
@@ -99,8 +99,8 @@ pub enum Verdict {
     AllowAlways,
     /// Do not.
     Refuse,
-    /// Nobody could be asked.
-    Nobody,
+    /// Unavailable could be asked.
+    Unavailable,
 }
 
 /// Who is asked when a policy says `ask` and the client cannot.
@@ -112,26 +112,26 @@ pub trait Approver: Send + Sync {
     }
 
     /// Puts the question.
-    async fn ask(&self, question: Ask) -> Verdict;
+    async fn ask(&self, question: ApprovalPrompt) -> PromptResponse;
 }
 
 /// An approver for places where no person is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyToAsk;
+pub struct NoApprover;
 
 #[async_trait]
-impl Approver for NobodyToAsk {
+impl Approver for NoApprover {
     fn can_ask(&self) -> bool {
         false
     }
 
-    async fn ask(&self, _question: Ask) -> Verdict {
-        Verdict::Nobody
+    async fn ask(&self, _question: ApprovalPrompt) -> PromptResponse {
+        PromptResponse::Unavailable
     }
 }
 
 /// Everything that a question is about.
-pub(crate) struct Question {
+pub(crate) struct ApprovalContext {
     pub(crate) session: SessionId,
     pub(crate) client: Option<String>,
     pub(crate) tool: String,
@@ -146,9 +146,9 @@ pub(crate) struct Question {
     pub(crate) in_inbox: bool,
 }
 
-impl Question {
-    fn ask(&self) -> Ask {
-        Ask {
+impl ApprovalContext {
+    fn ask(&self) -> ApprovalPrompt {
+        ApprovalPrompt {
             session: self.session.clone(),
             tool: self.tool.clone(),
             server: self.version.server.clone(),
@@ -160,17 +160,17 @@ impl Question {
 }
 
 /// What came of a question.
-pub(crate) enum Said {
+pub(crate) enum ApprovalOutcome {
     Decided {
         decision: ApprovalDecision,
         by: String,
     },
-    /// Nobody answered in time.
-    TooLate,
+    /// Unavailable answered in time.
+    TimedOut,
     /// There was nobody to ask.
-    Nobody,
+    Unavailable,
     /// The client closed the request without an answer, and there was no other way to ask.
-    Unanswered,
+    Dismissed,
 }
 
 impl Inner {
@@ -186,13 +186,13 @@ impl Inner {
     pub(crate) async fn ask(
         self: &Arc<Self>,
         request: &CallRequest,
-        question: Question,
+        question: ApprovalContext,
         trace: &TraceId,
-    ) -> ToolResult<Said> {
+    ) -> ToolResult<ApprovalOutcome> {
         let settings = *lock(&self.asking);
         let started = Instant::now();
         let id = new_id();
-        let mut asked = Asked {
+        let mut asked = ApprovalAttempt {
             inner: self,
             question: &question,
             id: &id,
@@ -200,44 +200,44 @@ impl Inner {
             started,
             is_over: false,
         };
-        let said = asked.by_every_way(request, settings).await;
+        let said = asked.try_channels(request, settings).await;
         asked.is_over = true;
         match &said {
-            Ok(Said::Decided { decision, by }) => asked.tell_decided(*decision, by),
-            Ok(Said::TooLate) => asked.tell_expired(Reason::ApprovalTimeout.code()),
-            Ok(Said::Unanswered) => asked.tell_expired(Reason::ApprovalUnanswered.code()),
-            Ok(Said::Nobody) => {}
-            Err(error) => asked.tell_expired(error.reason.code()),
+            Ok(ApprovalOutcome::Decided { decision, by }) => asked.emit_decided(*decision, by),
+            Ok(ApprovalOutcome::TimedOut) => asked.emit_expired(Reason::ApprovalTimeout.code()),
+            Ok(ApprovalOutcome::Dismissed) => asked.emit_expired(Reason::ApprovalUnanswered.code()),
+            Ok(ApprovalOutcome::Unavailable) => {}
+            Err(error) => asked.emit_expired(error.reason.code()),
         }
         said
     }
 }
 
 /// A question that is being put; dropping it tells that nobody waits for the answer.
-struct Asked<'a> {
+struct ApprovalAttempt<'a> {
     inner: &'a Arc<Inner>,
-    question: &'a Question,
+    question: &'a ApprovalContext,
     id: &'a str,
     trace: &'a TraceId,
     started: Instant,
     is_over: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for ApprovalAttempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.tell_expired(Reason::Cancelled.code());
+            self.emit_expired(Reason::Cancelled.code());
         }
     }
 }
 
-impl Asked<'_> {
-    async fn by_every_way(&self, request: &CallRequest, settings: AskSettings) -> ToolResult<Said> {
-        let patience = settings.timeout;
+impl ApprovalAttempt<'_> {
+    async fn try_channels(&self, request: &CallRequest, settings: ApprovalSettings) -> ToolResult<ApprovalOutcome> {
+        let timeout = settings.timeout;
         // A person who is there has time in any case.
-        let deadline = match patience.is_zero() {
-            true => self.started + WHO_IS_THERE,
-            false => self.started + patience,
+        let deadline = match timeout.is_zero() {
+            true => self.started + PRESENT_USER_TIMEOUT,
+            false => self.started + timeout,
         };
         let arguments = &self.question.arguments;
         let limit = self.inner.limits.shown_argument_bytes;
@@ -246,9 +246,9 @@ impl Asked<'_> {
         }
         let ask = self.question.ask();
         let is_shown = ask.fits_message();
-        let mut nobody = Said::Nobody;
+        let mut nobody = ApprovalOutcome::Unavailable;
         if is_shown && settings.via != AskVia::Inbox && elicitation::can_ask(request) {
-            self.tell_asked("client");
+            self.emit_requested("client");
             let offers_session =
                 self.question.offers_session && settings.client == ClientApproval::Session;
             let answer = elicitation::ask(request, &ask, offers_session);
@@ -256,28 +256,28 @@ impl Asked<'_> {
                 Some(Reply::Decided(decision)) => {
                     return Ok(decided(decision, "the user in the client"));
                 }
-                Some(Reply::Cancelled) => nobody = Said::Unanswered,
+                Some(Reply::Cancelled) => nobody = ApprovalOutcome::Dismissed,
                 Some(Reply::Failed) => {}
-                None => return Ok(Said::TooLate),
+                None => return Ok(ApprovalOutcome::TimedOut),
             }
         }
         if is_shown && self.inner.approver.can_ask() {
-            self.tell_asked("terminal");
+            self.emit_requested("terminal");
             let verdict = within(deadline, self.inner.approver.ask(ask)).await;
             let decision = match verdict {
-                Some(Verdict::Allow) => ApprovalDecision::Once,
-                Some(Verdict::AllowForSession) => ApprovalDecision::Session,
-                Some(Verdict::AllowAlways) => ApprovalDecision::Always,
-                Some(Verdict::Refuse) => ApprovalDecision::Refuse,
-                Some(Verdict::Nobody) => return Ok(nobody),
-                None => return Ok(Said::TooLate),
+                Some(PromptResponse::Allow) => ApprovalDecision::Once,
+                Some(PromptResponse::AllowForSession) => ApprovalDecision::Session,
+                Some(PromptResponse::AllowAlways) => ApprovalDecision::Always,
+                Some(PromptResponse::Refuse) => ApprovalDecision::Refuse,
+                Some(PromptResponse::Unavailable) => return Ok(nobody),
+                None => return Ok(ApprovalOutcome::TimedOut),
             };
             return Ok(decided(decision, "the user"));
         }
         let is_watched = || self.inner.ledger.has_viewers();
-        let is_open = settings.via != AskVia::Client && !patience.is_zero();
+        let is_open = settings.via != AskVia::Client && !timeout.is_zero();
         if is_open && (self.question.in_inbox || is_watched()) {
-            return self.in_inbox(deadline, patience).await;
+            return self.in_inbox(deadline, timeout).await;
         }
         match is_shown {
             true => Ok(nobody),
@@ -285,7 +285,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Nobody approves what cannot be shown completely.
+    /// Unavailable approves what cannot be shown completely.
     fn too_long(&self, limit: usize) -> ToolError {
         let tool = &self.question.tool;
         let longest = longest_values(&self.question.arguments);
@@ -300,14 +300,14 @@ impl Asked<'_> {
         }
     }
 
-    async fn in_inbox(&self, deadline: Instant, patience: Duration) -> ToolResult<Said> {
+    async fn in_inbox(&self, deadline: Instant, timeout: Duration) -> ToolResult<ApprovalOutcome> {
         let inner = self.inner;
         let Some(_running) = inner.tasks.enter() else {
             return Err(crate::refresh::shutting_down());
         };
         // Listening comes before asking, so that no answer is missed.
         let mut changes = inner.ledger.changes();
-        let request = self.request(patience);
+        let request = self.request(timeout);
         if !inner
             .ledger
             .ask(request, inner.limits.waiting_approvals)
@@ -317,12 +317,12 @@ impl Asked<'_> {
             let error = ToolError::new(Reason::Overloaded, message);
             return Err(error.at_tool(self.question.tool.as_str()));
         }
-        let mut entry = Entry {
+        let mut entry = InboxEntry {
             inner,
             id: self.id,
             is_closed: false,
         };
-        self.tell_asked("inbox");
+        self.emit_requested("inbox");
         let stopped = loop {
             changes.mark_unchanged();
             if inner.ledger.response_to(self.id).await?.is_some() {
@@ -340,11 +340,11 @@ impl Asked<'_> {
         Ok(match (answer, stopped) {
             (_, Some(error)) => return Err(error),
             (Some(answer), None) => decided(answer.decision, &answer.by),
-            (None, None) => Said::TooLate,
+            (None, None) => ApprovalOutcome::TimedOut,
         })
     }
 
-    fn request(&self, patience: Duration) -> ApprovalRequest {
+    fn request(&self, timeout: Duration) -> ApprovalRequest {
         let question = self.question;
         let asked_at = self.inner.clock.now();
         ApprovalRequest {
@@ -359,37 +359,37 @@ impl Asked<'_> {
             changed: question.changed.clone(),
             offers_session: question.offers_session,
             asked_at,
-            expires_at: asked_at.after(patience),
+            expires_at: asked_at.after(timeout),
         }
     }
 
-    fn tell_asked(&self, way: &str) {
+    fn emit_requested(&self, way: &str) {
         let kind = EventKind::ApprovalRequested {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
             server: self.question.version.server.clone(),
             way: way.to_owned(),
         };
-        self.inner.events.tell(self.trace, kind);
+        self.inner.events.emit(self.trace, kind);
     }
 
-    fn tell_decided(&self, decision: ApprovalDecision, by: &str) {
+    fn emit_decided(&self, decision: ApprovalDecision, by: &str) {
         let kind = EventKind::ApprovalDecided {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
             decision: decision.as_str().to_owned(),
             by: by.to_owned(),
         };
-        self.inner.events.tell(self.trace, kind);
+        self.inner.events.emit(self.trace, kind);
         self.record(decision.as_str());
     }
 
-    fn tell_expired(&self, outcome: &str) {
+    fn emit_expired(&self, outcome: &str) {
         let kind = EventKind::ApprovalExpired {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
         };
-        self.inner.events.tell(self.trace, kind);
+        self.inner.events.emit(self.trace, kind);
         self.record(outcome);
     }
 
@@ -407,13 +407,13 @@ impl Asked<'_> {
 }
 
 /// A request in the inbox; dropping it takes it out again.
-struct Entry<'a> {
+struct InboxEntry<'a> {
     inner: &'a Arc<Inner>,
     id: &'a str,
     is_closed: bool,
 }
 
-impl Drop for Entry<'_> {
+impl Drop for InboxEntry<'_> {
     fn drop(&mut self) {
         if self.is_closed || tokio::runtime::Handle::try_current().is_err() {
             return;
@@ -426,8 +426,8 @@ impl Drop for Entry<'_> {
     }
 }
 
-fn decided(decision: ApprovalDecision, by: &str) -> Said {
-    Said::Decided {
+fn decided(decision: ApprovalDecision, by: &str) -> ApprovalOutcome {
+    ApprovalOutcome::Decided {
         decision,
         by: by.to_owned(),
     }

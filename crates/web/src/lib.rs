@@ -3,7 +3,7 @@
 //! Invariant: reading starts no server, connects to none and waits for none: what is read comes from snapshots.
 //! Invariant: whatever changes the configuration, the policies, consents, or what gets started, takes [`Admin`].
 //! Invariant: every error has one shape, with a code of the one table and the next step.
-//! Invariant: no file is known here; what lies in files is asked from the [`Household`].
+//! Invariant: no file is known here; what lies in files is asked from the [`ConfigAdmin`].
 //! Invariant: nothing is served without the checks of a [`pegboard_gateway::http::Site`].
 
 #![allow(
@@ -15,28 +15,28 @@
 mod api;
 #[cfg_attr(not(feature = "dashboard"), path = "no_dashboard.rs")]
 mod dashboard;
-mod login;
+mod login_routes;
 
 // Who asks, what they send, and what they get back.
-mod answer;
-mod fault;
-mod input;
+mod response;
+mod error;
+mod extract;
 mod role;
 mod session;
-mod shielded;
-mod visitors;
+mod security_headers;
+mod logins;
 
 // What everything works on.
-mod household;
+mod config_admin;
 mod state;
 
 pub use api::openapi;
-pub use household::{
-    DEFAULT_PROJECT, Household, NewServer, NewTransport, Project, ProjectView, TrustReview,
+pub use config_admin::{
+    DEFAULT_PROJECT, ConfigAdmin, NewServer, NewTransport, Project, ProjectView, TrustReview,
 };
-pub use role::{Admin, Anybody};
+pub use role::{Admin, Authorized};
 pub use state::{WebParts, WebState};
-pub use visitors::{LoginStore, Logins, ONE_TIME_LOGIN, StoredLogin};
+pub use logins::{LoginStore, Logins, LOGIN_CODE_LIFETIME, StoredLogin};
 
 use axum::Router;
 
@@ -45,8 +45,8 @@ use axum::Router;
 pub fn routes(state: WebState) -> Router {
     Router::new()
         .merge(api::routes(state.clone()))
-        .merge(login::routes(state.clone()))
+        .merge(login_routes::routes(state.clone()))
         .merge(dashboard::assets())
         .merge(dashboard::routes(state))
-        .layer(axum::middleware::map_response(shielded::shield))
+        .layer(axum::middleware::map_response(security_headers::add_security_headers))
 }

@@ -5,35 +5,35 @@ use axum::http::request::Parts;
 use pegboard_gateway::http::{Role, Visitor};
 use pegboard_model::Reason;
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Whoever passed the guard.
 #[derive(Clone, Debug)]
-pub struct Anybody(pub Visitor);
+pub struct Authorized(pub Visitor);
 
 /// Somebody who may change things.
 #[derive(Clone, Debug)]
 pub struct Admin(pub Visitor);
 
-impl Anybody {
+impl Authorized {
     /// Whether things may be changed.
     pub fn is_admin(&self) -> bool {
         self.0.role == Role::Admin
     }
 
-    pub(crate) fn of(parts: &Parts) -> Result<Self, Fault> {
+    pub(crate) fn of(parts: &Parts) -> Result<Self, ApiError> {
         let visitor = parts.extensions.get::<Visitor>();
         let visitor = visitor.filter(|visitor| visitor.role > Role::Frame);
         visitor
             .cloned()
             .map(Self)
-            .ok_or_else(|| Fault::of(Reason::TokenWrong))
+            .ok_or_else(|| ApiError::of(Reason::TokenWrong))
     }
 }
 
 impl Admin {
     /// Who it is, in the words of the activity log.
-    pub(crate) fn word(&self) -> &'static str {
+    pub(crate) fn actor(&self) -> &'static str {
         match self.0.login {
             Some(_) => "dashboard",
             None => "api",
@@ -41,7 +41,7 @@ impl Admin {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Anybody {
+impl<S: Sync> FromRequestParts<S> for Authorized {
     type Rejection = axum::response::Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
@@ -55,9 +55,9 @@ impl<S: Sync> FromRequestParts<S> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         use axum::response::IntoResponse;
-        match Anybody::of(parts) {
-            Ok(Anybody(visitor)) if visitor.role == Role::Admin => Ok(Self(visitor)),
-            Ok(_) => Err(Fault::of(Reason::AdminNeeded).into_response()),
+        match Authorized::of(parts) {
+            Ok(Authorized(visitor)) if visitor.role == Role::Admin => Ok(Self(visitor)),
+            Ok(_) => Err(ApiError::of(Reason::AdminNeeded).into_response()),
             Err(fault) => Err(fault.into_response()),
         }
     }

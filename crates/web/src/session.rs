@@ -10,15 +10,15 @@ use axum::response::{IntoResponse, Response};
 use pegboard_gateway::http::{Login, Role};
 use pegboard_hub::SessionId;
 
-use crate::fault::Fault;
-use crate::role::Anybody;
+use crate::error::ApiError;
+use crate::role::Authorized;
 
 /// The header in which a program names its session.
 pub(crate) const SESSION_HEADER: &str = "pegboard-session";
 
 /// A shorter name could be guessed.
-const SHORTEST: usize = 16;
-const LONGEST: usize = 128;
+const MIN_NAME_LEN: usize = 16;
+const MAX_NAME_LEN: usize = 128;
 /// Hex digits of a session's id.
 const ID_LENGTH: usize = 12;
 
@@ -32,8 +32,8 @@ pub(crate) struct CallSession {
 }
 
 impl CallSession {
-    fn of(parts: &Parts) -> Result<Self, Fault> {
-        let Anybody(visitor) = Anybody::of(parts)?;
+    fn of(parts: &Parts) -> Result<Self, ApiError> {
+        let Authorized(visitor) = Authorized::of(parts)?;
         if let Some(login) = &visitor.login {
             return Ok(Self {
                 id: session_of(login),
@@ -50,9 +50,9 @@ impl CallSession {
             }
             Some(_) => {
                 let message = format!(
-                    "`Pegboard-Session` is not one text of {SHORTEST} to {LONGEST} visible ASCII characters"
+                    "`Pegboard-Session` is not one text of {MIN_NAME_LEN} to {MAX_NAME_LEN} visible ASCII characters"
                 );
-                let fault = Fault::at_field("Pegboard-Session", message);
+                let fault = ApiError::at_field("Pegboard-Session", message);
                 return Err(fault.with_remedy(
                     "Send a random text such as a UUID, the same for all calls of one session, or leave it out.",
                 ));
@@ -72,7 +72,7 @@ pub(crate) fn session_of(login: &Login) -> SessionId {
 }
 
 fn is_name(name: &[u8]) -> bool {
-    (SHORTEST..=LONGEST).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
+    (MIN_NAME_LEN..=MAX_NAME_LEN).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
 }
 
 /// Holders of different tokens never share a session, whatever name they give.

@@ -8,8 +8,8 @@ use pegboard_hub::Hub;
 use pegboard_model::{Clock, Limits};
 use tokio::sync::Semaphore;
 
-use crate::household::Household;
-use crate::visitors::Logins;
+use crate::config_admin::ConfigAdmin;
+use crate::logins::Logins;
 
 /// Those who may listen to events at once; each holds a connection.
 const LISTENERS: usize = 128;
@@ -19,7 +19,7 @@ pub struct WebParts {
     /// The MCP face, whose profiles and sessions are shown.
     pub gateway: Gateway,
     /// Whoever knows the files.
-    pub household: Arc<dyn Household>,
+    pub config_admin: Arc<dyn ConfigAdmin>,
     /// The browsers that are logged in.
     pub logins: Arc<Logins>,
     /// What tells the time.
@@ -63,8 +63,8 @@ impl WebState {
     }
 
     /// Whoever knows the files.
-    pub fn household(&self) -> &dyn Household {
-        &*self.parts.household
+    pub fn config_admin(&self) -> &dyn ConfigAdmin {
+        &*self.parts.config_admin
     }
 
     /// The browsers that are logged in.

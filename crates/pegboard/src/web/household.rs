@@ -11,7 +11,7 @@ use pegboard_config::{TrustStore, LoadedConfig, Problem, write_file_atomically};
 use pegboard_gateway::http;
 use pegboard_model::{TrustState, Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult};
 use pegboard_store::ServerLogs;
-use pegboard_web::{Household, NewServer, Project, ProjectView, TrustReview};
+use pegboard_web::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
 use serde_json::{Map, Value};
 
 use super::projects::Projects;
@@ -122,7 +122,7 @@ fn in_words(problem: Problem) -> ToolError {
 }
 
 #[async_trait]
-impl Household for House {
+impl ConfigAdmin for House {
     fn projects(&self) -> Vec<Project> {
         self.projects.list()
     }
@@ -135,7 +135,7 @@ impl Household for House {
         self.reload.loaded().settings.essential.clone()
     }
 
-    fn written(&self, server: &ServerName) -> Vec<(String, String)> {
+    fn config_values(&self, server: &ServerName) -> Vec<(String, String)> {
         let loaded: Arc<LoadedConfig> = self.reload.loaded();
         let start = format!("servers.{server}.");
         let rows = loaded.values.iter().filter_map(|row| {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pegboard_config::write_file_atomically;
-use pegboard_web::ONE_TIME_LOGIN;
+use pegboard_web::LOGIN_CODE_LIFETIME;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 const FILE: &str = "open-dashboard.html";
@@ -53,7 +53,7 @@ pub(crate) async fn expire(state: &Path) {
         tick.tick().await;
         let written = std::fs::metadata(path(state)).and_then(|about| about.modified());
         let age = written.ok().and_then(|written| written.elapsed().ok());
-        if age.is_some_and(|age| age >= ONE_TIME_LOGIN) {
+        if age.is_some_and(|age| age >= LOGIN_CODE_LIFETIME) {
             remove(state);
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn open(
     let stored = Arc::new(LoginFile::new(folder, port));
     let state = WebState::new(WebParts {
         gateway: gateway.clone(),
-        household: Arc::new(house),
+        config_admin: Arc::new(house),
         logins: Arc::new(Logins::stored(port, Arc::new(SystemClock), stored)),
         clock: Arc::new(SystemClock),
         limits: pegboard.configured().limits.clone(),

@@ -5,17 +5,17 @@ use pegboard_model::Activity;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::listed::limit;
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody};
-use crate::input::Query;
-use crate::role::Anybody;
+use super::tool_list::limit;
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::Query;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Lines when nothing is said.
-const USUAL_LINES: usize = 100;
+const DEFAULT_LINES: usize = 100;
 /// Lines at the most.
-const MOST_LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 
 /// Which lines are wanted.
 #[derive(Deserialize, IntoParams)]
@@ -31,9 +31,9 @@ pub(super) struct ActivityQuery {
 
 /// A page of what was done.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Done {
+pub(super) struct ActivityPage {
     /// The lines, the newest first.
-    activity: Vec<Line>,
+    activity: Vec<ActivityEntry>,
     /// What gives the next page as `before`, when there may be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
@@ -42,7 +42,7 @@ pub(super) struct Done {
 /// One thing that was done: names, codes and times, never arguments or results.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+pub(super) struct ActivityEntry {
     /// Its place in the log.
     id: u64,
     /// When it ended, in milliseconds since 1970.
@@ -68,7 +68,7 @@ pub(super) struct Line {
     trace: Option<String>,
 }
 
-impl From<Activity> for Line {
+impl From<Activity> for ActivityEntry {
     fn from(line: Activity) -> Self {
         Self {
             id: line.id,
@@ -92,21 +92,21 @@ impl From<Activity> for Line {
     tag = "state",
     params(ActivityQuery),
     responses(
-        (status = 200, description = "A page of what was done", body = Done),
+        (status = 200, description = "A page of what was done", body = ActivityPage),
         (status = 400, description = "A value of the query is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<ActivityQuery>,
-) -> Answered<Fresh<Done>> {
-    let most = limit(query.limit, USUAL_LINES, MOST_LINES)?;
+) -> ApiResult<NoStoreJson<ActivityPage>> {
+    let most = limit(query.limit, DEFAULT_LINES, MAX_LINES)?;
     let lines = state.hub().activity(most, query.before).await?;
     let is_full = lines.len() == most;
-    let activity: Vec<Line> = lines.into_iter().map(Line::from).collect();
+    let activity: Vec<ActivityEntry> = lines.into_iter().map(ActivityEntry::from).collect();
     let next = activity.last().filter(|_| is_full).map(|line| line.id);
-    Ok(Fresh(Done { activity, next }))
+    Ok(NoStoreJson(ActivityPage { activity, next }))
 }

@@ -5,9 +5,9 @@ use pegboard_model::{ApprovalRequest, ApprovalDecision};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Json, Named};
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{Json, PathParam};
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -15,13 +15,13 @@ use crate::state::WebState;
 #[derive(Serialize, ToSchema)]
 pub(super) struct Approvals {
     /// The calls that wait, the oldest first.
-    approvals: Vec<Waiting>,
+    approvals: Vec<PendingApproval>,
 }
 
 /// A call that waits for a person.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Waiting {
+pub(super) struct PendingApproval {
     /// Its number.
     id: String,
     /// The session that calls.
@@ -50,7 +50,7 @@ pub(super) struct Waiting {
     expires_at: u64,
 }
 
-impl From<ApprovalRequest> for Waiting {
+impl From<ApprovalRequest> for PendingApproval {
     fn from(request: ApprovalRequest) -> Self {
         Self {
             id: request.id,
@@ -83,16 +83,16 @@ impl From<ApprovalRequest> for Waiting {
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Admin, State(state): State<WebState>) -> Answered<Fresh<Approvals>> {
+pub(super) async fn list(_: Admin, State(state): State<WebState>) -> ApiResult<NoStoreJson<Approvals>> {
     let waiting = state.hub().approvals().await?;
-    let approvals = waiting.into_iter().map(Waiting::from).collect();
-    Ok(Fresh(Approvals { approvals }))
+    let approvals = waiting.into_iter().map(PendingApproval::from).collect();
+    Ok(NoStoreJson(Approvals { approvals }))
 }
 
 /// A person's answer.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answer {
+pub(super) struct DecisionRequest {
     /// `once`, `session`, `always` or `refuse`.
     #[schema(example = "once")]
     decision: String,
@@ -106,9 +106,9 @@ pub(super) struct Answer {
     tag = "policies",
     security(("admin" = [])),
     params(("id" = String, Path, description = "The number of the call")),
-    request_body = Answer,
+    request_body = DecisionRequest,
     responses(
-        (status = 200, description = "What was answered", body = Waiting),
+        (status = 200, description = "What was answered", body = PendingApproval),
         (status = 400, description = "This is no answer", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 403, description = "The admin token is needed", body = ErrorBody),
@@ -122,18 +122,18 @@ pub(super) struct Answer {
 pub(super) async fn decide(
     admin: Admin,
     State(state): State<WebState>,
-    Named(id): Named,
-    Json(answer): Json<Answer>,
-) -> Answered<Fresh<Waiting>> {
+    PathParam(id): PathParam,
+    Json(answer): Json<DecisionRequest>,
+) -> ApiResult<NoStoreJson<PendingApproval>> {
     let Some(decision) = decision(&answer.decision) else {
         let message = "`decision` is none of `once`, `session`, `always` and `refuse`";
-        return Err(Fault::at_field("decision", message));
+        return Err(ApiError::at_field("decision", message));
     };
     let answered = state
         .hub()
-        .decide_approval(&id, decision, admin.word())
+        .decide_approval(&id, decision, admin.actor())
         .await?;
-    Ok(Fresh(answered.into()))
+    Ok(NoStoreJson(answered.into()))
 }
 
 fn decision(word: &str) -> Option<ApprovalDecision> {

@@ -7,35 +7,35 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Json, Named};
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{Json, PathParam};
 use crate::session::CallSession;
 use crate::state::WebState;
 
 /// A call.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Call {
+pub(super) struct CallToolRequest {
     /// The arguments; none when left out.
     #[serde(default = "nothing")]
     #[schema(value_type = Object, required = false)]
     arguments: Box<RawValue>,
 }
 
-fn nothing() -> Box<RawValue> {
+fn empty_object() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
-impl Call {
+impl CallToolRequest {
     /// The arguments as they were written: a parser would round long numbers. It only says whether they are an object
     /// that is not nested too deeply.
-    fn arguments(self) -> Answered<Box<RawValue>> {
+    fn arguments(self) -> ApiResult<Box<RawValue>> {
         match serde_json::from_str::<Map<String, Value>>(self.arguments.get()) {
             Ok(_) => Ok(self.arguments),
             Err(error) => {
                 let message = format!("the arguments are not as they should be: {error}");
-                Err(Fault::at_field("arguments", message))
+                Err(ApiError::at_field("arguments", message))
             }
         }
     }
@@ -44,7 +44,7 @@ impl Call {
 /// How a call ended.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Called {
+pub(super) struct CallToolResponse {
     /// Whether the tool says that it failed.
     is_error: bool,
     /// `complete`, `task`, or `input_required` when the tool wants more from a client that can be asked.
@@ -66,9 +66,9 @@ pub(super) struct Called {
         ("name" = String, Path, description = "The tool, as `server__tool`"),
         ("Pegboard-Session" = Option<String>, Header, description = "A random text of 16 to 128 characters that only this caller knows"),
     ),
-    request_body = Call,
+    request_body = CallToolRequest,
     responses(
-        (status = 200, description = "The tool answered", body = Called),
+        (status = 200, description = "The tool answered", body = CallToolResponse),
         (status = 400, description = "The request or the arguments are wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 403, description = "A policy or a person does not allow it", body = ErrorBody),
@@ -86,15 +86,15 @@ pub(super) struct Called {
 pub(super) async fn call(
     session: CallSession,
     State(state): State<WebState>,
-    Named(name): Named,
-    Json(call): Json<Call>,
-) -> Answered<Fresh<Called>> {
+    PathParam(name): PathParam,
+    Json(call): Json<CallToolRequest>,
+) -> ApiResult<NoStoreJson<CallToolResponse>> {
     let arguments = call.arguments()?;
     let mut request = CallRequest::new(session.id, name, arguments);
     request.client = Some(session.client.into());
     request.is_lasting = session.is_lasting;
     let outcome = state.hub().call(&request).await?;
-    Ok(Fresh(Called {
+    Ok(NoStoreJson(CallToolResponse {
         is_error: outcome.is_error,
         outcome: match outcome.kind {
             OutcomeKind::Complete => "complete",

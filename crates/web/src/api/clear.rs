@@ -5,16 +5,16 @@ use pegboard_model::{Activity, ActivityKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::server_changes::note;
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody};
-use crate::input::{OfServer, no_server};
+use super::server_changes::record_change;
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::{PathServer, unknown_server};
 use crate::role::Admin;
 use crate::state::WebState;
 
 /// What was forgotten.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Cleared {
+pub(super) struct ClearResponse {
     /// How many stored lists of tools.
     cleared: usize,
 }
@@ -28,7 +28,7 @@ pub(super) struct Cleared {
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "Its tools are forgotten", body = Cleared),
+        (status = 200, description = "Its tools are forgotten", body = ClearResponse),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 403, description = "The admin token is needed", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
@@ -38,14 +38,14 @@ pub(super) struct Cleared {
 pub(super) async fn one(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-) -> Answered<Fresh<Cleared>> {
+    PathServer(name): PathServer,
+) -> ApiResult<NoStoreJson<ClearResponse>> {
     if state.hub().catalog().server(&name).is_none() {
-        return Err(no_server(name.as_str()));
+        return Err(unknown_server(name.as_str()));
     }
     let was_stored = state.hub().invalidate(&name).await?;
-    note(&state, &admin, &name, "cleared");
-    Ok(Fresh(Cleared {
+    record_change(&state, &admin, &name, "cleared");
+    Ok(NoStoreJson(ClearResponse {
         cleared: usize::from(was_stored),
     }))
 }
@@ -59,17 +59,17 @@ pub(super) async fn one(
     tag = "servers",
     security(("admin" = [])),
     responses(
-        (status = 200, description = "All tools of servers are forgotten", body = Cleared),
+        (status = 200, description = "All tools of servers are forgotten", body = ClearResponse),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 403, description = "The admin token is needed", body = ErrorBody),
         (status = 503, description = "The store could not be changed", body = ErrorBody),
     )
 )]
-pub(super) async fn all(admin: Admin, State(state): State<WebState>) -> Answered<Fresh<Cleared>> {
+pub(super) async fn all(admin: Admin, State(state): State<WebState>) -> ApiResult<NoStoreJson<ClearResponse>> {
     let cleared = state.hub().clear().await?;
     state.hub().record_activity(Activity {
-        session: Some(admin.word().to_owned()),
+        session: Some(admin.actor().to_owned()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, "cleared")
     });
-    Ok(Fresh(Cleared { cleared }))
+    Ok(NoStoreJson(ClearResponse { cleared }))
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::answer::Fresh;
-use crate::fault::ErrorBody;
-use crate::role::Anybody;
+use crate::response::NoStoreJson;
+use crate::error::ErrorBody;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// What a model sees of all tools.
@@ -18,9 +18,9 @@ use crate::state::WebState;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Context {
     /// What is there, in a few lines for a system prompt.
-    summary: Counted,
+    summary: CountedText,
     /// The instructions that every client gets.
-    instructions: Counted,
+    instructions: CountedText,
     /// The definitions of the meta tools, exactly as clients get them.
     #[schema(value_type = Vec<Object>)]
     meta_tools: Option<Box<RawValue>>,
@@ -30,14 +30,14 @@ pub(super) struct Context {
 
 /// A text, and about what it costs.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Counted {
+pub(super) struct CountedText {
     /// The text.
     text: String,
     /// About how many tokens it costs.
     tokens: u32,
 }
 
-impl Counted {
+impl CountedText {
     fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let tokens = estimate_tokens(&text);
@@ -56,14 +56,14 @@ impl Counted {
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
     )
 )]
-pub(super) async fn show(_: Anybody, State(state): State<WebState>) -> Fresh<Context> {
+pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Context> {
     state.hub().discover_unknown_in_background();
-    let summary = context_summary(&state.hub().catalog(), &state.household().essential());
+    let summary = context_summary(&state.hub().catalog(), &state.config_admin().essential());
     let surface = fixed_surface();
     let (tools, instructions) = surface.split_once('\n').unwrap_or((&surface, ""));
-    Fresh(Context {
-        summary: Counted::new(summary),
-        instructions: Counted::new(instructions),
+    NoStoreJson(Context {
+        summary: CountedText::new(summary),
+        instructions: CountedText::new(instructions),
         meta_tools_tokens: estimate_tokens(tools),
         meta_tools: RawValue::from_string(tools.to_owned()).ok(),
     })

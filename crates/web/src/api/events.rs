@@ -16,23 +16,23 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::role::Anybody;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// How often a listener hears that we are still there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-type Told = Receiver<pegboard_model::Event>;
+type EventReceiver = Receiver<pegboard_model::Event>;
 
 /// One listener.
 struct Listener {
-    servers: Told,
-    calls: Told,
+    servers: EventReceiver,
+    calls: EventReceiver,
     /// Whoever may answer calls that wait is there for them as long as the stream is open.
     inbox: Option<InboxWatch>,
     greeting: Option<Event>,
-    _place: Arc<OwnedSemaphorePermit>,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// Streams what happens as server-sent events: each has the name of its kind, and the event as JSON. After `lagged`
@@ -49,9 +49,9 @@ struct Listener {
         (status = 503, description = "Too many listen already", body = ErrorBody),
     )
 )]
-pub(super) async fn listen(who: Anybody, State(state): State<WebState>) -> Answered<Response> {
-    let Ok(place) = state.listeners().clone().try_acquire_owned() else {
-        let fault = Fault::new(Reason::Overloaded, "too many listen to events already");
+pub(super) async fn listen(who: Authorized, State(state): State<WebState>) -> ApiResult<Response> {
+    let Ok(permit) = state.listeners().clone().try_acquire_owned() else {
+        let fault = ApiError::new(Reason::Overloaded, "too many listen to events already");
         return Err(fault.with_remedy("Close some of the pages or programs that listen."));
     };
     let hub = state.hub();
@@ -59,37 +59,37 @@ pub(super) async fn listen(who: Anybody, State(state): State<WebState>) -> Answe
         true => Some(hub.watch_approvals()?),
         false => None,
     };
-    let greeting = named("hello", &json!({ "version": state.version() }));
+    let greeting = sse_event("hello", &json!({ "version": state.version() }));
     let listener = Listener {
         servers: hub.subscribe(),
         calls: hub.subscribe_calls(),
         inbox,
         greeting: Some(greeting),
-        _place: Arc::new(place),
+        _permit: Arc::new(permit),
     };
-    let events = Sse::new(told(listener)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    let events = Sse::new(event_stream(listener)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL));
     Ok(([(CACHE_CONTROL, "no-store")], events).into_response())
 }
 
-fn told(listener: Listener) -> impl Stream<Item = Result<Event, Infallible>> {
+fn event_stream(listener: Listener) -> impl Stream<Item = Result<Event, Infallible>> {
     unfold(listener, |mut listener| async move {
         if let Some(greeting) = listener.greeting.take() {
             return Some((Ok(greeting), listener));
         }
-        let heard = tokio::select! {
-            heard = listener.servers.recv() => heard,
-            heard = listener.calls.recv() => heard,
+        let received = tokio::select! {
+            received = listener.servers.recv() => received,
+            received = listener.calls.recv() => received,
             () = changed(&mut listener.inbox) => {
-                return Some((Ok(named("approvals.changed", &json!({}))), listener));
+                return Some((Ok(sse_event("approvals.changed", &json!({}))), listener));
             }
         };
-        let event = match heard {
+        let event = match received {
             Ok(event) => {
                 let value = serde_json::to_value(&event).unwrap_or_default();
                 let name = value.get("event").and_then(Value::as_str);
-                named(name.unwrap_or("event"), &value)
+                sse_event(name.unwrap_or("event"), &value)
             }
-            Err(RecvError::Lagged(lost)) => named("lagged", &json!({ "lost": lost })),
+            Err(RecvError::Lagged(lost)) => sse_event("lagged", &json!({ "lost": lost })),
             Err(RecvError::Closed) => return None,
         };
         Some((Ok(event), listener))
@@ -104,6 +104,6 @@ async fn changed(inbox: &mut Option<InboxWatch>) {
 }
 
 /// JSON holds no line breaks, so that it fits into one line of the stream.
-fn named(name: &str, value: &Value) -> Event {
+fn sse_event(name: &str, value: &Value) -> Event {
     Event::default().event(name).data(value.to_string())
 }

@@ -8,23 +8,23 @@ use pegboard_model::{UntrustedText, Grant, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::Query;
-use crate::role::{Admin, Anybody};
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::Query;
+use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
 /// Every lasting consent.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Grants {
     /// The consents, sorted by server and tool.
-    grants: Vec<Granted>,
+    grants: Vec<GrantEntry>,
 }
 
 /// A lasting consent.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Granted {
+pub(super) struct GrantEntry {
     /// The tool's exposed name when it was given.
     tool: String,
     /// The server that has the tool.
@@ -52,13 +52,13 @@ pub(super) struct Granted {
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Answered<Fresh<Grants>> {
+pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> ApiResult<NoStoreJson<Grants>> {
     let grants = state.hub().grants().await?;
     let catalog = state.hub().catalog();
     let granted = grants.into_iter().map(|grant| {
         let is_outdated = is_outdated(&catalog, &grant);
         let version = grant.version;
-        Granted {
+        GrantEntry {
             tool: grant.exposed,
             is_outdated,
             server: version.server.map(|server| server.to_string()),
@@ -68,7 +68,7 @@ pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Answered<
         }
     });
     let grants = granted.collect();
-    Ok(Fresh(Grants { grants }))
+    Ok(NoStoreJson(Grants { grants }))
 }
 
 /// Whether a grant covers nothing any more: its server has another definition, or the tool is another one or gone.
@@ -118,7 +118,7 @@ pub(super) async fn revoke(
     _: Admin,
     State(state): State<WebState>,
     Query(query): Query<GrantQuery>,
-) -> Answered<StatusCode> {
+) -> ApiResult<StatusCode> {
     let grants = state.hub().grants().await?;
     let is_meant = |grant: &&Grant| {
         let version = &grant.version;
@@ -129,7 +129,7 @@ pub(super) async fn revoke(
     let Some(grant) = grants.iter().find(is_meant) else {
         let tool = UntrustedText::new(&query.tool).shortened(80);
         let message = format!("`{tool}` was not allowed for good");
-        return Err(Fault::new(Reason::GrantUnknown, message));
+        return Err(ApiError::new(Reason::GrantUnknown, message));
     };
     let version = &grant.version;
     state

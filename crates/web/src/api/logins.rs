@@ -4,11 +4,11 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Fresh, Made};
-use crate::fault::{Answered, ErrorBody};
+use crate::response::{NoStoreJson, CreatedJson};
+use crate::error::{ApiResult, ErrorBody};
 use crate::role::Admin;
 use crate::state::WebState;
-use crate::visitors::ONE_TIME_LOGIN;
+use crate::logins::LOGIN_CODE_LIFETIME;
 
 /// A one-time login.
 #[derive(Serialize, ToSchema)]
@@ -33,11 +33,11 @@ pub(super) struct OneTimeLogin {
         (status = 403, description = "The admin token is needed", body = ErrorBody),
     )
 )]
-pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> Made<OneTimeLogin> {
+pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> CreatedJson<OneTimeLogin> {
     let path = state.logins().login_path();
-    Made(OneTimeLogin {
+    CreatedJson(OneTimeLogin {
         url: format!("{}{}", state.url(), path.reveal()),
-        expires_in: ONE_TIME_LOGIN.as_secs(),
+        expires_in: LOGIN_CODE_LIFETIME.as_secs(),
     })
 }
 
@@ -66,8 +66,8 @@ pub(super) struct CallToken {
 pub(super) async fn call_token(
     _: Admin,
     State(state): State<WebState>,
-) -> Answered<Fresh<CallToken>> {
-    let token = state.household().call_token()?;
+) -> ApiResult<NoStoreJson<CallToken>> {
+    let token = state.config_admin().call_token()?;
     let token = token.map(|token| token.reveal().to_owned());
-    Ok(Fresh(CallToken { token }))
+    Ok(NoStoreJson(CallToken { token }))
 }

@@ -5,11 +5,11 @@ mod approvals;
 mod calls;
 mod clear;
 mod context;
-mod described;
+mod openapi_security;
 mod events;
 pub(crate) mod grants;
-mod lazily;
-mod listed;
+mod lazy_router;
+mod tool_list;
 mod logins;
 mod policies;
 mod policy_explain;
@@ -18,13 +18,13 @@ mod refresh;
 mod search;
 mod server_add;
 mod server_changes;
-mod server_switch;
+mod server_enable;
 mod server_view;
 mod servers;
 mod sessions;
 mod stats;
 mod tools;
-mod wrapped;
+mod configuration_view;
 
 use axum::Router;
 use axum::response::IntoResponse;
@@ -34,10 +34,10 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::fault::{ErrorBody, Fault};
+use crate::error::{ErrorBody, ApiError};
 use crate::state::WebState;
-use described::Tokens;
-use lazily::Lazily;
+use openapi_security::BearerTokens;
+use lazy_router::LazyRouter;
 
 /// Where the API is.
 const ROOT: &str = "/api/v1";
@@ -52,9 +52,9 @@ const ROOT: &str = "/api/v1";
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(ErrorBody)),
-    modifiers(&Tokens)
+    modifiers(&BearerTokens)
 )]
-struct Described;
+struct ApiDoc;
 
 fn resources() -> OpenApiRouter<WebState> {
     OpenApiRouter::new()
@@ -70,9 +70,9 @@ fn resources() -> OpenApiRouter<WebState> {
         ))
         .routes(routes!(servers::health))
         .routes(routes!(servers::logs))
-        .routes(routes!(server_switch::enable))
-        .routes(routes!(server_switch::disable))
-        .routes(routes!(server_switch::trust))
+        .routes(routes!(server_enable::enable))
+        .routes(routes!(server_enable::disable))
+        .routes(routes!(server_enable::trust))
         .routes(routes!(refresh::one))
         .routes(routes!(refresh::all))
         .routes(routes!(clear::one))
@@ -97,28 +97,28 @@ fn resources() -> OpenApiRouter<WebState> {
 
 /// The description of the API as JSON.
 pub fn openapi() -> String {
-    let described = OpenApiRouter::with_openapi(Described::openapi()).nest(ROOT, resources());
+    let described = OpenApiRouter::with_openapi(ApiDoc::openapi()).nest(ROOT, resources());
     let (_, document) = described.split_for_parts();
     document.to_json().unwrap_or_default()
 }
 
 /// The routes of the API.
 pub(crate) fn routes(state: WebState) -> Router {
-    Router::new().nest_service(ROOT, Lazily::new(state, made))
+    Router::new().nest_service(ROOT, LazyRouter::new(state, build_router))
 }
 
-fn made(state: WebState) -> Router {
+fn build_router(state: WebState) -> Router {
     let (router, _) = resources().split_for_parts();
     let document = bytes::Bytes::from(openapi());
     let show = move || async move {
         let kind = [(axum::http::header::CONTENT_TYPE, "application/json")];
         (kind, document).into_response()
     };
-    let not_so = || async { Fault::of(Reason::MethodRefused).into_response() };
-    let nothing = || async { Fault::of(Reason::PathUnknown).into_response() };
+    let method_not_allowed = || async { ApiError::of(Reason::MethodRefused).into_response() };
+    let not_found = || async { ApiError::of(Reason::PathUnknown).into_response() };
     router
         .route("/openapi.json", get(show))
-        .method_not_allowed_fallback(not_so)
-        .fallback(nothing)
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
         .with_state(state)
 }

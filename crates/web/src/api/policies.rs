@@ -9,10 +9,10 @@ use pegboard_model::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::tagged;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Json, Query, no_server};
-use crate::role::{Admin, Anybody};
+use crate::response::json_with_etag;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{Json, Query, unknown_server};
+use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
 /// Characters of a pattern at the most.
@@ -78,7 +78,7 @@ impl Rule {
     )
 )]
 pub(super) async fn list(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     headers: HeaderMap,
 ) -> Response {
@@ -89,16 +89,16 @@ pub(super) async fn list(
         .collect();
     let catalog = state.hub().catalog();
     for entry in catalog.servers() {
-        rules.extend(of_server(&entry.spec));
+        rules.extend(server_rules(&entry.spec));
     }
     let answer = Rules {
         rules,
         ask_destructive: global.ask_destructive,
     };
-    tagged(&headers, &answer)
+    json_with_etag(&headers, &answer)
 }
 
-fn of_server(spec: &ServerSpec) -> Vec<Rule> {
+fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
     let at = |key: String| Origin {
         line: spec.rules.lines.get(&key).copied().or(spec.origin.line),
         ..spec.origin.clone()
@@ -129,7 +129,7 @@ fn of_server(spec: &ServerSpec) -> Vec<Rule> {
 /// A rule to be set.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RuleToSet {
+pub(super) struct SetRuleRequest {
     /// A tool's name, a pattern with `*` and `?`, or an annotation such as `@destructive`.
     #[schema(example = "delete_*", max_length = 300)]
     pattern: String,
@@ -158,7 +158,7 @@ pub(super) struct RuleQuery {
     path = "/policies",
     tag = "policies",
     security(("admin" = [])),
-    request_body = RuleToSet,
+    request_body = SetRuleRequest,
     responses(
         (status = 204, description = "It holds from now on"),
         (status = 400, description = "The rule is wrong", body = ErrorBody),
@@ -173,15 +173,15 @@ pub(super) struct RuleQuery {
 pub(super) async fn set(
     admin: Admin,
     State(state): State<WebState>,
-    Json(rule): Json<RuleToSet>,
-) -> Answered<StatusCode> {
+    Json(rule): Json<SetRuleRequest>,
+) -> ApiResult<StatusCode> {
     let server = server(&state, rule.server.as_deref())?;
     let pattern = pattern(&rule.pattern)?;
     state
-        .household()
+        .config_admin()
         .set_rule(server.as_ref(), pattern, Some(rule.policy))
         .await?;
-    note(&state, &admin, server, pattern, rule.policy.as_str());
+    record_change(&state, &admin, server, pattern, rule.policy.as_str());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -205,49 +205,49 @@ pub(super) async fn unset(
     admin: Admin,
     State(state): State<WebState>,
     Query(query): Query<RuleQuery>,
-) -> Answered<StatusCode> {
+) -> ApiResult<StatusCode> {
     let server = server(&state, query.server.as_deref())?;
     let pattern = pattern(&query.pattern)?;
     match state
-        .household()
+        .config_admin()
         .set_rule(server.as_ref(), pattern, None)
         .await?
     {
         true => {
-            note(&state, &admin, server, pattern, "unset");
+            record_change(&state, &admin, server, pattern, "unset");
             Ok(StatusCode::NO_CONTENT)
         }
-        false => Err(Fault::of(Reason::RuleUnknown)),
+        false => Err(ApiError::of(Reason::RuleUnknown)),
     }
 }
 
-fn server(state: &WebState, name: Option<&str>) -> Answered<Option<ServerName>> {
+fn server(state: &WebState, name: Option<&str>) -> ApiResult<Option<ServerName>> {
     let Some(name) = name else {
         return Ok(None);
     };
     let catalog = state.hub().catalog();
     match ServerName::parse(name) {
         Ok(name) if catalog.server(&name).is_some() => Ok(Some(name)),
-        _ => Err(no_server(name)),
+        _ => Err(unknown_server(name)),
     }
 }
 
-fn pattern(pattern: &str) -> Answered<&str> {
+fn pattern(pattern: &str) -> ApiResult<&str> {
     let is_good = !pattern.trim().is_empty()
         && pattern.chars().count() <= PATTERN_CHARACTERS
         && !pattern.chars().any(char::is_control);
     match is_good {
         true => Ok(pattern),
-        false => Err(Fault::at_field(
+        false => Err(ApiError::at_field(
             "pattern",
             "this is no tool's name and no pattern",
         )),
     }
 }
 
-fn note(state: &WebState, admin: &Admin, server: Option<ServerName>, pattern: &str, what: &str) {
+fn record_change(state: &WebState, admin: &Admin, server: Option<ServerName>, pattern: &str, what: &str) {
     state.hub().record_activity(Activity {
-        session: Some(admin.word().to_owned()),
+        session: Some(admin.actor().to_owned()),
         server,
         tool: Some(pattern.to_owned()),
         ..Activity::new(

@@ -5,10 +5,10 @@ use pegboard_model::Policy;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody};
-use crate::input::Query;
-use crate::role::Anybody;
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::Query;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Which tool is meant.
@@ -23,7 +23,7 @@ pub(super) struct ExplainQuery {
 /// What holds for a tool, and why.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Explained {
+pub(super) struct PolicyExplanation {
     /// The tool's exposed name.
     tool: String,
     /// What may be done with it.
@@ -32,13 +32,13 @@ pub(super) struct Explained {
     /// Whether a person is asked nevertheless when there is one.
     asks_if_possible: bool,
     /// Every rule that fits it, the deciding one first.
-    rules: Vec<Weighed>,
+    rules: Vec<MatchingRule>,
 }
 
 /// A rule that fits a tool.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Weighed {
+pub(super) struct MatchingRule {
     /// The rule, as a person finds it in the configuration.
     rule: String,
     /// What it says.
@@ -65,22 +65,22 @@ pub(super) struct Weighed {
     tag = "policies",
     params(ExplainQuery),
     responses(
-        (status = 200, description = "What holds, and why", body = Explained),
+        (status = 200, description = "What holds, and why", body = PolicyExplanation),
         (status = 400, description = "The query is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 404, description = "No such tool is known", body = ErrorBody),
     )
 )]
 pub(super) async fn explain(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<ExplainQuery>,
-) -> Answered<Fresh<Explained>> {
+) -> ApiResult<NoStoreJson<PolicyExplanation>> {
     let (tool, weighed) = state.hub().explain_policy(&query.tool)?;
     let rules = weighed.rules.iter().map(|rule| {
         let origin = rule.origin.as_ref();
         let file = origin.and_then(|origin| origin.file.as_ref());
-        Weighed {
+        MatchingRule {
             rule: rule.rule.clone(),
             policy: rule.policy,
             decides: rule.lost_because.is_none(),
@@ -89,7 +89,7 @@ pub(super) async fn explain(
             line: origin.and_then(|origin| origin.line),
         }
     });
-    Ok(Fresh(Explained {
+    Ok(NoStoreJson(PolicyExplanation {
         tool,
         policy: weighed.decision.policy,
         asks_if_possible: weighed.decision.asks_if_possible,

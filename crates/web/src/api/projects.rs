@@ -8,27 +8,27 @@ use pegboard_model::{UntrustedText, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::listed::{ListedTool, PageQuery};
-use super::server_view::ListedServer;
-use super::wrapped::{AvailableTool, WrappedConfiguration};
-use crate::answer::tagged;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::household::Project;
-use crate::input::{Named, Query};
-use crate::role::Anybody;
+use super::tool_list::{ToolSummary, PageQuery};
+use super::server_view::ServerSummary;
+use super::configuration_view::{AvailableTool, ConfigurationView};
+use crate::response::json_with_etag;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::config_admin::Project;
+use crate::extract::{PathParam, Query};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Every project that is known.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Projects {
     /// The projects; the user's own configuration is `default`.
-    projects: Vec<ShownProject>,
+    projects: Vec<ProjectInfo>,
 }
 
 /// A project.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShownProject {
+pub(super) struct ProjectInfo {
     /// Its id.
     #[schema(example = "default")]
     id: String,
@@ -44,7 +44,7 @@ pub(super) struct ShownProject {
     last_used: Option<u64>,
 }
 
-impl From<Project> for ShownProject {
+impl From<Project> for ProjectInfo {
     fn from(project: Project) -> Self {
         Self {
             id: project.id,
@@ -69,32 +69,32 @@ impl From<Project> for ShownProject {
     )
 )]
 pub(super) async fn list(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     headers: HeaderMap,
 ) -> Response {
-    let projects = state.household().projects().into_iter();
-    let projects = projects.map(ShownProject::from).collect();
-    tagged(&headers, &Projects { projects })
+    let projects = state.config_admin().projects().into_iter();
+    let projects = projects.map(ProjectInfo::from).collect();
+    json_with_etag(&headers, &Projects { projects })
 }
 
 /// What is configured, and every tool of it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Configuration {
+pub(super) struct ProjectConfiguration {
     /// The project.
-    project: ShownProject,
+    project: ProjectInfo,
     /// The tools of this page in the shape of a configuration screen, with fewer details.
-    configuration: WrappedConfiguration,
+    configuration: ConfigurationView,
     /// Every tool that is known: of the host program and of servers, sorted by name.
-    available_tools: Vec<ListedTool>,
+    available_tools: Vec<ToolSummary>,
     /// How many tools there are on all pages.
     total: usize,
     /// What gives the next page, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     /// Every configured server.
-    servers: Vec<ListedServer>,
+    servers: Vec<ServerSummary>,
     /// The files that make it up.
     files: Vec<String>,
     /// What is wrong in them.
@@ -109,7 +109,7 @@ pub(super) struct Configuration {
     tag = "projects",
     params(("id" = String, Path, description = "The project; `default` is the user's own configuration"), PageQuery),
     responses(
-        (status = 200, description = "The configuration", body = Configuration),
+        (status = 200, description = "The configuration", body = ProjectConfiguration),
         (status = 304, description = "Nothing changed since the answer with this `ETag`"),
         (status = 400, description = "A value of the query is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
@@ -117,26 +117,26 @@ pub(super) struct Configuration {
     )
 )]
 pub(super) async fn configuration(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    Named(id): Named,
+    PathParam(id): PathParam,
     Query(query): Query<PageQuery>,
     headers: HeaderMap,
-) -> Answered<Response> {
-    let view = state.household().project(&id).ok_or_else(|| {
+) -> ApiResult<Response> {
+    let view = state.config_admin().project(&id).ok_or_else(|| {
         let id = UntrustedText::new(&id).shortened(60);
-        Fault::new(
+        ApiError::new(
             Reason::ProjectUnknown,
             format!("no project `{id}` is known"),
         )
     })?;
-    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ListedTool::of(tool));
+    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
     let page = query.page_of(&view.catalog, |tool| !tool.is_internal(), pairs)?;
     let (wrapped, tools) = page.tools.into_iter().unzip();
     let files = view.files.iter().map(|file| file.display().to_string());
-    let answer = Configuration {
+    let answer = ProjectConfiguration {
         project: view.project.into(),
-        configuration: WrappedConfiguration {
+        configuration: ConfigurationView {
             mode: None,
             available_tools: wrapped,
         },
@@ -147,12 +147,12 @@ pub(super) async fn configuration(
         files: files.collect(),
         problems: view.problems,
     };
-    Ok(tagged(&headers, &answer))
+    Ok(json_with_etag(&headers, &answer))
 }
 
-fn servers(catalog: &Catalog, state: &WebState) -> Vec<ListedServer> {
+fn servers(catalog: &Catalog, state: &WebState) -> Vec<ServerSummary> {
     catalog
         .servers()
-        .map(|entry| ListedServer::of(entry, state))
+        .map(|entry| ServerSummary::of(entry, state))
         .collect()
 }

@@ -7,17 +7,17 @@ use pegboard_model::ErrorSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::server_view::Trouble;
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody};
-use crate::input::{MaybeJson, OfServer};
-use crate::role::Anybody;
+use super::server_view::ErrorSummary;
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::{OptionalJson, PathServer};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// How a server is asked.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wish {
+pub(super) struct RefreshRequest {
     /// Whether it is asked although its list is fresh, or although it failed a moment ago; yes when left out.
     force: Option<bool>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Wish {
 /// What asking a server for its tools gave.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Discovery {
+pub(super) struct DiscoveryResult {
     /// The server.
     server: String,
     /// `success` or `failed`.
@@ -39,10 +39,10 @@ pub(super) struct Discovery {
     delta: Option<Delta>,
     /// Why it failed; the tools known before stay in use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Trouble>,
+    error: Option<ErrorSummary>,
     /// Why the list was not stored, so that it is lost when Pegboard ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_stored: Option<Trouble>,
+    not_stored: Option<ErrorSummary>,
     /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
     #[schema(value_type = String, example = "asked")]
     source: DiscoverySource,
@@ -52,12 +52,12 @@ pub(super) struct Discovery {
 
 /// What asking servers gave.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Refreshed {
+pub(super) struct RefreshResponse {
     /// Each server that was asked, sorted by name.
-    servers: Vec<Discovery>,
+    servers: Vec<DiscoveryResult>,
 }
 
-impl Discovery {
+impl DiscoveryResult {
     fn of(outcome: &RefreshOutcome) -> Self {
         let done = outcome.result.as_ref();
         Self {
@@ -68,11 +68,11 @@ impl Discovery {
             },
             tools: done.ok().map(|done| done.tools),
             delta: done.ok().map(|done| done.delta.clone()),
-            error: done.err().map(|error| Trouble::of(&ErrorSummary::from(error))),
+            error: done.err().map(|error| ErrorSummary::of(&ErrorSummary::from(error))),
             not_stored: outcome
                 .not_stored
                 .as_ref()
-                .map(|error| Trouble::of(&ErrorSummary::from(error))),
+                .map(|error| ErrorSummary::of(&ErrorSummary::from(error))),
             source: outcome.source,
             duration_ms: outcome.duration_ms,
         }
@@ -84,9 +84,9 @@ pub(super) async fn discover(
     state: &WebState,
     which: RefreshScope,
     force: bool,
-) -> Answered<Vec<Discovery>> {
+) -> ApiResult<Vec<DiscoveryResult>> {
     let outcomes = state.hub().refresh(which, force).await?;
-    Ok(outcomes.iter().map(Discovery::of).collect())
+    Ok(outcomes.iter().map(DiscoveryResult::of).collect())
 }
 
 /// Asks one server for its tools, starting it if it has to be, and tells what changed.
@@ -96,9 +96,9 @@ pub(super) async fn discover(
     path = "/servers/{name}/refresh",
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
-    request_body = Option<Wish>,
+    request_body = Option<RefreshRequest>,
     responses(
-        (status = 200, description = "It was asked; `status` says whether it answered", body = Discovery),
+        (status = 200, description = "It was asked; `status` says whether it answered", body = DiscoveryResult),
         (status = 400, description = "The request is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 403, description = "The server is disabled, or nobody agreed to it yet", body = ErrorBody),
@@ -110,17 +110,17 @@ pub(super) async fn discover(
     )
 )]
 pub(super) async fn one(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-    MaybeJson(wish): MaybeJson<Wish>,
-) -> Answered<Fresh<Discovery>> {
-    let force = wish.force.unwrap_or(true);
+    PathServer(name): PathServer,
+    OptionalJson(request): OptionalJson<RefreshRequest>,
+) -> ApiResult<NoStoreJson<DiscoveryResult>> {
+    let force = request.force.unwrap_or(true);
     let found = discover(&state, RefreshScope::One(name.clone()), force).await?;
     let found = found.into_iter().next();
     found
-        .map(Fresh)
-        .ok_or_else(|| crate::input::no_server(name.as_str()))
+        .map(NoStoreJson)
+        .ok_or_else(|| crate::extract::unknown_server(name.as_str()))
 }
 
 /// Asks every enabled server for its tools, side by side, and tells what changed.
@@ -129,9 +129,9 @@ pub(super) async fn one(
     operation_id = "refreshServers",
     path = "/refresh",
     tag = "servers",
-    request_body = Option<Wish>,
+    request_body = Option<RefreshRequest>,
     responses(
-        (status = 200, description = "What each server answered", body = Refreshed),
+        (status = 200, description = "What each server answered", body = RefreshResponse),
         (status = 400, description = "The request is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 408, description = "The body did not come in time", body = ErrorBody),
@@ -141,11 +141,11 @@ pub(super) async fn one(
     )
 )]
 pub(super) async fn all(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    MaybeJson(wish): MaybeJson<Wish>,
-) -> Answered<Fresh<Refreshed>> {
-    let force = wish.force.unwrap_or(false);
+    OptionalJson(request): OptionalJson<RefreshRequest>,
+) -> ApiResult<NoStoreJson<RefreshResponse>> {
+    let force = request.force.unwrap_or(false);
     let servers = discover(&state, RefreshScope::All, force).await?;
-    Ok(Fresh(Refreshed { servers }))
+    Ok(NoStoreJson(RefreshResponse { servers }))
 }

@@ -6,17 +6,17 @@ use pegboard_search::{MatchedWord, NameMatchKind, MatchKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::listed::{ListedTool, limit};
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::Query;
-use crate::role::Anybody;
+use super::tool_list::{ToolSummary, limit};
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::Query;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Hits when nothing is said.
-const USUAL_HITS: usize = 10;
+const DEFAULT_HITS: usize = 10;
 /// Hits at the most.
-const MOST_HITS: usize = 100;
+const MAX_HITS: usize = 100;
 /// Characters of a query at the most; nobody asks in more.
 const QUERY_CHARACTERS: usize = 1_000;
 
@@ -54,16 +54,16 @@ pub(super) struct Hit {
     /// How well it matches; comparable within one answer only.
     score: f32,
     /// The tool.
-    tool: ListedTool,
+    tool: ToolSummary,
     /// Why it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Reasons>,
+    why: Option<ScoreParts>,
 }
 
 /// The parts of a score; they add up to it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Reasons {
+pub(super) struct ScoreParts {
     /// How the query fits the tool's name, when it does: `exact`, `beginning` or `typo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
@@ -80,12 +80,12 @@ pub(super) struct Reasons {
     /// What earlier searches that ended in a call give.
     memory: f32,
     /// The words that were met.
-    matched: Vec<Word>,
+    matched: Vec<WordMatch>,
 }
 
 /// A word of the query that was met.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Word {
+pub(super) struct WordMatch {
     /// The word of the query.
     word: String,
     /// The word of the tool.
@@ -112,14 +112,14 @@ pub(super) struct Word {
     )
 )]
 pub(super) async fn search(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<SearchQuery>,
-) -> Answered<Fresh<Hits>> {
-    let limit = limit(query.limit, USUAL_HITS, MOST_HITS)?;
+) -> ApiResult<NoStoreJson<Hits>> {
+    let limit = limit(query.limit, DEFAULT_HITS, MAX_HITS)?;
     if query.q.chars().count() > QUERY_CHARACTERS {
         let message = format!("`q` is longer than {QUERY_CHARACTERS} characters");
-        return Err(Fault::at_field("q", message));
+        return Err(ApiError::at_field("q", message));
     }
     state.hub().discover_unknown_in_background();
     // Encoding a query is work for a processor, which other requests must not wait for.
@@ -134,8 +134,8 @@ pub(super) async fn search(
         let hits = found.hits.iter().filter(|hit| !hit.tool.is_internal());
         let hits = hits.map(|hit| Hit {
             score: hit.score,
-            tool: ListedTool::of(&hit.tool),
-            why: hit.why.as_deref().map(Reasons::of),
+            tool: ToolSummary::of(&hit.tool),
+            why: hit.why.as_deref().map(ScoreParts::of),
         });
         Hits {
             hits: hits.collect(),
@@ -149,11 +149,11 @@ pub(super) async fn search(
     });
     let found = found
         .await
-        .map_err(|_| Fault::of(pegboard_model::Reason::Internal))?;
-    Ok(Fresh(found))
+        .map_err(|_| ApiError::of(pegboard_model::Reason::Internal))?;
+    Ok(NoStoreJson(found))
 }
 
-impl Reasons {
+impl ScoreParts {
     fn of(why: &ScoreExplanation) -> Self {
         Self {
             name: why.name.map(|name| match name.kind {
@@ -172,8 +172,8 @@ impl Reasons {
     }
 }
 
-fn word(matched: &MatchedWord) -> Word {
-    Word {
+fn word(matched: &MatchedWord) -> WordMatch {
+    WordMatch {
         word: matched.word.clone(),
         met: matched.term_text.clone(),
         via: match matched.via {

@@ -9,18 +9,18 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::refresh::discover;
-use super::server_changes::{ChangedServer, changed, note};
-use crate::answer::Made;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::household::{NewServer, NewTransport};
-use crate::input::Json;
+use super::server_changes::{ChangedServer, change_response, record_change};
+use crate::response::CreatedJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::config_admin::{NewServer, NewTransport};
+use crate::extract::Json;
 use crate::role::Admin;
 use crate::state::WebState;
 
 /// A server to be added: `command` for a local program, or `url` for an address.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ServerToAdd {
+pub(super) struct AddServerRequest {
     /// Its name, in `snake_case`.
     #[schema(example = "github")]
     name: String,
@@ -56,7 +56,7 @@ pub(super) struct ServerToAdd {
     path = "/servers",
     tag = "servers",
     security(("admin" = [])),
-    request_body = ServerToAdd,
+    request_body = AddServerRequest,
     responses(
         (status = 201, description = "It was added; `discovery` says whether it answered", body = ChangedServer),
         (status = 400, description = "The definition is wrong", body = ErrorBody),
@@ -71,9 +71,9 @@ pub(super) struct ServerToAdd {
 pub(super) async fn add(
     admin: Admin,
     State(state): State<WebState>,
-    Json(body): Json<ServerToAdd>,
-) -> Answered<Made<ChangedServer>> {
-    let server = checked(body)?;
+    Json(body): Json<AddServerRequest>,
+) -> ApiResult<CreatedJson<ChangedServer>> {
+    let server = validate(body)?;
     let name = server.name.clone();
     if state.hub().catalog().server(&name).is_some() {
         let message = format!("there is a server `{name}` already");
@@ -84,17 +84,17 @@ pub(super) async fn add(
         return Err(error.with_remedy(remedy).into());
     }
     let is_enabled = server.enabled;
-    state.household().add_server(server).await?;
-    note(&state, &admin, &name, "added");
+    state.config_admin().add_server(server).await?;
+    record_change(&state, &admin, &name, "added");
     let discovery = match is_enabled {
         true => Some(discover(&state, RefreshScope::One(name.clone()), true).await?),
         false => None,
     };
     let discovery = discovery.and_then(|found| found.into_iter().next());
-    Ok(Made(changed(&state, admin, &name, discovery)?))
+    Ok(CreatedJson(change_response(&state, admin, &name, discovery)?))
 }
 
-fn checked(body: ServerToAdd) -> Answered<NewServer> {
+fn validate(body: AddServerRequest) -> ApiResult<NewServer> {
     let name = ServerName::parse(&body.name).map_err(|bad| {
         let reason = match ServerName::is_reserved(&body.name) {
             true => Reason::ConfigNameReserved,
@@ -109,13 +109,13 @@ fn checked(body: ServerToAdd) -> Answered<NewServer> {
         },
         (None, Some(url)) => NewTransport::Http { url },
         (Some(_), Some(_)) => {
-            return Err(Fault::at_field(
+            return Err(ApiError::at_field(
                 "url",
                 "a server has a `command` or a `url`, not both",
             ));
         }
         _ => {
-            return Err(Fault::at_field(
+            return Err(ApiError::at_field(
                 "command",
                 "a server needs a `command` or a `url`",
             ));

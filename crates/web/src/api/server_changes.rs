@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::refresh::{Discovery, discover};
-use super::server_view::WholeServer;
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Json, OfServer, no_server};
-use crate::role::{Admin, Anybody};
+use super::refresh::{DiscoveryResult, discover};
+use super::server_view::ServerDetails;
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{Json, PathServer, unknown_server};
+use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
 /// Keys of a server that can be changed; the others belong to whoever edits the file.
@@ -48,10 +48,10 @@ pub(super) struct ChangedServer {
     /// The command or address that is used from now on. Secrets that are written in it are masked.
     command: String,
     /// The server.
-    server: WholeServer,
+    server: ServerDetails,
     /// How its discovery went, when it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    discovery: Option<Discovery>,
+    discovery: Option<DiscoveryResult>,
 }
 
 /// Changes keys of a server; `null` takes a key out. A server that is reached in another way than before is asked
@@ -78,15 +78,15 @@ pub(super) struct ChangedServer {
 pub(super) async fn change(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
+    PathServer(name): PathServer,
     Json(changes): Json<Map<String, Value>>,
-) -> Answered<Fresh<ChangedServer>> {
+) -> ApiResult<NoStoreJson<ChangedServer>> {
     if let Some(key) = changes.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let message = format!(
             "this key cannot be changed here; those that can are `{}`",
             KEYS.join("`, `")
         );
-        return Err(Fault::at_field(key, message));
+        return Err(ApiError::at_field(key, message));
     }
     let hash = |state: &WebState| {
         state
@@ -96,8 +96,8 @@ pub(super) async fn change(
             .map(|entry| entry.spec.hash)
     };
     let before = hash(&state);
-    state.household().change_server(&name, changes).await?;
-    note(&state, &admin, &name, "changed");
+    state.config_admin().change_server(&name, changes).await?;
+    record_change(&state, &admin, &name, "changed");
     let discovery = match hash(&state) == before {
         true => None,
         false => discover(&state, RefreshScope::One(name.clone()), true)
@@ -105,7 +105,7 @@ pub(super) async fn change(
             .into_iter()
             .next(),
     };
-    Ok(Fresh(changed(&state, admin, &name, discovery)?))
+    Ok(NoStoreJson(change_response(&state, admin, &name, discovery)?))
 }
 
 /// Takes a server out of the configuration.
@@ -127,41 +127,41 @@ pub(super) async fn change(
 pub(super) async fn remove(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-) -> Answered<StatusCode> {
-    state.household().remove_server(&name).await?;
-    note(&state, &admin, &name, "removed");
+    PathServer(name): PathServer,
+) -> ApiResult<StatusCode> {
+    state.config_admin().remove_server(&name).await?;
+    record_change(&state, &admin, &name, "removed");
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The answer to a change.
-pub(super) fn changed(
+pub(super) fn change_response(
     state: &WebState,
     admin: Admin,
     name: &ServerName,
-    discovery: Option<Discovery>,
-) -> Answered<ChangedServer> {
+    discovery: Option<DiscoveryResult>,
+) -> ApiResult<ChangedServer> {
     let catalog = state.hub().catalog();
     let entry = catalog
         .server(name)
-        .ok_or_else(|| no_server(name.as_str()))?;
+        .ok_or_else(|| unknown_server(name.as_str()))?;
     Ok(ChangedServer {
         command: match entry.spec.approval {
             TrustState::Granted => masked_command_line(&entry.spec.transport),
             TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
         },
-        server: WholeServer::of(entry, state, &Anybody(admin.0)),
+        server: ServerDetails::of(entry, state, &Authorized(admin.0)),
         discovery,
     })
 }
 
 /// Writes down who changed what gets started, with the command as everybody may see it.
-pub(super) fn note(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
+pub(super) fn record_change(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
     let catalog = state.hub().catalog();
     let entry = catalog.server(name);
     let command = entry.map(|entry| masked_command_line(&entry.spec.transport));
     state.hub().record_activity(Activity {
-        session: Some(admin.word().to_owned()),
+        session: Some(admin.actor().to_owned()),
         server: Some(name.clone()),
         tool: command.map(|command| command.chars().take(COMMAND_CHARACTERS).collect()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, what.to_owned())

@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::role::Anybody;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// A server in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedServer {
+pub(super) struct ServerSummary {
     /// Its name.
     #[schema(example = "github")]
     name: String,
@@ -58,10 +58,10 @@ pub(super) struct Health {
     last_attempt: Option<u64>,
     /// Why the last try failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<Trouble>,
+    last_error: Option<ErrorSummary>,
     /// Why its newest list was not stored, so that it is lost when Pegboard ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_stored: Option<Trouble>,
+    not_stored: Option<ErrorSummary>,
     /// How often in a row it failed to start.
     failures: u32,
     /// Its connection, when there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
@@ -72,7 +72,7 @@ pub(super) struct Health {
 
 /// Why something with a server failed.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Trouble {
+pub(super) struct ErrorSummary {
     /// The code.
     code: &'static str,
     /// What happened; it may quote the server.
@@ -81,7 +81,7 @@ pub(super) struct Trouble {
     remedy: String,
 }
 
-impl Trouble {
+impl ErrorSummary {
     pub(super) fn of(note: &ErrorSummary) -> Self {
         Self {
             code: note.reason.code(),
@@ -100,15 +100,15 @@ impl Health {
             stale: health.stale,
             last_discovered: health.last_discovered.map(|at| at.0),
             last_attempt: entry.record.attempted_at.map(|at| at.0),
-            last_error: health.last_error.as_ref().map(Trouble::of),
-            not_stored: health.not_stored.as_ref().map(Trouble::of),
+            last_error: health.last_error.as_ref().map(ErrorSummary::of),
+            not_stored: health.not_stored.as_ref().map(ErrorSummary::of),
             failures: health.failures,
             connection: connection.and_then(|health| serde_json::to_value(health).ok()),
         }
     }
 }
 
-impl ListedServer {
+impl ServerSummary {
     pub(super) fn of(entry: &ServerEntry, state: &WebState) -> Self {
         let (spec, tools) = (&entry.spec, &entry.record.tools);
         Self {
@@ -128,9 +128,9 @@ impl ListedServer {
 /// Everything about a server.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WholeServer {
+pub(super) struct ServerDetails {
     #[serde(flatten)]
-    listed: ListedServer,
+    listed: ServerSummary,
     /// The exact command or address of a server that waits for an agreement, for whoever may give it.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_command: Option<String>,
@@ -149,7 +149,7 @@ pub(super) struct WholeServer {
     /// Names of the variables or headers that it gets.
     variables: Vec<String>,
     /// What stands in the files about it, without secrets.
-    config: Vec<Written>,
+    config: Vec<ConfigValue>,
     /// The layer that defines it: `builtin`, `user`, `project`, `environment` or `flag`.
     #[schema(value_type = String, example = "user")]
     layer: Layer,
@@ -178,7 +178,7 @@ pub(super) struct WholeServer {
 
 /// A value of the configuration.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Written {
+pub(super) struct ConfigValue {
     /// Its key.
     key: String,
     /// Its value; what may be secret is `***`.
@@ -198,25 +198,25 @@ pub(super) struct LastDelta {
     delta: Delta,
 }
 
-impl WholeServer {
-    pub(super) fn of(entry: &ServerEntry, state: &WebState, who: &Anybody) -> Self {
+impl ServerDetails {
+    pub(super) fn of(entry: &ServerEntry, state: &WebState, who: &Authorized) -> Self {
         let (spec, record) = (&entry.spec, &entry.record);
         let last = state.hub().last_delta(&spec.name);
-        let written = state.household().written(&spec.name).into_iter();
+        let written = state.config_admin().config_values(&spec.name).into_iter();
         let file = spec.origin.file.as_ref();
         let info = record.info.as_ref();
         let is_waiting = who.is_admin() && spec.approval != TrustState::Granted;
-        let review = state.household().review(&spec.name);
+        let review = state.config_admin().review(&spec.name);
         // The files may have changed since the catalog was made; trust must be for what is shown.
         let review = review.filter(|review| is_waiting && review.hash == spec.hash);
         Self {
-            listed: ListedServer::of(entry, state),
+            listed: ServerSummary::of(entry, state),
             exact_command: is_waiting.then(|| command_line(&spec.transport)),
             trust: review.and_then(|review| serde_json::to_value(review).ok()),
             warnings: definition_warnings(&spec.name, &spec.transport),
             definition_hash: spec.hash.to_string(),
             variables: variables(&spec.transport),
-            config: written.map(|(key, value)| Written { key, value }).collect(),
+            config: written.map(|(key, value)| ConfigValue { key, value }).collect(),
             layer: spec.origin.layer,
             file: file.map(|file| file.display().to_string()),
             line: spec.origin.line,

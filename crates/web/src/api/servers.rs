@@ -6,24 +6,24 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::listed::limit;
-use super::server_view::{Health, ListedServer, WholeServer};
-use crate::answer::{Fresh, tagged};
-use crate::fault::{Answered, ErrorBody};
-use crate::input::{OfServer, Query, no_server};
-use crate::role::Anybody;
+use super::tool_list::limit;
+use super::server_view::{Health, ServerSummary, ServerDetails};
+use crate::response::{NoStoreJson, json_with_etag};
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::{PathServer, Query, unknown_server};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Lines of a log when nothing is said.
-const USUAL_LINES: usize = 200;
+const DEFAULT_LINES: usize = 200;
 /// Lines of a log at the most; more are not kept either.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
 /// Every configured server.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Servers {
     /// The servers, sorted by name.
-    servers: Vec<ListedServer>,
+    servers: Vec<ServerSummary>,
 }
 
 /// Lists servers with their health. Nothing is started.
@@ -39,16 +39,16 @@ pub(super) struct Servers {
     )
 )]
 pub(super) async fn list(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     headers: HeaderMap,
 ) -> Response {
     let catalog = state.hub().catalog();
     let servers = catalog
         .servers()
-        .map(|entry| ListedServer::of(entry, &state));
+        .map(|entry| ServerSummary::of(entry, &state));
     let servers = servers.collect();
-    tagged(&headers, &Servers { servers })
+    json_with_etag(&headers, &Servers { servers })
 }
 
 /// Tells everything about one server. Nothing is started.
@@ -59,23 +59,23 @@ pub(super) async fn list(
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "The server", body = WholeServer),
+        (status = 200, description = "The server", body = ServerDetails),
         (status = 304, description = "Nothing changed since the answer with this `ETag`"),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
 pub(super) async fn one(
-    who: Anybody,
+    who: Authorized,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
+    PathServer(name): PathServer,
     headers: HeaderMap,
-) -> Answered<Response> {
+) -> ApiResult<Response> {
     let catalog = state.hub().catalog();
     let entry = catalog
         .server(&name)
-        .ok_or_else(|| no_server(name.as_str()))?;
-    Ok(tagged(&headers, &WholeServer::of(entry, &state, &who)))
+        .ok_or_else(|| unknown_server(name.as_str()))?;
+    Ok(json_with_etag(&headers, &ServerDetails::of(entry, &state, &who)))
 }
 
 /// Tells how one server is doing. Nothing is started or asked.
@@ -92,15 +92,15 @@ pub(super) async fn one(
     )
 )]
 pub(super) async fn health(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-) -> Answered<Fresh<Health>> {
+    PathServer(name): PathServer,
+) -> ApiResult<NoStoreJson<Health>> {
     let catalog = state.hub().catalog();
     let entry = catalog
         .server(&name)
-        .ok_or_else(|| no_server(name.as_str()))?;
-    Ok(Fresh(Health::of(state.hub().health_of(entry), entry)))
+        .ok_or_else(|| unknown_server(name.as_str()))?;
+    Ok(NoStoreJson(Health::of(state.hub().health_of(entry), entry)))
 }
 
 /// Which lines are wanted.
@@ -115,7 +115,7 @@ pub(super) struct LogQuery {
 
 /// What a server wrote.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Log {
+pub(super) struct ServerLog {
     /// The server.
     server: String,
     /// The lines, the oldest first; foreign text.
@@ -130,7 +130,7 @@ pub(super) struct Log {
     tag = "servers",
     params(("name" = String, Path, description = "The server"), LogQuery),
     responses(
-        (status = 200, description = "The last lines", body = Log),
+        (status = 200, description = "The last lines", body = ServerLog),
         (status = 400, description = "A value of the query is wrong", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
@@ -138,19 +138,19 @@ pub(super) struct Log {
     )
 )]
 pub(super) async fn logs(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
+    PathServer(name): PathServer,
     Query(query): Query<LogQuery>,
-) -> Answered<Fresh<Log>> {
-    let most = limit(query.tail, USUAL_LINES, MOST_LINES).map_err(|_| {
-        crate::fault::Fault::at_field("tail", format!("`tail` is not between 1 and {MOST_LINES}"))
+) -> ApiResult<NoStoreJson<ServerLog>> {
+    let most = limit(query.tail, DEFAULT_LINES, MAX_LINES).map_err(|_| {
+        crate::error::ApiError::at_field("tail", format!("`tail` is not between 1 and {MAX_LINES}"))
     })?;
-    let text = state.household().logs(&name).await?;
+    let text = state.config_admin().logs(&name).await?;
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(most);
     let lines = lines.get(from..).unwrap_or_default();
-    Ok(Fresh(Log {
+    Ok(NoStoreJson(ServerLog {
         server: name.to_string(),
         lines: lines.iter().map(|line| (*line).to_owned()).collect(),
     }))

@@ -10,12 +10,12 @@ use pegboard_model::{UntrustedText, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::listed::{ListedTool, PageQuery};
-use super::wrapped::{AvailableTool, WrappedConfiguration};
-use crate::answer::{Fresh, tagged};
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Named, Query};
-use crate::role::Anybody;
+use super::tool_list::{ToolSummary, PageQuery};
+use super::configuration_view::{AvailableTool, ConfigurationView};
+use crate::response::{NoStoreJson, json_with_etag};
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{PathParam, Query};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Who is connected.
@@ -73,10 +73,10 @@ impl From<&SessionInfo> for Session {
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Anybody, State(state): State<WebState>) -> Fresh<Sessions> {
+pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Sessions> {
     let sessions = state.hub().sessions();
     let sessions = sessions.iter().map(Session::from).collect();
-    Fresh(Sessions { sessions })
+    NoStoreJson(Sessions { sessions })
 }
 
 /// What a session really has.
@@ -88,9 +88,9 @@ pub(super) struct SessionConfiguration {
     /// How tools are shown to it: `lazy`, `direct` or `both`.
     mode: &'static str,
     /// The tools of this page in the shape of a configuration screen, with fewer details.
-    configuration: WrappedConfiguration,
+    configuration: ConfigurationView,
     /// The tools within its reach, sorted by name; those that are for Pegboard itself are left out.
-    available_tools: Vec<ListedTool>,
+    available_tools: Vec<ToolSummary>,
     /// How many tools there are on all pages.
     total: usize,
     /// What gives the next page, when there is one.
@@ -114,19 +114,19 @@ pub(super) struct SessionConfiguration {
     )
 )]
 pub(super) async fn configuration(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    Named(id): Named,
+    PathParam(id): PathParam,
     Query(query): Query<PageQuery>,
     headers: HeaderMap,
-) -> Answered<Response> {
+) -> ApiResult<Response> {
     let sessions = state.hub().sessions();
     let info = sessions
         .iter()
         .find(|info| info.id.0 == id)
         .ok_or_else(|| {
             let id = UntrustedText::new(&id).shortened(60);
-            Fault::new(
+            ApiError::new(
                 Reason::SessionUnknown,
                 format!("no session `{id}` is connected"),
             )
@@ -137,7 +137,7 @@ pub(super) async fn configuration(
         Some(offered) => offered.catalog.clone(),
         None => state.hub().catalog(),
     };
-    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ListedTool::of(tool));
+    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
     let is_wanted = |tool: &ToolView<'_>| tool.enabled() && !tool.is_internal();
     let page = query.page_of(&catalog, is_wanted, pairs)?;
     let (wrapped, tools) = page.tools.into_iter().unzip();
@@ -149,7 +149,7 @@ pub(super) async fn configuration(
     let answer = SessionConfiguration {
         session: info.into(),
         mode,
-        configuration: WrappedConfiguration {
+        configuration: ConfigurationView {
             mode: Some(mode),
             available_tools: wrapped,
         },
@@ -157,5 +157,5 @@ pub(super) async fn configuration(
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(tagged(&headers, &answer))
+    Ok(json_with_etag(&headers, &answer))
 }

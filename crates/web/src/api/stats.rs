@@ -7,9 +7,9 @@ use pegboard_guard::estimate_tokens;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::Fresh;
-use crate::fault::ErrorBody;
-use crate::role::Anybody;
+use crate::response::NoStoreJson;
+use crate::error::ErrorBody;
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Counts.
@@ -25,7 +25,7 @@ pub(super) struct Stats {
     #[schema(value_type = Object)]
     cache: CacheStatistics,
     /// What tools cost a model.
-    tokens: Tokens,
+    tokens: TokenCosts,
     /// Sessions that are connected.
     sessions: usize,
     /// Lines of activity that were lost because they came faster than they could be written.
@@ -34,7 +34,7 @@ pub(super) struct Stats {
 
 /// What tools cost a model before it does anything, about.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Tokens {
+pub(super) struct TokenCosts {
     /// When every definition stands in the prompt.
     without: u64,
     /// With Pegboard's few tools in their place.
@@ -52,12 +52,12 @@ pub(super) struct Tokens {
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
     )
 )]
-pub(super) async fn show(_: Anybody, State(state): State<WebState>) -> Fresh<Stats> {
+pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Stats> {
     let hub = state.hub();
     let catalog = hub.catalog().statistics();
-    Fresh(Stats {
+    NoStoreJson(Stats {
         version: state.version().to_owned(),
-        tokens: Tokens {
+        tokens: TokenCosts {
             without: catalog.tokens,
             with: u64::from(estimate_tokens(&fixed_surface())),
         },

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::listed::{ListedTool, PageQuery};
-use crate::answer::{Fresh, tagged};
-use crate::fault::{Answered, ErrorBody, Fault};
-use crate::input::{Named, Query};
-use crate::role::Anybody;
+use super::tool_list::{ToolSummary, PageQuery};
+use crate::response::{NoStoreJson, json_with_etag};
+use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::extract::{PathParam, Query};
+use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Which tools are wanted.
@@ -43,7 +43,7 @@ pub(super) struct ToolsQuery {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tools {
     /// The tools, sorted by name.
-    tools: Vec<ListedTool>,
+    tools: Vec<ToolSummary>,
     /// How many tools there are on all pages.
     total: usize,
     /// What gives the next page, when there is one.
@@ -66,11 +66,11 @@ pub(super) struct Tools {
     )
 )]
 pub(super) async fn list(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<ToolsQuery>,
     headers: HeaderMap,
-) -> Answered<Response> {
+) -> ApiResult<Response> {
     state.hub().discover_unknown_in_background();
     let catalog = state.hub().catalog();
     let server = query.server.as_deref();
@@ -80,7 +80,7 @@ pub(super) async fn list(
             && !view.is_internal()
             && server.is_none_or(|server| view.server().map(ServerName::as_str) == Some(server))
             && is_in_category(view, query.category.as_deref())
-            && text.as_deref().is_none_or(|text| holds(view, text))
+            && text.as_deref().is_none_or(|text| matches_text(view, text))
     };
     let wanted = PageQuery {
         limit: query.limit,
@@ -92,7 +92,7 @@ pub(super) async fn list(
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(tagged(&headers, &answer))
+    Ok(json_with_etag(&headers, &answer))
 }
 
 fn is_in_category(view: &ToolView<'_>, wanted: Option<&str>) -> bool {
@@ -102,14 +102,14 @@ fn is_in_category(view: &ToolView<'_>, wanted: Option<&str>) -> bool {
     })
 }
 
-fn holds(view: &ToolView<'_>, text: &str) -> bool {
+fn matches_text(view: &ToolView<'_>, text: &str) -> bool {
     view.exposed().as_str().to_lowercase().contains(text)
         || view.name().to_lowercase().contains(text)
         || view.summary().to_lowercase().contains(text)
 }
 
 /// A tool that is known, also a disabled one.
-pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> Answered<ToolView<'a>> {
+pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> ApiResult<ToolView<'a>> {
     catalog.find(name).or_else(|error| {
         let disabled = catalog
             .all_tools()
@@ -121,9 +121,9 @@ pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> Answered<ToolView<'a
 /// Everything about one tool.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WholeTool {
+pub(super) struct ToolDetails {
     #[serde(flatten)]
-    listed: ListedTool,
+    listed: ToolSummary,
     /// The server's title for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -147,12 +147,12 @@ pub(super) struct WholeTool {
     formats: Vec<&'static str>,
 }
 
-impl WholeTool {
+impl ToolDetails {
     fn of(view: &ToolView<'_>) -> Self {
         let described: Description = describe(view);
         let value = |value: Result<Value, serde_json::Error>| value.unwrap_or_default();
         Self {
-            listed: ListedTool::of(view),
+            listed: ToolSummary::of(view),
             title: described.title,
             signature: described.signature,
             parameters: value(serde_json::to_value(&described.parameters)),
@@ -173,7 +173,7 @@ impl WholeTool {
     tag = "tools",
     params(("name" = String, Path, description = "The tool, as `server__tool`")),
     responses(
-        (status = 200, description = "The tool", body = WholeTool),
+        (status = 200, description = "The tool", body = ToolDetails),
         (status = 304, description = "Nothing changed since the answer with this `ETag`"),
         (status = 400, description = "This is no tool's name, or one of several tools", body = ErrorBody),
         (status = 401, description = "The token is missing or wrong", body = ErrorBody),
@@ -181,13 +181,13 @@ impl WholeTool {
     )
 )]
 pub(super) async fn one(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
-    Named(name): Named,
+    PathParam(name): PathParam,
     headers: HeaderMap,
-) -> Answered<Response> {
+) -> ApiResult<Response> {
     let catalog = state.hub().catalog();
-    Ok(tagged(&headers, &WholeTool::of(&find(&catalog, &name)?)))
+    Ok(json_with_etag(&headers, &ToolDetails::of(&find(&catalog, &name)?)))
 }
 
 /// A tool as a model provider takes it.
@@ -223,17 +223,17 @@ pub(super) struct ProviderTool {
     )
 )]
 pub(super) async fn format(
-    _: Anybody,
+    _: Authorized,
     State(state): State<WebState>,
     path: Result<axum::extract::Path<(String, String)>, axum::extract::rejection::PathRejection>,
-) -> Answered<Fresh<ProviderTool>> {
+) -> ApiResult<NoStoreJson<ProviderTool>> {
     let axum::extract::Path((name, format)) =
-        path.map_err(|_| Fault::of(Reason::RequestInvalid))?;
+        path.map_err(|_| ApiError::of(Reason::RequestInvalid))?;
     let format: Format = format
         .parse()
         .map_err(|unknown: pegboard_formats::UnknownFormat| {
             let error = ToolError::new(Reason::RequestInvalid, unknown.to_string());
-            Fault::from(error.at_field("format"))
+            ApiError::from(error.at_field("format"))
         })?;
     let catalog = state.hub().catalog();
     let view = find(&catalog, &name)?;
@@ -255,7 +255,7 @@ pub(super) async fn format(
         },
         format,
     );
-    Ok(Fresh(ProviderTool {
+    Ok(NoStoreJson(ProviderTool {
         format: format.name(),
         name: converted.name,
         definition: converted.definition,

@@ -7,21 +7,21 @@ use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult};
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{empty, marked};
-use super::shown::{Ago, duration, line, thousands};
-use super::visit::{Visit, escaped, query_string};
-use super::words::outcome_tone;
+use super::components::{empty, inline_code};
+use super::display::{Ago, duration, line, thousands};
+use super::request::{PageRequest, escaped, query_string};
+use super::status::outcome_tone;
 
 /// Lines of one page.
 const LINES: usize = 50;
 /// Lines that one question to the log gives.
-const AT_ONCE: usize = 500;
+const READ_SIZE: usize = 500;
 /// How often the log is asked for one page when only one kind is wanted.
-const MOST_QUESTIONS: usize = 10;
+const MAX_READS: usize = 10;
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
-    let kind = visit.query("kind").and_then(ActivityKind::parse);
-    let before = visit.query("before").and_then(|before| before.parse().ok());
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
+    let kind = request.query("kind").and_then(ActivityKind::parse);
+    let before = request.query("before").and_then(|before| before.parse().ok());
     let read = read(&pages, kind, before).await;
     let head = heading(
         "Activity",
@@ -32,7 +32,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         div.card id="activity" data-live=[before.is_none().then_some("activity catalog approvals")] {
             @match &read {
                 Ok((lines, older)) => (list(lines, kind, before, *older, pages.now())),
-                Err(error) => div.body { div.callout.bad { strong { "The log could not be read" } (line(&error.message)) span.muted { (marked(&error.remedy)) } } },
+                Err(error) => div.body { div.callout.bad { strong { "The log could not be read" } (line(&error.message)) span.muted { (inline_code(&error.remedy)) } } },
             }
         }
         @let dropped = pages.hub().activity_dropped();
@@ -41,7 +41,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         }
     };
     Page::new(Section::Activity, "Activity", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
@@ -53,8 +53,8 @@ async fn read(
 ) -> ToolResult<(Vec<Activity>, Option<u64>)> {
     let mut from = before;
     let mut found = Vec::new();
-    for _ in 0..MOST_QUESTIONS {
-        let wanted = if kind.is_some() { AT_ONCE } else { LINES + 1 };
+    for _ in 0..MAX_READS {
+        let wanted = if kind.is_some() { READ_SIZE } else { LINES + 1 };
         let lines = pages.hub().activity(wanted, from).await?;
         let is_end = lines.len() < wanted;
         from = lines.last().map(|line| line.id);

@@ -7,14 +7,14 @@ use pegboard_config::LOADER_VARIABLES;
 
 use super::Pages;
 use super::page::{Page, Section};
-use super::visit::{Visit, query_string};
+use super::request::{PageRequest, query_string};
 
 /// The command that runs the built-in server.
 const EXAMPLE: &str = "example-server";
 
 /// The form, filled in for the built-in server.
 pub(super) fn example_link(pages: &Pages) -> String {
-    let command = quoted(pages.web.command());
+    let command = shell_quoted(pages.web.command());
     let command = format!("{command} {EXAMPLE}");
     let about = "Small built-in tools to try things with";
     format!(
@@ -24,7 +24,7 @@ pub(super) fn example_link(pages: &Pages) -> String {
 }
 
 /// A word as a shell would need it.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let head = html! {
         div.page-head { div.titles {
             nav.crumbs aria-label="Where this is" { a href="/servers" { "Servers" } span aria-hidden="true" { "/" } }
@@ -42,7 +42,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     };
     let body = html! {
         div.two-one {
-            (form(&visit))
+            (form(&request))
             div.stack {
                 section.card aria-labelledby="found-title" {
                     header { h2 id="found-title" { "What happens" } }
@@ -67,12 +67,12 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         }
     };
     Page::new(Section::Servers, "Add a server", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
-fn form(visit: &Visit) -> Markup {
-    let filled = |name| visit.query(name).unwrap_or_default();
+fn form(request: &PageRequest) -> Markup {
+    let filled = |name| request.query(name).unwrap_or_default();
     html! {
         section.card aria-labelledby="form-title" {
             header { h2 id="form-title" { "Definition" } }

@@ -9,15 +9,15 @@ use pegboard_model::{ApprovalRequest, UntrustedText, Grant, Timestamp, ToolResul
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{code, empty, marked, whole_code};
-use super::shown::{Ago, duration, line, pretty, thousands};
-use super::visit::{Visit, escaped};
+use super::components::{code, empty, inline_code, whole_code};
+use super::display::{Ago, duration, line, pretty, thousands};
+use super::request::{PageRequest, escaped};
 use crate::api::grants::is_outdated;
 
 /// Requests and consents that are shown at once.
 const ROWS: usize = 50;
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let waiting = pages.hub().approvals().await;
     let grants = pages.hub().grants().await;
     let now = pages.now();
@@ -27,7 +27,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     );
     let body = html! {
         div.stack {
-            @if visit.viewer.is_admin() {
+            @if request.viewer.is_admin() {
                 div.stack id="waiting" data-live="approvals" data-approvals data-settles { (inbox(&waiting, now)) }
             } @else {
                 div.callout.warn { strong { "Calls that wait are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
@@ -36,14 +36,14 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         }
     };
     Page::new(Section::Approvals, "Approvals", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
 fn inbox(waiting: &ToolResult<Vec<ApprovalRequest>>, now: Timestamp) -> Markup {
     html! {
         @match waiting {
-            Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (marked(&error.remedy)) } },
+            Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (inline_code(&error.remedy)) } },
             Ok(waiting) if waiting.is_empty() => div.card {
                 (empty("No call waits for you", "When a tool's policy is `ask`, its calls wait here with their exact arguments.", &html! {
                     a.button href="/tools" { "Set the policy of a tool" }

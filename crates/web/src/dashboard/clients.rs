@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::add_server::quoted;
+use super::add_server::shell_quoted;
 
 /// Variables that a client must set for the Pegboard that it starts.
 pub(crate) type Variables = BTreeMap<String, String>;
@@ -36,7 +36,7 @@ enum Shape {
     /// `mcpServers`, with `serverUrl`.
     ServerUrl,
     /// `mcpServers`, programs only.
-    ProgramsOnly,
+    StdioOnly,
     /// `servers`, with `type`.
     VsCode,
     /// `mcpServers`, with the list of tools.
@@ -76,7 +76,7 @@ pub(crate) const CLIENTS: &[Client] = &[
             "claude-desktop",
             "Claude Desktop",
             "claude_desktop_config.json (Settings › Developer › Edit Config)",
-            Shape::ProgramsOnly,
+            Shape::StdioOnly,
         )
     },
     client(
@@ -139,7 +139,7 @@ pub(crate) const CLIENTS: &[Client] = &[
 
 impl Client {
     /// What to paste when the client starts Pegboard itself, with the variables that it needs.
-    pub(crate) fn by_program(&self, command: &str, variables: &Variables) -> String {
+    pub(crate) fn stdio_snippet(&self, command: &str, variables: &Variables) -> String {
         let with = |key: &str, mut entry: Value| {
             if let (false, Some(entry)) = (variables.is_empty(), entry.as_object_mut()) {
                 entry.insert(key.to_owned(), json!(variables));
@@ -148,7 +148,7 @@ impl Client {
         };
         let plain = || with("env", json!({"command": command, "args": ["stdio"]}));
         match self.shape {
-            Shape::Typed | Shape::Url | Shape::ServerUrl | Shape::ProgramsOnly => {
+            Shape::Typed | Shape::Url | Shape::ServerUrl | Shape::StdioOnly => {
                 self.servers("mcpServers", self.marked(plain()))
             }
             Shape::VsCode => {
@@ -194,7 +194,7 @@ impl Client {
     }
 
     /// What to paste when the client speaks to this running Pegboard; none when it cannot.
-    pub(crate) fn by_address(&self, url: &str, needs_token: bool) -> Option<String> {
+    pub(crate) fn http_snippet(&self, url: &str, needs_token: bool) -> Option<String> {
         let bearer = format!("Bearer {TOKEN}");
         let with_headers = |mut entry: Value| {
             if let (true, Some(entry)) = (needs_token, entry.as_object_mut()) {
@@ -203,7 +203,7 @@ impl Client {
             entry
         };
         Some(match self.shape {
-            Shape::ProgramsOnly => return None,
+            Shape::StdioOnly => return None,
             Shape::Typed => {
                 let entry = self.marked(json!({"type": "http", "url": url}));
                 self.servers("mcpServers", with_headers(entry))
@@ -243,11 +243,11 @@ impl Client {
     }
 
     /// A command that does the same, where the client has one.
-    pub(crate) fn by_command(&self, command: &str, variables: &Variables) -> Option<String> {
-        let command = quoted(command);
+    pub(crate) fn cli_command(&self, command: &str, variables: &Variables) -> Option<String> {
+        let command = shell_quoted(command);
         let options = |flag: &str| {
             lines_of(variables, |name, value| {
-                format!("{flag} {} ", quoted(&format!("{name}={value}")))
+                format!("{flag} {} ", shell_quoted(&format!("{name}={value}")))
             })
         };
         match self.key {
@@ -298,8 +298,8 @@ mod tests {
     fn what_is_pasted_is_sound_in_its_language() {
         let url = "http://127.0.0.1:7340/mcp";
         for client in CLIENTS {
-            let program = client.by_program(r"C:\my tools\pegboard.exe", &Variables::new());
-            let address = client.by_address(url, true);
+            let program = client.stdio_snippet(r"C:\my tools\pegboard.exe", &Variables::new());
+            let address = client.http_snippet(url, true);
             match client.shape {
                 Shape::Goose | Shape::Codex => {
                     assert!(
@@ -316,7 +316,7 @@ mod tests {
                     }
                 }
             }
-            let open = client.by_address(url, false);
+            let open = client.http_snippet(url, false);
             assert!(open.is_none_or(|open| open.contains(url) && !open.contains(TOKEN)));
         }
     }
@@ -326,13 +326,13 @@ mod tests {
         let folder = "/srv/my config";
         let variables = Variables::from([("PEGBOARD_CONFIG_DIR".to_owned(), folder.to_owned())]);
         for client in CLIENTS {
-            let program = client.by_program("pegboard", &variables);
+            let program = client.stdio_snippet("pegboard", &variables);
             assert!(program.contains("PEGBOARD_CONFIG_DIR"), "{program}");
             assert!(program.contains(folder), "{program}");
-            let line = client.by_command("pegboard", &variables);
+            let line = client.cli_command("pegboard", &variables);
             let set = "'PEGBOARD_CONFIG_DIR=/srv/my config'";
             assert!(line.is_none_or(|line| line.contains(set)));
-            let without = client.by_program("pegboard", &Variables::new());
+            let without = client.stdio_snippet("pegboard", &Variables::new());
             assert!(!without.contains("env"), "{without}");
         }
     }

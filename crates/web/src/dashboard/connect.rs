@@ -7,12 +7,12 @@ use maud::{Markup, html};
 use super::Pages;
 use super::clients::{CLIENTS, Client, TOKEN};
 use super::page::{Page, Section, heading};
-use super::parts::{code, marked};
-use super::shown::block;
-use super::visit::{Visit, query_string};
+use super::components::{code, inline_code};
+use super::display::block;
+use super::request::{PageRequest, query_string};
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
-    let key = visit.query("client");
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
+    let key = request.query("client");
     let chosen = CLIENTS
         .iter()
         .find(|client| Some(client.key) == key)
@@ -20,7 +20,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     let url = format!("{}/mcp", pages.web.url());
     let needs_token = pages
         .web
-        .household()
+        .config_admin()
         .call_token()
         .is_ok_and(|token| token.is_some());
     let head = heading(
@@ -35,31 +35,31 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
                         aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
                 }
             }
-            @if let Some(client) = chosen { (ways(client, &pages, &url, needs_token, &visit)) }
+            @if let Some(client) = chosen { (ways(client, &pages, &url, needs_token, &request)) }
             (profiles(&pages, &url))
         }
     };
     Page::new(Section::Connect, "Connect", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
-fn ways(client: &Client, pages: &Pages, url: &str, needs_token: bool, visit: &Visit) -> Markup {
+fn ways(client: &Client, pages: &Pages, url: &str, needs_token: bool, request: &PageRequest) -> Markup {
     let (command, variables) = (pages.web.command(), pages.web.variables());
     html! {
         div.stack {
-            @if let Some(note) = client.note { div.callout { span { (marked(note)) } } }
+            @if let Some(note) = client.note { div.callout { span { (inline_code(note)) } } }
             div.halves {
                 section.card aria-labelledby="stdio-title" {
                     header { h2 id="stdio-title" { (client.name) " starts Pegboard" } span.chip { "stdio" } }
                     div.body.stack {
-                        @if let Some(line) = client.by_command(command, variables) {
+                        @if let Some(line) = client.cli_command(command, variables) {
                             div.stack-tight { span.small.muted { "With one command:" } (code(&line)) }
                             span.small.muted { "or by hand, in " (client.file) ":" }
                         } @else {
                             span.small.muted { "In " (client.file) ":" }
                         }
-                        (code(&client.by_program(command, variables)))
+                        (code(&client.stdio_snippet(command, variables)))
                         p.small.faint { "No token is needed; it works while this dashboard is closed, too." }
                         @if !variables.is_empty() {
                             p.small.faint { "The variables name the folders that this Pegboard uses, which are not the usual ones." }
@@ -69,11 +69,11 @@ fn ways(client: &Client, pages: &Pages, url: &str, needs_token: bool, visit: &Vi
                 section.card aria-labelledby="http-title" {
                     header { h2 id="http-title" { (client.name) " speaks to this Pegboard" } span.chip { "HTTP" } }
                     div.body.stack {
-                        @match client.by_address(url, needs_token) {
+                        @match client.http_snippet(url, needs_token) {
                             Some(text) => {
                                 span.small.muted { "In " (client.file) ":" }
                                 (with_token(&text))
-                                @if needs_token { (token(client, visit)) }
+                                @if needs_token { (token(client, request)) }
                                 @else { p.small.faint { "This Pegboard runs without a token: whoever can reach it on this machine may use it." } }
                             },
                             None => p.muted { "This client takes no address in its file. Use the other way." },
@@ -100,11 +100,11 @@ fn with_token(text: &str) -> Markup {
     }
 }
 
-fn token(client: &Client, visit: &Visit) -> Markup {
+fn token(client: &Client, request: &PageRequest) -> Markup {
     html! {
         div.stack-tight {
             div.row {
-                button.slim type="button" id="show-token" disabled[!visit.viewer.is_admin()] { "Put the token in" }
+                button.slim type="button" id="show-token" disabled[!request.viewer.is_admin()] { "Put the token in" }
                 span.small.faint { "It lets a client call every tool. Keep it to yourself." }
             }
             @if client.key == "codex" {

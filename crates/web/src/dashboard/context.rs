@@ -9,16 +9,16 @@ use pegboard_guard::estimate_tokens;
 
 use super::Pages;
 use super::page::{Page, Section, heading};
-use super::parts::{bar, code};
-use super::shown::{count, line, pretty, thousands};
-use super::visit::Visit;
+use super::components::{bar, code};
+use super::display::{count, line, pretty, thousands};
+use super::request::PageRequest;
 
 /// Servers whose costs are told one by one.
 const SERVERS: usize = 12;
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let catalog = pages.hub().catalog();
-    let summary = context_summary(&catalog, &pages.web.household().essential());
+    let summary = context_summary(&catalog, &pages.web.config_admin().essential());
     let surface = fixed_surface();
     let head = heading(
         "Context",
@@ -40,7 +40,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         }
     };
     Page::new(Section::Context, "Context", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 

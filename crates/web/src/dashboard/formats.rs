@@ -5,9 +5,9 @@ use pegboard_catalog::ToolView;
 use pegboard_formats::{Effect, Format, SourceTool, convert};
 use pegboard_model::ServerName;
 
-use super::parts::code;
-use super::shown::{count, line};
-use super::visit::query_string;
+use super::components::code;
+use super::display::{count, line};
+use super::request::query_string;
 
 /// Losses that are shown of one conversion.
 const LOSSES: usize = 30;

@@ -3,7 +3,7 @@
 //! Each screen is a handler that reads the present snapshot and a few functions from values to markup. What people do
 //! on a page goes through the API, sent by the page's script; pages themselves only read.
 //!
-//! Invariant: foreign text reaches a page through [`shown`], and markup is escaped by the template.
+//! Invariant: foreign text reaches a page through [`display`], and markup is escaped by the template.
 //! Invariant: no page holds more than a bounded number of rows, however much is known.
 //! Invariant: nothing in a page runs, styles or loads anything but our own files.
 
@@ -11,13 +11,13 @@
 mod assets;
 mod icons;
 mod page;
-mod visit;
+mod request;
 
 // What screens are made of.
 mod indent;
-mod parts;
-mod shown;
-mod words;
+mod components;
+mod display;
+mod status;
 
 // The screens.
 mod activity;
@@ -30,7 +30,7 @@ mod formats;
 mod overview;
 mod search;
 mod server;
-mod server_parts;
+mod server_cards;
 mod servers;
 mod tool;
 mod tools;

@@ -14,10 +14,10 @@ use pegboard_model::{Activity, DiscoveryStatus, ServerName, Timestamp};
 use super::activity::rows;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::parts::{bar, empty, marked, message};
-use super::shown::{Ago, block, count, thousands};
-use super::visit::Visit;
-use super::words::{Standing, Tone};
+use super::components::{bar, empty, inline_code, message};
+use super::display::{Ago, block, count, thousands};
+use super::request::PageRequest;
+use super::status::{ServerStatus, Tone};
 use super::{Pages, add_server};
 
 /// Lines of the activity that are shown.
@@ -25,7 +25,7 @@ const RECENT: usize = 8;
 /// Servers that are shown as running, and as failing.
 const SHOWN: usize = 8;
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let catalog = pages.hub().catalog();
     let health = pages.hub().health();
     let activity = pages.hub().activity(RECENT, None).await.unwrap_or_default();
@@ -52,16 +52,16 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         },
     };
     Page::new(Section::Overview, "Overview", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
 /// What is wrong in the configuration files, each problem with its file and line.
 fn problems(pages: &Pages) -> Markup {
-    let household = pages.web.household();
-    let mut projects = household.projects().into_iter();
+    let config_admin = pages.web.config_admin();
+    let mut projects = config_admin.projects().into_iter();
     let running = projects.find(|project| project.is_running);
-    let view = running.and_then(|running| household.project(&running.id));
+    let view = running.and_then(|running| config_admin.project(&running.id));
     let problems = view.map(|view| view.problems).unwrap_or_default();
     html! {
         @if !problems.is_empty() {
@@ -87,8 +87,8 @@ fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
         .collect();
     let mut tones: BTreeMap<Tone, usize> = BTreeMap::new();
     for entry in catalog.servers() {
-        let standing = Standing::of(entry, by_name.get(entry.name()).copied());
-        *tones.entry(standing.tone).or_default() += 1;
+        let status = ServerStatus::of(entry, by_name.get(entry.name()).copied());
+        *tones.entry(status.tone).or_default() += 1;
     }
     let of = |tone| tones.get(&tone).copied().unwrap_or_default();
     let legend = [
@@ -215,7 +215,7 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
                                 }
                                 @if let Some(note) = &entry.record.last_error {
                                     div.small.wrap.stack-tight { (message(&note.message)) }
-                                    span.small.muted.wrap { (marked(&note.remedy)) }
+                                    span.small.muted.wrap { (inline_code(&note.remedy)) }
                                 }
                             }
                         }

@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::Pages;
 use super::assets::address;
 use super::icons::{Icon, icon, mark};
-use super::visit::Visit;
+use super::request::PageRequest;
 
 /// Nothing but our own files, and no code or style inside the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -74,7 +74,7 @@ impl Page {
     }
 
     /// The screen as an answer: whole, or without its frame when only that is wanted.
-    pub(crate) async fn answer(self, pages: &Pages, visit: &Visit) -> Response {
+    pub(crate) async fn answer(self, pages: &Pages, request: &PageRequest) -> Response {
         // A person looks at what there is, so servers that were never discovered are discovered now.
         pages.hub().discover_unknown_in_background();
         // An inbox that cannot be read shows no number here, and the reason on its own screen.
@@ -84,7 +84,7 @@ impl Page {
             .await
             .map_or(0, |waiting| waiting.len());
         let content = html! { (self.head) (self.body) };
-        let markup = match visit.is_fragment() {
+        let markup = match request.is_fragment() {
             true => {
                 html! { span id="page-title" hidden data-title=(self.title) {} (badges(waiting)) (content) }
             }
@@ -92,19 +92,19 @@ impl Page {
                 let frame = Frame {
                     section: Some(self.section),
                     title: &self.title,
-                    theme: visit.theme,
-                    is_admin: visit.viewer.is_admin(),
+                    theme: request.theme,
+                    is_admin: request.viewer.is_admin(),
                     waiting,
                 };
                 frame.around(pages, Some(&content))
             }
         };
         // A fragment tells a page that is open already what there is now, be it nothing.
-        let status = match visit.is_fragment() {
+        let status = match request.is_fragment() {
             true => StatusCode::OK,
             false => self.status,
         };
-        (status, shut(markup)).into_response()
+        (status, with_security_headers(markup)).into_response()
     }
 }
 
@@ -254,7 +254,7 @@ pub(crate) fn empty_frame(pages: &Pages, path: &str, theme: Option<&'static str>
         is_admin: true,
         waiting: 0,
     };
-    shut(frame.around(pages, None))
+    with_security_headers(frame.around(pages, None))
 }
 
 /// The page on which people log in. Its script reads the one-time code from the address, where only it can see it.
@@ -290,11 +290,11 @@ pub(crate) fn login_page() -> Response {
             }
         }
     };
-    shut(markup)
+    with_security_headers(markup)
 }
 
 /// HTML with the headers that let nothing else in.
-fn shut(markup: Markup) -> Response {
+fn with_security_headers(markup: Markup) -> Response {
     let PreEscaped(text) = markup;
     let headers: [(HeaderName, &str); 6] = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -319,7 +319,7 @@ pub(crate) fn heading(title: &str, lead: &str) -> Markup {
 }
 
 /// The same with buttons.
-pub(crate) fn heading_with(title: &str, lead: &str, actions: &Markup) -> Markup {
+pub(crate) fn heading_with_actions(title: &str, lead: &str, actions: &Markup) -> Markup {
     html! {
         div.page-head {
             div.titles { h1 { (title) } p.lead { (lead) } }

@@ -9,18 +9,18 @@ use pegboard_search::{NameMatchKind, MatchKind};
 use super::Pages;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::parts::{bar, empty};
-use super::shown::{count, line, thousands};
-use super::visit::{Visit, escaped};
-use super::words::policy_chip;
+use super::components::{bar, empty};
+use super::display::{count, line, thousands};
+use super::request::{PageRequest, escaped};
+use super::status::policy_chip;
 
 /// Hits that are shown.
 const HITS: usize = 20;
 /// Characters of a request that are looked for.
 const REQUEST: usize = 500;
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
-    let text: String = visit
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
+    let text: String = request
         .query("q")
         .unwrap_or_default()
         .chars()
@@ -67,7 +67,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         div id="results" data-live="catalog" { (list) }
     };
     Page::new(Section::Search, "Search", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 

@@ -12,23 +12,23 @@ use pegboard_model::{TrustState, ServerName};
 use super::Pages;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section};
-use super::parts::{empty, failure};
-use super::server_parts::{configuration, last_discovery, logs, policies, rejected, tools, words};
-use super::servers::switch;
-use super::shown::{Ago, line, thousands};
+use super::components::{empty, failure};
+use super::server_cards::{configuration, last_discovery, logs, policies, rejected, tools, words};
+use super::servers::enable_button;
+use super::display::{Ago, line, thousands};
 use super::trust;
-use super::visit::Visit;
-use super::words::Standing;
+use super::request::PageRequest;
+use super::status::ServerStatus;
 
 pub(super) async fn show(
     State(pages): State<Pages>,
     Path(server): Path<String>,
-    visit: Visit,
+    request: PageRequest,
 ) -> Response {
     let catalog = pages.hub().catalog();
     let name = ServerName::parse(&server).ok();
     let Some(entry) = name.as_ref().and_then(|name| catalog.server(name)) else {
-        return unknown(&pages, &server, &visit).await;
+        return unknown(&pages, &server, &request).await;
     };
     let name = entry.name();
     let health = pages
@@ -36,37 +36,37 @@ pub(super) async fn show(
         .health()
         .into_iter()
         .find(|health| health.server == *name);
-    let standing = Standing::of(entry, health.as_ref());
-    let review = pages.web.household().review(name);
+    let status = ServerStatus::of(entry, health.as_ref());
+    let review = pages.web.config_admin().review(name);
     let is_reviewed = entry.spec.approval != TrustState::Granted && review.is_some();
-    let mut written = pages.web.household().written(name);
+    let mut written = pages.web.config_admin().config_values(name);
     if is_reviewed {
         // The notice shows these as they are; masked, they would look like something else.
         written.retain(|(key, _)| !is_of_transport(key));
     }
-    let log = pages.web.household().logs(name).await;
+    let log = pages.web.config_admin().logs(name).await;
     let now = pages.now();
     let body = html! {
         div.stack {
-            div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), visit.viewer.is_admin())) }
+            div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), request.viewer.is_admin())) }
             div.two-one {
                 div.stack {
-                    div id="facts" data-live="catalog" { (facts(entry, health.as_ref(), standing, now)) }
+                    div id="facts" data-live="catalog" { (facts(entry, health.as_ref(), status, now)) }
                     div id="tools" data-live="catalog" { (tools(entry)) }
                     div id="rejected" data-live="catalog" { (rejected(entry)) }
                     (logs(name, log))
                 }
                 div.stack {
                     div id="delta" data-live="catalog" { (last_discovery(entry, pages.hub().last_delta(name), now)) }
-                    div id="policies" data-live="catalog" data-settles { (policies(entry, &visit)) }
+                    div id="policies" data-live="catalog" data-settles { (policies(entry, &request)) }
                     div id="config" data-live="catalog" { (configuration(entry, &written)) }
                     div id="words" data-live="catalog" { (words(entry)) }
                 }
             }
         }
     };
-    let page = Page::new(Section::Servers, name.as_str(), head(entry, standing), body);
-    page.answer(&pages, &visit).await
+    let page = Page::new(Section::Servers, name.as_str(), head(entry, status), body);
+    page.answer(&pages, &request).await
 }
 
 /// Whether a key of the configuration says what runs.
@@ -76,20 +76,20 @@ fn is_of_transport(key: &str) -> bool {
     keys.contains(&first)
 }
 
-fn head(entry: &ServerEntry, standing: Standing) -> Markup {
+fn head(entry: &ServerEntry, status: ServerStatus) -> Markup {
     let name = entry.name();
     let leads = entry.spec.description.as_deref();
     html! {
         div.page-head id="head" data-live="catalog" {
             div.titles {
                 nav.crumbs aria-label="Where this is" { a href="/servers" { "Servers" } span aria-hidden="true" { "/" } }
-                div.row { h1 { (name) } (standing.render()) }
+                div.row { h1 { (name) } (status.render()) }
                 @if let Some(text) = leads { p.lead { (line(text)) } }
             }
             div.actions {
                 button type="button" data-call=(format!("POST /api/v1/servers/{name}/refresh")) data-refresh
                     disabled[!entry.spec.enabled] { (icon(Icon::Refresh)) "Refresh" }
-                (switch(name, entry.spec.enabled, ""))
+                (enable_button(name, entry.spec.enabled, ""))
                 button.warns type="button" data-call=(format!("DELETE /api/v1/servers/{name}")) data-admin
                     data-done=(format!("`{name}` was removed")) data-next="/servers"
                     data-confirm=(format!("Remove `{name}`?"))
@@ -117,7 +117,7 @@ fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) ->
 fn facts(
     entry: &ServerEntry,
     health: Option<&ServerHealth>,
-    standing: Standing,
+    status: ServerStatus,
     now: pegboard_model::Timestamp,
 ) -> Markup {
     let record = &entry.record;
@@ -130,7 +130,7 @@ fn facts(
         section.card aria-labelledby="facts-title" {
             header { h2 id="facts-title" { "At a glance" } }
             div.body { dl.facts {
-                dt { "State" } dd { (standing.render()) }
+                dt { "State" } dd { (status.render()) }
                 dt { "Discovery" } dd {
                     (entry.status().as_str())
                     @if entry.stale { " " span.chip.warn { "stale" } }
@@ -160,7 +160,7 @@ fn facts(
     }
 }
 
-async fn unknown(pages: &Pages, server: &str, visit: &Visit) -> Response {
+async fn unknown(pages: &Pages, server: &str, request: &PageRequest) -> Response {
     let head = html! { div.page-head { div.titles { h1 { "No such server" } } } };
     let text = format!(
         "No server `{}` is configured; it may have been removed.",
@@ -172,5 +172,5 @@ async fn unknown(pages: &Pages, server: &str, visit: &Visit) -> Response {
     })) } };
     let mut page = Page::new(Section::Servers, "No such server", head, body);
     page.status = StatusCode::NOT_FOUND;
-    page.answer(pages, visit).await
+    page.answer(pages, request).await
 }

@@ -12,11 +12,11 @@ use pegboard_hub::ServerHealth;
 use pegboard_model::{ServerName, Timestamp};
 
 use super::icons::{Icon, icon};
-use super::page::{Page, Section, heading_with};
-use super::parts::{Pager, empty, within};
-use super::shown::{Ago, line, thousands};
-use super::visit::Visit;
-use super::words::{ENDED, Standing, policy_chip};
+use super::page::{Page, Section, heading_with_actions};
+use super::components::{Pager, empty, clamp_page};
+use super::display::{Ago, line, thousands};
+use super::request::PageRequest;
+use super::status::{CRASHED, ServerStatus, policy_chip};
 use super::{Pages, add_server};
 
 /// Servers on one page.
@@ -26,38 +26,38 @@ const ROWS: usize = 100;
 const STATES: &[(&str, &[&str])] = &[
     ("known", &["known", "known, stale"]),
     ("running", &["running", "busy"]),
-    ("failed", &["failed", ENDED]),
+    ("failed", &["failed", CRASHED]),
     ("waiting", &["needs consent", "changed, needs consent"]),
     ("disabled", &["disabled"]),
 ];
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let catalog = pages.hub().catalog();
     let health = pages.hub().health();
     let health: BTreeMap<&ServerName, &ServerHealth> = health
         .iter()
         .map(|health| (&health.server, health))
         .collect();
-    let text = visit.query("q").unwrap_or_default().to_lowercase();
-    let state = visit.query("state").unwrap_or_default();
+    let text = request.query("q").unwrap_or_default().to_lowercase();
+    let state = request.query("state").unwrap_or_default();
     let words = STATES
         .iter()
         .find(|(name, _)| *name == state)
         .map(|(_, words)| *words);
-    let chosen: Vec<(&Arc<ServerEntry>, Standing)> = catalog
+    let chosen: Vec<(&Arc<ServerEntry>, ServerStatus)> = catalog
         .servers()
         .map(|entry| {
             (
                 entry,
-                Standing::of(entry, health.get(entry.name()).copied()),
+                ServerStatus::of(entry, health.get(entry.name()).copied()),
             )
         })
-        .filter(|(entry, standing)| {
-            let is_named = text.split_whitespace().all(|word| reads(entry, word));
-            is_named && words.is_none_or(|words| words.contains(&standing.word))
+        .filter(|(entry, status)| {
+            let is_named = text.split_whitespace().all(|word| matches_word(entry, word));
+            is_named && words.is_none_or(|words| words.contains(&status.word))
         })
         .collect();
-    let head = heading_with(
+    let head = heading_with_actions(
         "Servers",
         "Known from configuration and from what each last said. Looking starts none of them.",
         &html! {
@@ -68,7 +68,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         },
     );
     let total = catalog.servers().count();
-    let page = within(visit.page(), ROWS, chosen.len());
+    let page = clamp_page(request.page(), ROWS, chosen.len());
     let body = html! {
         (filters(&text, state))
         div.card id="list" data-live="catalog" {
@@ -86,11 +86,11 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
         }
     };
     Page::new(Section::Servers, "Servers", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
-fn reads(entry: &ServerEntry, word: &str) -> bool {
+fn matches_word(entry: &ServerEntry, word: &str) -> bool {
     let described = entry.spec.description.as_deref().unwrap_or_default();
     entry.name().as_str().contains(word)
         || described.to_lowercase().contains(word)
@@ -117,7 +117,7 @@ fn filters(text: &str, state: &str) -> Markup {
 }
 
 fn table<'a>(
-    chosen: impl Iterator<Item = &'a (&'a Arc<ServerEntry>, Standing)>,
+    chosen: impl Iterator<Item = &'a (&'a Arc<ServerEntry>, ServerStatus)>,
     now: Timestamp,
 ) -> Markup {
     html! {
@@ -132,12 +132,12 @@ fn table<'a>(
                 th.tight.wide scope="col" { "Policy" }
                 th.tight.medium scope="col" { span.visually-hidden { "Actions" } }
             } }
-            tbody { @for (entry, standing) in chosen { (row(entry, *standing, now)) } }
+            tbody { @for (entry, status) in chosen { (row(entry, *status, now)) } }
         }
     }
 }
 
-fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
+fn row(entry: &Arc<ServerEntry>, status: ServerStatus, now: Timestamp) -> Markup {
     let name = entry.name();
     let spec = &entry.spec;
     let tokens: u64 = entry
@@ -155,7 +155,7 @@ fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
                     }
                 }
             }
-            td.tight { (standing.render()) }
+            td.tight { (status.render()) }
             td.tight.num { (thousands(entry.record.tools.len() as u64)) }
             td.tight.num.medium { (thousands(tokens)) }
             td.tight.medium { (Ago { now, then: entry.record.discovered_at }) }
@@ -164,7 +164,7 @@ fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
                 span.row.held {
                     button.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/refresh")) data-refresh
                         disabled[!spec.enabled] aria-label=(format!("Refresh {name}")) { "Refresh" }
-                    (switch(name, spec.enabled, "slim"))
+                    (enable_button(name, spec.enabled, "slim"))
                 }
             }
         }
@@ -172,7 +172,7 @@ fn row(entry: &Arc<ServerEntry>, standing: Standing, now: Timestamp) -> Markup {
 }
 
 /// The button that switches a server on or off.
-pub(super) fn switch(name: &ServerName, enabled: bool, class: &str) -> Markup {
+pub(super) fn enable_button(name: &ServerName, enabled: bool, class: &str) -> Markup {
     let (path, word, done) = match enabled {
         true => (
             "disable",

@@ -10,11 +10,11 @@ use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
 use super::Pages;
 use super::formats::formats;
 use super::page::{Page, Section};
-use super::parts::{code, empty, marked};
-use super::server_parts::POLICIES;
-use super::shown::{block, line, pretty, thousands};
-use super::visit::{Visit, escaped};
-use super::words::{hint_chips, policy_chip, tool_standing};
+use super::components::{code, empty, inline_code};
+use super::server_cards::POLICIES;
+use super::display::{block, line, pretty, thousands};
+use super::request::{PageRequest, escaped};
+use super::status::{hint_chips, policy_chip, tool_status};
 
 /// Bytes of a schema that a form is made of; beyond it there is the JSON editor.
 const FORM_SCHEMA_BYTES: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const FORM_SCHEMA_BYTES: usize = 256 * 1024;
 pub(super) async fn show(
     State(pages): State<Pages>,
     Path(name): Path<String>,
-    visit: Visit,
+    request: PageRequest,
 ) -> Response {
     let catalog = pages.hub().catalog();
     let known = catalog
@@ -30,7 +30,7 @@ pub(super) async fn show(
         .find(|view| view.exposed().as_str() == name);
     let view = match known.map(Ok).unwrap_or_else(|| catalog.find(&name)) {
         Ok(view) => view,
-        Err(error) => return unknown(&pages, &error, &visit).await,
+        Err(error) => return unknown(&pages, &error, &request).await,
     };
     let told = describe(&view);
     let body = html! {
@@ -43,21 +43,21 @@ pub(super) async fn show(
                     (examples(&told))
                 }
                 div.stack {
-                    (try_it(&view, &told))
-                    div id="policy" data-live="catalog" { (policy(&pages, &view, &visit)) }
+                    (try_form(&view, &told))
+                    div id="policy" data-live="catalog" { (policy(&pages, &view, &request)) }
                     (related(&told))
                 }
             }
-            (formats(&view, visit.query("format")))
+            (formats(&view, request.query("format")))
             (definition(&view))
         }
     };
     let page = Page::new(Section::Tools, told.name.clone(), head(&view, &told), body);
-    page.answer(&pages, &visit).await
+    page.answer(&pages, &request).await
 }
 
 fn head(view: &ToolView<'_>, told: &Description) -> Markup {
-    let (word, tone) = tool_standing(view);
+    let (word, tone) = tool_status(view);
     html! {
         div.page-head id="head" data-live="catalog" {
             div.titles.stack-tight {
@@ -183,7 +183,7 @@ fn definition(view: &ToolView<'_>) -> Markup {
 }
 
 /// The form is made by the page's script from the schema; without it there is the JSON editor.
-fn try_it(view: &ToolView<'_>, told: &Description) -> Markup {
+fn try_form(view: &ToolView<'_>, told: &Description) -> Markup {
     let schema = view.input_schema();
     let schema = if schema.len() <= FORM_SCHEMA_BYTES {
         schema
@@ -221,7 +221,7 @@ fn try_it(view: &ToolView<'_>, told: &Description) -> Markup {
     }
 }
 
-fn policy(pages: &Pages, view: &ToolView<'_>, visit: &Visit) -> Markup {
+fn policy(pages: &Pages, view: &ToolView<'_>, request: &PageRequest) -> Markup {
     let weighed = pages.hub().explain_policy(view.exposed().as_str()).ok();
     let server = view.server().map(ServerName::as_str).unwrap_or_default();
     let own = view
@@ -245,7 +245,7 @@ fn policy(pages: &Pages, view: &ToolView<'_>, visit: &Visit) -> Markup {
                 }
                 div.row.between {
                     label for="tool-policy" { "For this tool" }
-                    select id="tool-policy" data-policy=(server) data-pattern=(view.name()) disabled[!visit.viewer.is_admin()] {
+                    select id="tool-policy" data-policy=(server) data-pattern=(view.name()) disabled[!request.viewer.is_admin()] {
                         option value="" selected[own.is_none()] { "no rule of its own" }
                         @for policy in POLICIES { option value=(policy.as_str()) selected[own == Some(&policy)] { (policy.as_str()) } }
                     }
@@ -268,13 +268,13 @@ fn related(told: &Description) -> Markup {
     }
 }
 
-async fn unknown(pages: &Pages, error: &ToolError, visit: &Visit) -> Response {
+async fn unknown(pages: &Pages, error: &ToolError, request: &PageRequest) -> Response {
     let is_unknown = error.reason == Reason::ToolUnknown;
     let head = html! { div.page-head { div.titles { h1 { "No such tool" } } } };
     let body = html! {
         div.card {
             (empty(&line(&error.message), "", &html! {}))
-            div.body { p { (marked(&error.remedy)) }
+            div.body { p { (inline_code(&error.remedy)) }
                 @if !error.nearest.is_empty() { ul.list { @for name in &error.nearest { li { a.mono href=(format!("/tools/{}", escaped(name))) { (line(name)) } } } } }
                 a href="/tools" { "All tools" }
             }
@@ -286,5 +286,5 @@ async fn unknown(pages: &Pages, error: &ToolError, visit: &Visit) -> Response {
     } else {
         StatusCode::BAD_REQUEST
     };
-    page.answer(pages, visit).await
+    page.answer(pages, request).await
 }

@@ -11,11 +11,11 @@ use pegboard_model::Policy;
 use super::Pages;
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::parts::{Pager, empty, within};
-use super::server_parts::POLICIES;
-use super::shown::{line, thousands};
-use super::visit::{Visit, escaped, query_string};
-use super::words::{policy_chip, tool_standing};
+use super::components::{Pager, empty, clamp_page};
+use super::server_cards::POLICIES;
+use super::display::{line, thousands};
+use super::request::{PageRequest, escaped, query_string};
+use super::status::{policy_chip, tool_status};
 
 /// Tools on one page.
 const ROWS: usize = 50;
@@ -48,9 +48,9 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn of(visit: &'a Visit) -> Self {
-        let text = visit.query("q").unwrap_or_default();
-        let policy = visit.query("policy");
+    fn of(request: &'a PageRequest) -> Self {
+        let text = request.query("q").unwrap_or_default();
+        let policy = request.query("policy");
         Self {
             text,
             words: text
@@ -58,17 +58,17 @@ impl<'a> Filter<'a> {
                 .take(WORDS)
                 .map(str::to_lowercase)
                 .collect(),
-            server: visit.query("server").unwrap_or_default(),
-            category: visit.query("category").unwrap_or_default(),
+            server: request.query("server").unwrap_or_default(),
+            category: request.query("category").unwrap_or_default(),
             policy: POLICIES
                 .into_iter()
                 .find(|known| Some(known.as_str()) == policy),
-            state: visit.query("state").unwrap_or_default(),
-            by_tokens: visit.query("sort") == Some("tokens"),
+            state: request.query("state").unwrap_or_default(),
+            by_tokens: request.query("sort") == Some("tokens"),
         }
     }
 
-    fn takes(&self, view: &ToolView<'_>) -> bool {
+    fn accepts(&self, view: &ToolView<'_>) -> bool {
         let is_of_server = match self.server {
             "" => true,
             server => view.server().is_some_and(|name| name.as_str() == server),
@@ -78,9 +78,9 @@ impl<'a> Filter<'a> {
             && match self.state {
                 "" => view.enabled(),
                 EVERY_STATE => true,
-                state => tool_standing(view).0 == state,
+                state => tool_status(view).0 == state,
             }
-            && self.words.iter().all(|word| reads(view, word))
+            && self.words.iter().all(|word| matches_word(view, word))
             && (self.category.is_empty() || view.category() == self.category)
     }
 
@@ -96,22 +96,22 @@ impl<'a> Filter<'a> {
     }
 }
 
-fn reads(view: &ToolView<'_>, word: &str) -> bool {
+fn matches_word(view: &ToolView<'_>, word: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(word);
     has(view.exposed().as_str()) || has(view.name()) || has(view.summary())
 }
 
-pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
+pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let catalog = pages.hub().catalog();
-    let filter = Filter::of(&visit);
+    let filter = Filter::of(&request);
     let mut chosen: Vec<ToolView<'_>> = catalog
         .all_tools()
-        .filter(|view| filter.takes(view))
+        .filter(|view| filter.accepts(view))
         .collect();
     if filter.by_tokens {
         chosen.sort_by_key(|view| std::cmp::Reverse(view.tokens()));
     }
-    let page = within(visit.page(), ROWS, chosen.len());
+    let page = clamp_page(request.page(), ROWS, chosen.len());
     let shown = chosen.get((page - 1) * ROWS..).unwrap_or_default();
     let shown = shown.get(..ROWS.min(shown.len())).unwrap_or_default();
     let is_empty = catalog.all_tools().next().is_none();
@@ -139,7 +139,7 @@ pub(super) async fn show(State(pages): State<Pages>, visit: Visit) -> Response {
     );
     let body = html! { (controls(&catalog, &filter)) (list) };
     Page::new(Section::Tools, "Tools", head, body)
-        .answer(&pages, &visit)
+        .answer(&pages, &request)
         .await
 }
 
@@ -214,7 +214,7 @@ fn category(view: &ToolView<'_>) -> String {
 }
 
 fn row(view: &ToolView<'_>) -> Markup {
-    let (word, tone) = tool_standing(view);
+    let (word, tone) = tool_status(view);
     html! {
         tr.pick {
             th scope="row" {

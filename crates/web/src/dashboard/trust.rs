@@ -5,7 +5,7 @@ use pegboard_catalog::ServerEntry;
 use pegboard_config::{ShownDefinition, ShownValue, TrustReview};
 use pegboard_model::TrustState;
 
-use super::parts::marked;
+use super::components::inline_code;
 
 /// The notice on the page of a server that is not trusted. All texts of a review are escaped already.
 pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
@@ -73,7 +73,7 @@ fn values(title: &str, between: &str, values: &[ShownValue]) -> Markup {
                 @for value in values {
                     li {
                         code.command.exact { (value.name) (between) (value.value) }
-                        @if let Some(reason) = value.warning { span.fault { "Warning: " (marked(reason)) "." } }
+                        @if let Some(reason) = value.warning { span.fault { "Warning: " (inline_code(reason)) "." } }
                     }
                 }
             }

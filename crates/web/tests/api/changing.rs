@@ -3,16 +3,16 @@
 use pegboard_model::EventKind;
 use serde_json::{Value, json};
 
-use crate::face::{CALL, Face};
-use crate::fake::tool;
+use crate::site::{CALL, TestSite};
+use crate::fake_servers::tool;
 
 #[tokio::test]
 async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
-    let face = Face::new().await;
-    face.servers.set("three", vec![tool("fetch"), tool("post")]);
-    let mut events = face.hub.subscribe();
+    let site = TestSite::new().await;
+    site.servers.set("three", vec![tool("fetch"), tool("post")]);
+    let mut events = site.hub.subscribe();
     let add = json!({"name": "three", "command": "fetcher", "args": ["--all"]});
-    let answer = face.admin("POST", "/servers", add.clone()).await;
+    let answer = site.admin("POST", "/servers", add.clone()).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     let answer = answer.json();
     assert!(answer["command"].as_str().unwrap().starts_with("fetcher"));
@@ -23,14 +23,14 @@ async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
         json!(["fetch", "post"])
     );
     assert_eq!(answer["server"]["health"]["status"], "success");
-    assert_eq!(face.get("/tools?server=three").await.json()["total"], 2);
+    assert_eq!(site.get("/tools?server=three").await.json()["total"], 2);
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         told.push(event.kind);
     }
     let is_discovery = |kind: &EventKind| matches!(kind, EventKind::ServerDiscovered { server, .. } if server.as_str() == "three");
     assert!(told.iter().any(is_discovery), "{told:?}");
-    let again = face.admin("POST", "/servers", add).await;
+    let again = site.admin("POST", "/servers", add).await;
     assert_eq!(
         (again.status, again.code()),
         (409, "CONFIG_DUPLICATE".into())
@@ -38,51 +38,51 @@ async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
 }
 
 #[tokio::test]
-async fn r_api_05_a_failure_is_stored_with_the_server_and_told() {
-    let face = Face::new().await;
+async fn r_api_05_a_failure_is_stored_with_the_server_and_reported() {
+    let site = TestSite::new().await;
     let add = json!({"name": "broken", "command": "nothing-like-this"});
-    let answer = face.admin("POST", "/servers", add).await;
+    let answer = site.admin("POST", "/servers", add).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     let answer = answer.json();
     assert_eq!(answer["discovery"]["status"], "failed");
     assert_eq!(answer["discovery"]["error"]["code"], "SPAWN_NOT_FOUND");
     assert_eq!(answer["discovery"]["error"]["message"], "no such command");
-    let kept = face.get("/servers/broken").await.json();
+    let kept = site.get("/servers/broken").await.json();
     assert_eq!(kept["health"]["status"], "failed");
     assert_eq!(kept["health"]["lastError"]["message"], "no such command");
 }
 
 #[tokio::test]
 async fn r_api_05_a_change_is_taken_over_and_a_removal_too() {
-    let face = Face::new().await;
-    let starts = face.servers.starts();
+    let site = TestSite::new().await;
+    let starts = site.servers.starts();
     let about = json!({"description": "Reads and writes"});
-    let answer = face.admin("PATCH", "/servers/one", about).await.json();
+    let answer = site.admin("PATCH", "/servers/one", about).await.json();
     assert_eq!(answer["server"]["description"], "Reads and writes");
     assert_eq!(answer["discovery"], Value::Null);
-    assert_eq!(face.servers.starts(), starts, "nothing was started for it");
-    face.servers.set("one", vec![tool("read")]);
+    assert_eq!(site.servers.starts(), starts, "nothing was started for it");
+    site.servers.set("one", vec![tool("read")]);
     let command = json!({"command": "another"});
-    let answer = face.admin("PATCH", "/servers/one", command).await.json();
+    let answer = site.admin("PATCH", "/servers/one", command).await.json();
     assert_eq!(answer["discovery"]["tools"], 1, "{answer}");
     assert!(answer["command"].as_str().unwrap().starts_with("another"));
-    let mut events = face.hub.subscribe();
-    let off = face
+    let mut events = site.hub.subscribe();
+    let off = site
         .admin("POST", "/servers/two/disable", Value::Null)
         .await;
     assert_eq!(off.json()["server"]["enabled"], false);
-    assert_eq!(face.get("/tools?server=two").await.json()["total"], 0);
+    assert_eq!(site.get("/tools?server=two").await.json()["total"], 0);
     let removed = events.recv().await.unwrap().kind;
     assert!(
         matches!(removed, EventKind::ServerRemoved { .. }),
         "{removed:?}"
     );
-    face.admin("POST", "/servers/two/enable", Value::Null).await;
-    assert_eq!(face.get("/tools?server=two").await.json()["total"], 1);
-    let gone = face.admin("DELETE", "/servers/two", Value::Null).await;
+    site.admin("POST", "/servers/two/enable", Value::Null).await;
+    assert_eq!(site.get("/tools?server=two").await.json()["total"], 1);
+    let gone = site.admin("DELETE", "/servers/two", Value::Null).await;
     assert_eq!((gone.status, gone.body.as_str()), (204, ""));
-    assert_eq!(face.get("/servers/two").await.status, 404);
-    let lines = face
+    assert_eq!(site.get("/servers/two").await.status, 404);
+    let lines = site
         .eventually("/activity", |seen| {
             let lines = seen["activity"].as_array().unwrap();
             lines
@@ -104,9 +104,9 @@ async fn r_api_05_a_change_is_taken_over_and_a_removal_too() {
 
 #[tokio::test]
 async fn r_api_06_a_refresh_tells_what_changed() {
-    let face = Face::new().await;
-    face.servers.set("one", vec![tool("read"), tool("copy")]);
-    let asked = face
+    let site = TestSite::new().await;
+    site.servers.set("one", vec![tool("read"), tool("copy")]);
+    let asked = site
         .ask(CALL, "POST", "/servers/one/refresh", Value::Null)
         .await;
     assert_eq!(asked.status, 200, "{asked:?}");
@@ -114,20 +114,20 @@ async fn r_api_06_a_refresh_tells_what_changed() {
     assert_eq!(asked["delta"]["added"], json!(["copy"]));
     assert_eq!(asked["delta"]["removed"], json!(["write"]));
     assert_eq!(asked["source"], "asked");
-    let server = face.get("/servers/one").await.json();
+    let server = site.get("/servers/one").await.json();
     assert_eq!(server["lastDelta"]["delta"]["added"], json!(["copy"]));
-    let wish = json!({"force": false});
-    let fresh = face
-        .ask(CALL, "POST", "/servers/one/refresh", wish)
+    let body = json!({"force": false});
+    let fresh = site
+        .ask(CALL, "POST", "/servers/one/refresh", body)
         .await
         .json();
     assert_eq!(fresh["source"], "fresh");
-    let all = face
+    let all = site
         .ask(CALL, "POST", "/refresh", json!({"force": true}))
         .await
         .json();
     assert_eq!(all["servers"].as_array().unwrap().len(), 2);
-    let bad = face
+    let bad = site
         .ask(CALL, "POST", "/refresh", json!({"forced": true}))
         .await;
     assert_eq!((bad.status, bad.code()), (400, "REQUEST_INVALID".into()));
@@ -135,25 +135,25 @@ async fn r_api_06_a_refresh_tells_what_changed() {
 
 #[tokio::test]
 async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
-    let face = Face::new().await;
-    let starts = face.servers.starts();
-    let total = |path: &'static str| async { face.get(path).await.json()["total"].clone() };
+    let site = TestSite::new().await;
+    let starts = site.servers.starts();
+    let total = |path: &'static str| async { site.get(path).await.json()["total"].clone() };
     for path in ["/servers/one/clear", "/clear"] {
-        let refused = face.ask(CALL, "POST", path, Value::Null).await;
+        let refused = site.ask(CALL, "POST", path, Value::Null).await;
         assert_eq!(
             (refused.status, refused.code()),
             (403, "ADMIN_NEEDED".into())
         );
     }
     assert_eq!(total("/tools").await, 3, "nothing was forgotten");
-    let mut events = face.hub.subscribe();
-    let cleared = face.admin("POST", "/servers/one/clear", Value::Null).await;
+    let mut events = site.hub.subscribe();
+    let cleared = site.admin("POST", "/servers/one/clear", Value::Null).await;
     assert_eq!(
         (cleared.status, cleared.json()),
         (200, json!({"cleared": 1}))
     );
     assert_eq!(total("/tools").await, 1);
-    let server = face.get("/servers/one").await.json();
+    let server = site.get("/servers/one").await.json();
     assert_eq!(server["health"]["status"], "never");
     let told = events.try_recv().unwrap().kind;
     let updated = EventKind::RegistryUpdated {
@@ -161,16 +161,16 @@ async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
         mcp_tools: 1,
     };
     assert_eq!(told, updated);
-    let cleared = face.admin("POST", "/clear", Value::Null).await;
+    let cleared = site.admin("POST", "/clear", Value::Null).await;
     assert_eq!(cleared.json(), json!({"cleared": 1}));
     assert_eq!(total("/tools").await, 0);
-    assert_eq!(face.servers.starts(), starts, "nothing was started for it");
-    let unknown = face.admin("POST", "/servers/none/clear", Value::Null).await;
+    assert_eq!(site.servers.starts(), starts, "nothing was started for it");
+    let unknown = site.admin("POST", "/servers/none/clear", Value::Null).await;
     assert_eq!(
         (unknown.status, unknown.code()),
         (404, "SERVER_UNKNOWN".into())
     );
-    face.eventually("/activity", |seen| {
+    site.eventually("/activity", |seen| {
         let lines = seen["activity"].as_array().unwrap();
         let is_cleared = |line: &&Value| line["outcome"] == "cleared" && line["session"] == "api";
         lines.iter().filter(is_cleared).count() == 2
@@ -180,11 +180,11 @@ async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
 
 #[tokio::test]
 async fn r_api_04_a_body_that_is_not_json_names_no_field() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     for body in ["{nope", "", "{", "[", r#"{"name": tru}"#, "\u{1}"] {
-        let mut request = crate::face::request(crate::face::ADMIN, "POST", "/servers", json!({}));
+        let mut request = crate::site::request(crate::site::ADMIN, "POST", "/servers", json!({}));
         *request.body_mut() = axum::body::Body::from(body);
-        let answer = face.send(request).await;
+        let answer = site.send(request).await;
         assert_eq!(
             (answer.status, answer.code()),
             (400, "REQUEST_INVALID".into())
@@ -193,14 +193,14 @@ async fn r_api_04_a_body_that_is_not_json_names_no_field() {
         assert_eq!(error.get("field"), None, "{body}: {error}");
     }
     let nested = json!({"name": "three", "command": "a", "env": {"": 1}});
-    let answer = face.admin("POST", "/servers", nested).await;
+    let answer = site.admin("POST", "/servers", nested).await;
     let field = answer.json()["error"]["field"].clone();
     assert_eq!(field, "env", "{}", answer.body);
 }
 
 #[tokio::test]
 async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     for (body, code, field) in [
         (json!({}), "REQUEST_INVALID", "name"),
         (json!({"name": "three"}), "REQUEST_INVALID", "command"),
@@ -236,7 +236,7 @@ async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
         ),
         (json!([]), "REQUEST_INVALID", ""),
     ] {
-        let answer = face.admin("POST", "/servers", body.clone()).await;
+        let answer = site.admin("POST", "/servers", body.clone()).await;
         assert_eq!((answer.status, answer.code()), (400, code.into()), "{body}");
         let told = answer.json()["error"]["field"].clone();
         assert_eq!(
@@ -246,7 +246,7 @@ async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
             answer.body
         );
     }
-    let answer = face
+    let answer = site
         .admin("PATCH", "/servers/one", json!({"rules": 1}))
         .await;
     assert_eq!(
@@ -254,7 +254,7 @@ async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
         (400, "REQUEST_INVALID".into())
     );
     assert_eq!(
-        face.get("/servers").await.json()["servers"]
+        site.get("/servers").await.json()["servers"]
             .as_array()
             .unwrap()
             .len(),

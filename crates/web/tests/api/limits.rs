@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use serde_json::{Value, json};
 
-use crate::face::{ADMIN, CALL, Face, request, with};
+use crate::site::{ADMIN, CALL, TestSite, request, with};
 
 #[tokio::test]
 async fn r_sec_03_bodies_have_limits() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     let large = json!({"arguments": {"text": "x".repeat(1024 * 1024)}});
-    let answer = face.ask(CALL, "POST", "/tools/one__read/call", large).await;
+    let answer = site.ask(CALL, "POST", "/tools/one__read/call", large).await;
     assert_eq!(
         (answer.status, answer.code()),
         (413, "REQUEST_TOO_LARGE".into())
@@ -19,7 +19,7 @@ async fn r_sec_03_bodies_have_limits() {
     let mut announced = request(ADMIN, "POST", "/servers", json!({}));
     *announced.body_mut() = Body::empty();
     let announced = with(announced, "content-length", "99999999");
-    assert_eq!(face.send(announced).await.status, 413);
+    assert_eq!(site.send(announced).await.status, 413);
     let deep = format!(
         "{{\"arguments\":{{\"text\":{}{}}}}}",
         "[".repeat(5_000),
@@ -28,7 +28,7 @@ async fn r_sec_03_bodies_have_limits() {
     for text in [deep.as_str(), "{", "", "nonsense", "{} {}", "\u{0}"] {
         let mut bad = request(CALL, "POST", "/tools/one__read/call", json!({}));
         *bad.body_mut() = Body::from(text.to_owned());
-        let answer = face.send(bad).await;
+        let answer = site.send(bad).await;
         assert_eq!(
             (answer.status, answer.code()),
             (400, "REQUEST_INVALID".into()),
@@ -41,7 +41,7 @@ async fn r_sec_03_bodies_have_limits() {
         "multipart/form-data",
     ] {
         let other = request(CALL, "POST", "/tools/one__read/call", json!({}));
-        let answer = face.send(with(other, "content-type", kind)).await;
+        let answer = site.send(with(other, "content-type", kind)).await;
         assert_eq!(
             (answer.status, answer.code()),
             (415, "MEDIA_TYPE_REFUSED".into()),
@@ -52,16 +52,16 @@ async fn r_sec_03_bodies_have_limits() {
 
 #[tokio::test(start_paused = true)]
 async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     let mut slow = request(CALL, "POST", "/tools/one__read/call", json!({}));
     let first = futures_util::stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
     let rest = futures_util::stream::pending();
     *slow.body_mut() = Body::from_stream(futures_util::StreamExt::chain(first, rest));
-    let answer = tokio::time::timeout(Duration::from_secs(300), face.send(slow));
+    let answer = tokio::time::timeout(Duration::from_secs(300), site.send(slow));
     let answer = answer.await.expect("it is given up");
     assert_eq!((answer.status, answer.code()), (408, "REQUEST_LATE".into()));
     assert_eq!(
-        face.get("/servers").await.json()["servers"][0]["name"],
+        site.get("/servers").await.json()["servers"][0]["name"],
         Value::from("one")
     );
 }

@@ -9,12 +9,12 @@
 )]
 
 mod changing;
-mod described;
-mod door;
-mod face;
-mod fake;
-mod house;
+mod openapi;
+mod login;
+mod site;
+mod fake_servers;
+mod config_admin;
 mod limits;
-mod listening;
+mod events;
 mod reading;
 mod rules;

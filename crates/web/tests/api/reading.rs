@@ -7,7 +7,7 @@ use pegboard_model::ToolResult;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::face::{ADMIN, CALL, Face, request};
+use crate::site::{ADMIN, CALL, TestSite, request};
 
 struct Echo;
 
@@ -23,21 +23,21 @@ fn names(tools: &Value) -> Vec<&str> {
     tools.map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-fn host_tools(face: &Face) {
+fn host_tools(site: &TestSite) {
     let schema = json!({"type": "object"});
     let own = StaticTool::new("own_tool", "Does what the host does.", schema.clone()).unwrap();
     let hidden = StaticTool::new("hidden_tool", "For the host alone.", schema).unwrap();
-    face.hub.register(own, Arc::new(Echo)).unwrap();
-    face.hub
+    site.hub.register(own, Arc::new(Echo)).unwrap();
+    site.hub
         .register(hidden.internal(), Arc::new(Echo))
         .unwrap();
 }
 
 #[tokio::test]
 async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
-    let face = Face::new().await;
-    host_tools(&face);
-    let answer = face.get("/projects/default/configuration").await;
+    let site = TestSite::new().await;
+    host_tools(&site);
+    let answer = site.get("/projects/default/configuration").await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let answer = answer.json();
     let tools = &answer["availableTools"];
@@ -81,23 +81,23 @@ async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
     assert_eq!(tools[2]["type"], "native");
     assert_eq!(answer["servers"][0]["name"], "one");
     assert_eq!(answer["project"]["id"], "default");
-    let projects = face.get("/projects").await.json();
+    let projects = site.get("/projects").await.json();
     assert_eq!(projects["projects"][0]["isRunning"], true);
 }
 
 #[tokio::test]
 async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
-    let face = Face::new().await;
-    host_tools(&face);
+    let site = TestSite::new().await;
+    host_tools(&site);
     let open = |id: &str, profile: &str| {
         let client = Some("client 1.0".into());
         let id = SessionId(id.to_owned());
-        face.hub.session_opened(&id, Way::Stdio, client, profile);
+        site.hub.session_opened(&id, Way::Stdio, client, profile);
     };
     open("wide", "");
     open("close", "narrow");
     open("lost", "gone");
-    let sessions = face.get("/sessions").await.json();
+    let sessions = site.get("/sessions").await.json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
     assert_eq!(sessions["sessions"][0]["face"], "stdio");
     assert_eq!(sessions["sessions"][0]["client"], "client 1.0");
@@ -108,7 +108,7 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
         ("lost", &all[..], "lazy"),
     ] {
         let path = format!("/sessions/{id}/configuration");
-        let answer = face.get(&path).await.json();
+        let answer = site.get(&path).await.json();
         assert_eq!(names(&answer["availableTools"]), expected, "{id}");
         assert_eq!(answer["mode"], mode, "{id}");
         let wrapped = &answer["configuration"];
@@ -122,8 +122,8 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
             assert!(tool["configuredPolicy"].is_string(), "{tool}");
         }
     }
-    face.hub.session_ended(&SessionId("close".to_owned()));
-    let ended = face.get("/sessions/close/configuration").await;
+    site.hub.session_ended(&SessionId("close".to_owned()));
+    let ended = site.get("/sessions/close/configuration").await;
     assert_eq!(
         (ended.status, ended.code()),
         (404, "SESSION_UNKNOWN".into())
@@ -132,7 +132,7 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
 
 #[tokio::test]
 async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     for (path, status, code, field) in [
         ("/projects/none/configuration", 404, "PROJECT_UNKNOWN", ""),
         ("/sessions/none/configuration", 404, "SESSION_UNKNOWN", ""),
@@ -160,7 +160,7 @@ async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() 
         ("/activity?before=x", 400, "REQUEST_INVALID", "before"),
         ("/nothing", 404, "PATH_UNKNOWN", ""),
     ] {
-        let answer = face.get(path).await;
+        let answer = site.get(path).await;
         assert_eq!(
             (answer.status, answer.code()),
             (status, code.into()),
@@ -179,18 +179,18 @@ async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() 
             answer.body
         );
     }
-    let wrong = face.admin("PUT", "/servers", json!({})).await;
+    let wrong = site.admin("PUT", "/servers", json!({})).await;
     assert_eq!((wrong.status, wrong.code()), (405, "METHOD_REFUSED".into()));
 }
 
 #[tokio::test]
 async fn lists_come_in_pages_and_with_tags() {
-    let face = Face::new().await;
-    let first = face.get("/tools?limit=2").await.json();
+    let site = TestSite::new().await;
+    let first = site.get("/tools?limit=2").await.json();
     assert_eq!(names(&first["tools"]), ["one__read", "one__write"]);
     assert_eq!(first["total"], 3);
     let next = first["nextCursor"].as_str().unwrap();
-    let last = face
+    let last = site
         .get(&format!("/tools?limit=2&cursor={next}"))
         .await
         .json();
@@ -201,7 +201,7 @@ async fn lists_come_in_pages_and_with_tags() {
         ("q=ERA", vec!["two__erase"]),
         ("server=none", vec![]),
     ] {
-        let found = face.get(&format!("/tools?{query}")).await.json();
+        let found = site.get(&format!("/tools?{query}")).await.json();
         assert_eq!(names(&found["tools"]), expected, "{query}");
     }
     for path in [
@@ -211,38 +211,38 @@ async fn lists_come_in_pages_and_with_tags() {
         "/projects",
         "/tools/one__read",
     ] {
-        let answer = face.get(path).await;
+        let answer = site.get(path).await;
         let tag = answer.header("etag").to_owned();
         assert!(tag.len() > 10, "{path}");
-        let request = crate::face::request(CALL, "GET", path, Value::Null);
-        let again = face
-            .send(crate::face::with(request, "if-none-match", &tag))
+        let request = crate::site::request(CALL, "GET", path, Value::Null);
+        let again = site
+            .send(crate::site::with(request, "if-none-match", &tag))
             .await;
         assert_eq!((again.status, again.body.as_str()), (304, ""), "{path}");
     }
-    let tag = face.get("/tools").await.header("etag").to_owned();
-    face.admin("POST", "/servers/two/disable", Value::Null)
+    let tag = site.get("/tools").await.header("etag").to_owned();
+    site.admin("POST", "/servers/two/disable", Value::Null)
         .await;
-    assert_ne!(face.get("/tools").await.header("etag"), tag);
-    assert_eq!(face.get("/stats").await.header("cache-control"), "no-store");
+    assert_ne!(site.get("/tools").await.header("etag"), tag);
+    assert_eq!(site.get("/stats").await.header("cache-control"), "no-store");
 }
 
 #[tokio::test]
 async fn a_tool_is_shown_whole_found_explained_and_called() {
-    let face = Face::new().await;
-    let tool = face.get("/tools/one__read").await.json();
+    let site = TestSite::new().await;
+    let tool = site.get("/tools/one__read").await.json();
     assert_eq!(tool["definition"]["name"], "read");
     assert_eq!(tool["parameters"][0]["name"], "text");
     let format = tool["formats"][0].as_str().unwrap();
-    let export = face
+    let export = site
         .get(&format!("/tools/one__read/formats/{format}"))
         .await;
     assert_eq!(export.json()["definition"]["name"], "one__read");
-    let found = face.get("/search?q=erase&explain=true").await.json();
+    let found = site.get("/search?q=erase&explain=true").await.json();
     assert_eq!(found["hits"][0]["tool"]["name"], "two__erase");
     assert!(found["hits"][0]["why"]["words"].is_number(), "{found}");
     let call = json!({"arguments": {"text": "x"}});
-    let called = face.ask(CALL, "POST", "/tools/one__read/call", call).await;
+    let called = site.ask(CALL, "POST", "/tools/one__read/call", call).await;
     assert_eq!(called.status, 200, "{called:?}");
     assert_eq!(
         called.json()["result"]["content"][0]["text"],
@@ -250,7 +250,7 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
     );
     let mut exact = request(CALL, "POST", "/tools/one__read/call", json!({}));
     *exact.body_mut() = Body::from(r#"{"arguments":{ "text":"\u0041" }}"#);
-    let called = face.send(exact).await;
+    let called = site.send(exact).await;
     assert_eq!(
         called.json()["result"]["content"][0]["text"],
         r#"read { "text":"\u0041" }"#,
@@ -268,7 +268,7 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
         ("one__none", json!({"arguments": {}}), 404, "TOOL_UNKNOWN"),
     ] {
         let path = format!("/tools/{path}/call");
-        let answer = face.ask(CALL, "POST", &path, body.clone()).await;
+        let answer = site.ask(CALL, "POST", &path, body.clone()).await;
         assert_eq!(
             (answer.status, answer.code()),
             (status, code.into()),
@@ -278,59 +278,59 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
 }
 
 #[tokio::test]
-async fn r_obs_04_the_health_of_each_server_is_told() {
-    let face = Face::new().await;
-    let health = face.get("/servers/one/health").await.json();
+async fn r_obs_04_the_health_of_each_server_is_reported() {
+    let site = TestSite::new().await;
+    let health = site.get("/servers/one/health").await.json();
     assert_eq!(health["status"], "success");
     assert!(["known", "running"].contains(&health["state"].as_str().unwrap()));
     assert_eq!(health["failures"], 0);
     let add = json!({"name": "broken", "command": "nothing-like-this"});
-    face.admin("POST", "/servers", add).await;
-    let health = face.get("/servers/broken/health").await.json();
+    site.admin("POST", "/servers", add).await;
+    let health = site.get("/servers/broken/health").await.json();
     assert_eq!(health["status"], "failed");
     assert_eq!(health["state"], "configured");
     assert_eq!(health["lastError"]["code"], "SPAWN_NOT_FOUND");
     assert!(health["lastError"]["remedy"].is_string());
-    let listed = face.get("/servers").await.json();
+    let listed = site.get("/servers").await.json();
     assert_eq!(listed["servers"][0]["health"]["status"], "failed");
     assert_eq!(listed["servers"][1]["tools"], 2);
-    let logs = face.get("/servers/one/logs?tail=2").await.json();
+    let logs = site.get("/servers/one/logs?tail=2").await.json();
     assert_eq!(logs["lines"], json!(["second", "third"]));
 }
 
 #[tokio::test]
-async fn counts_context_and_activity_are_told() {
-    let face = Face::new().await;
-    let stats = face.get("/stats").await.json();
+async fn counts_context_and_activity_are_reported() {
+    let site = TestSite::new().await;
+    let stats = site.get("/stats").await.json();
     assert_eq!(stats["catalog"]["tools"], 3);
     assert!(stats["tokens"]["without"].as_u64().unwrap() > 0);
     assert!(stats["tokens"]["with"].as_u64().unwrap() > 0);
     assert!(stats["cache"]["hits"].is_u64());
-    let context = face.get("/context").await.json();
+    let context = site.get("/context").await.json();
     assert_eq!(context["metaTools"].as_array().unwrap().len(), 5);
     assert!(context["summary"]["tokens"].as_u64().unwrap() > 0);
-    let seen = face
+    let seen = site
         .eventually("/activity?limit=1", |seen| seen["next"].is_u64())
         .await;
     assert_eq!(seen["activity"][0]["kind"], "discovery");
     let next = seen["next"].as_u64().unwrap();
-    let rest = face.get(&format!("/activity?before={next}")).await.json();
+    let rest = site.get(&format!("/activity?before={next}")).await.json();
     assert_eq!(rest["activity"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn r_ui_02_the_page_of_a_server_that_failed_does_not_say_that_it_answered() {
-    let face = Face::new().await;
-    let refresh = || face.admin("POST", "/servers/one/refresh", Value::Null);
+    let site = TestSite::new().await;
+    let refresh = || site.admin("POST", "/servers/one/refresh", Value::Null);
     let page = || async {
-        let mut page = crate::face::plain("GET", "/servers/one");
+        let mut page = crate::site::plain("GET", "/servers/one");
         let bearer = format!("Bearer {ADMIN}").parse().unwrap();
         page.headers_mut().insert("authorization", bearer);
-        face.send(page).await.body
+        site.send(page).await.body
     };
     assert_eq!(refresh().await.status, 200);
     assert!(page().await.contains("Answered in"));
-    face.servers.remove("one");
+    site.servers.remove("one");
     refresh().await;
     let failed = page().await;
     assert!(failed.contains("The last discovery failed"), "{failed}");

@@ -11,8 +11,8 @@ use pegboard_store::Ledger;
 use pegboard_testkit::tool_json;
 use serde_json::{Value, json};
 
-use super::super::words::{ENDED, Standing, Tone};
-use super::stage::{Stage, known};
+use super::super::status::{CRASHED, ServerStatus, Tone};
+use super::fixture::{DashboardFixture, known};
 
 const PAGES: &[&str] = &[
     "/",
@@ -28,15 +28,15 @@ const PAGES: &[&str] = &[
     "/connect",
 ];
 
-fn notes() -> Stage {
-    Stage::with(vec![known("notes", &[tool_json("add"), tool_json("list")])])
+fn notes() -> DashboardFixture {
+    DashboardFixture::with(vec![known("notes", &[tool_json("add"), tool_json("list")])])
 }
 
 #[tokio::test]
 async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on() {
-    let stage = notes();
+    let fixture = notes();
     for path in PAGES {
-        let seen = stage.open(path).await;
+        let seen = fixture.open(path).await;
         assert_eq!(seen.status, StatusCode::OK, "{path}");
         let policy = &seen.headers[CONTENT_SECURITY_POLICY];
         let policy = policy.to_str().unwrap();
@@ -73,18 +73,18 @@ async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on()
 }
 
 #[tokio::test]
-async fn r_api_04_what_is_not_there_is_told_with_404_and_the_way_on() {
-    let stage = notes();
+async fn r_api_04_unknown_pages_answer_404_with_a_next_step() {
+    let fixture = notes();
     for path in [
         "/servers/gone",
         "/servers/..%2F..%2Fetc",
         "/tools/notes__gone",
     ] {
-        let seen = stage.open(path).await;
+        let seen = fixture.open(path).await;
         assert_eq!(seen.status, StatusCode::NOT_FOUND, "{path}");
         assert!(seen.text.contains("No such"), "{path}");
     }
-    let seen = stage.open_as("/", None, &[]).await;
+    let seen = fixture.open_as("/", None, &[]).await;
     assert_eq!(seen.status, StatusCode::UNAUTHORIZED, "nobody logged in");
     assert!(!seen.text.contains("notes"));
 }
@@ -98,29 +98,29 @@ async fn r_api_01_ten_thousand_tools_fill_pages_of_fifty() {
     for (at, some) in tools.chunks(500).enumerate() {
         servers.push(known(&format!("server{at}"), some));
     }
-    let stage = Stage::with(servers);
+    let fixture = DashboardFixture::with(servers);
     let rows = |text: &str| text.matches("<tr class=\"pick\"").count();
-    let first = stage.open("/tools").await.text;
+    let first = fixture.open("/tools").await.text;
     assert_eq!(rows(&first), 50);
     assert!(first.contains("1–50 of 10,000 tools"));
-    let last = stage.open("/tools?page=200").await.text;
+    let last = fixture.open("/tools?page=200").await.text;
     assert!(last.contains("9,951–10,000 of 10,000"));
-    let beyond = stage.open("/tools?page=999999999").await.text;
+    let beyond = fixture.open("/tools?page=999999999").await.text;
     assert!(beyond.contains("9,951–10,000 of 10,000"));
-    let one = stage.open("/tools?q=TOOL_04711&fragment=1").await.text;
+    let one = fixture.open("/tools?q=TOOL_04711&fragment=1").await.text;
     assert_eq!(rows(&one), 1);
     assert!(!one.contains("<html"), "a fragment has no frame");
-    let of_server = stage.open("/tools?server=server3").await.text;
+    let of_server = fixture.open("/tools?server=server3").await.text;
     assert!(of_server.contains("1–50 of 500 tools"));
     for path in PAGES.iter().filter(|path| !path.contains("notes")) {
-        let seen = stage.open(path).await;
+        let seen = fixture.open(path).await;
         assert!(
             seen.text.len() < 200_000,
             "{path}: {} bytes",
             seen.text.len()
         );
     }
-    assert_eq!(rows(&stage.open("/servers/server3").await.text), 20);
+    assert_eq!(rows(&fixture.open("/servers/server3").await.text), 20);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
     });
     let (spec, mut record) = known("notes", &[evil]);
     record.instructions = Some("<iframe src=//evil>".to_owned());
-    let stage = Stage::with(vec![(spec, record)]);
+    let fixture = DashboardFixture::with(vec![(spec, record)]);
     for path in [
         "/tools",
         "/tools/notes__evil",
@@ -143,7 +143,7 @@ async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
         "/search?q=alert",
         "/",
     ] {
-        let text = stage.open(path).await.text;
+        let text = fixture.open(path).await.text;
         for forbidden in [
             "<script>alert",
             "<img src=x",
@@ -156,11 +156,11 @@ async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
             assert!(!text.contains(forbidden), "{path} holds {forbidden:?}");
         }
     }
-    let tool = stage.open("/tools/notes__evil").await.text;
+    let tool = fixture.open("/tools/notes__evil").await.text;
     assert!(tool.contains("\\u{202e}drawkcab"));
     assert!(tool.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(
-        stage
+        fixture
             .open("/servers/notes")
             .await
             .text
@@ -169,15 +169,15 @@ async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_with_its_reason_and_remedy() {
+async fn a_failure_is_shown_with_its_reason_and_remedy() {
     let (spec, mut record) = known("notes", &[tool_json("add")]);
     let error = pegboard_model::ToolError::new(Reason::ServerExited, "it ended with status 3")
         .at_server(&spec.name);
     record.last_error = Some((&error).into());
     record.status = pegboard_model::DiscoveryStatus::Failed;
-    let stage = Stage::with(vec![(spec, record)]);
+    let fixture = DashboardFixture::with(vec![(spec, record)]);
     for path in ["/", "/servers/notes"] {
-        let text = stage.open(path).await.text;
+        let text = fixture.open(path).await.text;
         assert!(text.contains("it ended with status 3"), "{path}");
         assert!(text.contains("<code>pegboard logs notes</code>"), "{path}");
     }
@@ -185,22 +185,22 @@ async fn a_failure_is_told_with_its_reason_and_remedy() {
 
 #[tokio::test]
 async fn with_nothing_configured_pages_say_what_to_do_next() {
-    let stage = Stage::with(Vec::new());
-    let seen = stage.open("/").await.text;
+    let fixture = DashboardFixture::with(Vec::new());
+    let seen = fixture.open("/").await.text;
     assert!(
         seen.contains("Try the example server")
             && seen.contains("/add-server?name=example&amp;command=pegboard%20example")
     );
     for path in ["/servers", "/tools", "/search?q=x", "/context"] {
-        let seen = stage.open(path).await;
+        let seen = fixture.open(path).await;
         assert!(seen.text.contains("/add-server"), "{path}");
     }
 }
 
 #[tokio::test]
 async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
-    let stage = notes();
-    let catalog = stage.hub.catalog();
+    let fixture = notes();
+    let catalog = fixture.hub.catalog();
     let tool = catalog.find("notes__add").unwrap();
     let request = ApprovalRequest {
         id: "0badcafe".to_owned(),
@@ -218,11 +218,11 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
         rule: "policies.add".to_owned(),
         changed: vec!["description".to_owned()],
         offers_session: true,
-        asked_at: stage.now,
-        expires_at: Timestamp(stage.now.0 + 60_000),
+        asked_at: fixture.now,
+        expires_at: Timestamp(fixture.now.0 + 60_000),
     };
-    assert!(stage.ledger.ask(request, 10).await.unwrap());
-    let text = stage.open("/approvals").await.text;
+    assert!(fixture.ledger.ask(request, 10).await.unwrap());
+    let text = fixture.open("/approvals").await.text;
     for needed in [
         "ls⟨5000 spaces⟩; rm -rf &lt;\\u202e&gt;",
         "class=\"code whole\"",
@@ -234,14 +234,14 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
     ] {
         assert!(text.contains(needed), "{needed}");
     }
-    let elsewhere = stage.open("/tools?fragment=1").await.text;
+    let elsewhere = fixture.open("/tools?fragment=1").await.text;
     assert!(elsewhere.contains("class=\"badge\">1"), "{elsewhere}");
 }
 
 #[tokio::test]
 async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
-    let stage = notes();
-    let catalog = stage.hub.catalog();
+    let fixture = notes();
+    let catalog = fixture.hub.catalog();
     let tool = catalog.find("notes__add").unwrap();
     let version = ToolVersion {
         server: tool.server().cloned(),
@@ -253,11 +253,11 @@ async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
         version: version.clone(),
         exposed: "notes__add".to_owned(),
         definition: tool.definition().to_owned(),
-        at: stage.now,
+        at: fixture.now,
         by: "test".to_owned(),
     };
-    stage.ledger.save_grant(grant(&version)).await.unwrap();
-    let outdated = || async { stage.open("/approvals").await.text.contains("outdated") };
+    fixture.ledger.save_grant(grant(&version)).await.unwrap();
+    let outdated = || async { fixture.open("/approvals").await.text.contains("outdated") };
     assert!(!outdated().await);
     let mut changed = version.clone();
     changed.fingerprint = Fingerprint([9; 32]);
@@ -266,24 +266,24 @@ async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
     let mut gone = version.clone();
     gone.tool = "gone".to_owned();
     for other in [changed, elsewhere, gone] {
-        let revoked = stage.hub.revoke_grant(version.server.as_ref(), "add").await;
+        let revoked = fixture.hub.revoke_grant(version.server.as_ref(), "add").await;
         revoked.unwrap();
-        stage.ledger.save_grant(grant(&other)).await.unwrap();
+        fixture.ledger.save_grant(grant(&other)).await.unwrap();
         assert!(outdated().await, "{other:?}");
         let server = other.server.as_ref();
-        stage.hub.revoke_grant(server, &other.tool).await.unwrap();
+        fixture.hub.revoke_grant(server, &other.tool).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn r_ui_02_a_server_that_ended_by_itself_is_not_shown_as_fine() {
-    let stage = notes();
-    let catalog = stage.hub.catalog();
+    let fixture = notes();
+    let catalog = fixture.hub.catalog();
     let entry = catalog.servers().next().unwrap();
-    let mut health = stage.hub.health_of(entry);
-    health.crashed_at = Some(stage.now);
-    let standing = Standing::of(entry, Some(&health));
-    assert_eq!((standing.word, standing.tone), (ENDED, Tone::Warn));
+    let mut health = fixture.hub.health_of(entry);
+    health.crashed_at = Some(fixture.now);
+    let status = ServerStatus::of(entry, Some(&health));
+    assert_eq!((status.word, status.tone), (CRASHED, Tone::Warn));
 }
 
 #[tokio::test]
@@ -293,9 +293,9 @@ async fn r_ui_02_what_a_program_wrote_keeps_its_lines() {
     let error = ToolError::new(Reason::ServerExited, message);
     record.status = DiscoveryStatus::Failed;
     record.last_error = Some(ErrorSummary::from(&error));
-    let stage = Stage::with(vec![(spec, record)]);
+    let fixture = DashboardFixture::with(vec![(spec, record)]);
     for path in ["/", "/servers/notes"] {
-        let text = stage.open(path).await.text;
+        let text = fixture.open(path).await.text;
         assert!(
             text.contains("Error: &lt;b&gt;\n  second"),
             "{path}: {text}"
@@ -306,11 +306,11 @@ async fn r_ui_02_what_a_program_wrote_keeps_its_lines() {
 
 #[tokio::test]
 async fn themes_are_kept_in_a_cookie_and_nothing_else_is_taken_from_it() {
-    let stage = notes();
+    let fixture = notes();
     let theme = |cookie: &'static str| {
-        let stage = &stage;
+        let fixture = &fixture;
         async move {
-            stage
+            fixture
                 .open_as("/", Some(Role::Caller), &[("cookie", cookie)])
                 .await
                 .text
@@ -330,11 +330,11 @@ async fn themes_are_kept_in_a_cookie_and_nothing_else_is_taken_from_it() {
 
 #[tokio::test]
 async fn files_are_kept_for_ever_under_a_name_that_changes_with_them() {
-    let stage = notes();
-    let page = stage.open("/").await.text;
+    let fixture = notes();
+    let page = fixture.open("/").await.text;
     let at = page.find("/assets/").unwrap();
     let path: String = page[at..].chars().take_while(|c| *c != '"').collect();
-    let seen = stage.open(&path).await;
+    let seen = fixture.open(&path).await;
     assert_eq!(seen.status, StatusCode::OK);
     assert!(
         seen.headers[CACHE_CONTROL]
@@ -343,13 +343,13 @@ async fn files_are_kept_for_ever_under_a_name_that_changes_with_them() {
             .contains("immutable")
     );
     let tag = seen.headers[ETAG].to_str().unwrap().to_owned();
-    let again = stage.open_as(&path, None, &[("if-none-match", &tag)]).await;
+    let again = fixture.open_as(&path, None, &[("if-none-match", &tag)]).await;
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
     assert!(again.text.is_empty());
-    let old = stage.open("/assets/000000000000/main.js").await;
+    let old = fixture.open("/assets/000000000000/main.js").await;
     assert_eq!(old.headers[CACHE_CONTROL], "no-cache");
     assert_eq!(
-        stage.open("/assets/x/..%2fmod.rs").await.status,
+        fixture.open("/assets/x/..%2fmod.rs").await.status,
         StatusCode::NOT_FOUND
     );
 }
@@ -358,26 +358,26 @@ async fn files_are_kept_for_ever_under_a_name_that_changes_with_them() {
 async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
     let (mut spec, record): (_, ServerRecord) = known("notes", &[tool_json("add")]);
     spec.enabled = false;
-    let stage = Stage::with(vec![(spec, record)]);
+    let fixture = DashboardFixture::with(vec![(spec, record)]);
     assert!(
-        stage
+        fixture
             .open("/servers/notes")
             .await
             .text
             .contains("This server is disabled")
     );
-    let all = stage.open("/tools?state=all").await.text;
+    let all = fixture.open("/tools?state=all").await.text;
     assert!(all.contains("notes__add") && all.contains("not offered"));
-    assert!(!stage.open("/tools").await.text.contains("notes__add"));
+    assert!(!fixture.open("/tools").await.text.contains("notes__add"));
     assert!(
-        stage
+        fixture
             .open("/search?q=add")
             .await
             .text
             .contains("No tool is known yet")
     );
     assert!(
-        stage
+        fixture
             .open("/tools/notes__add")
             .await
             .text
@@ -386,7 +386,7 @@ async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
 }
 
 /// A project's server with its review, as the configuration gives them.
-fn untrusted(definition: Value) -> Stage {
+fn untrusted(definition: Value) -> DashboardFixture {
     use pegboard_config::{Environment, LoadOptions, Paths, load};
     let folder = tempfile::tempdir().unwrap();
     let file = json!({"mcpServers": {"notes": definition}}).to_string();
@@ -407,7 +407,7 @@ fn untrusted(definition: Value) -> Stage {
     );
     let (name, spec) = loaded.servers.iter().next().expect("one server");
     let record = ServerRecord::undiscovered(name.clone(), spec.hash);
-    Stage::reviewing(
+    DashboardFixture::reviewing(
         vec![(spec.clone(), record)],
         loaded.reviews.get(name).cloned(),
     )
@@ -415,11 +415,11 @@ fn untrusted(definition: Value) -> Stage {
 
 #[tokio::test]
 async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receives() {
-    let stage = untrusted(json!({
+    let fixture = untrusted(json!({
         "command": "bash", "args": ["-c", "exec cat"],
         "env": {"BASH_ENV": ".lint.sh", "HTML": "<b>\u{202e}", "OUT": "${AWS_SECRET_ACCESS_KEY}"},
     }));
-    let text = stage.open("/servers/notes").await.text;
+    let text = fixture.open("/servers/notes").await.text;
     for part in [
         "bash -c 'exec cat'",
         "BASH_ENV=.lint.sh",
@@ -437,7 +437,7 @@ async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receiv
     }
     // The card of the configuration must not show the same values masked.
     assert!(!text.contains("env.TOKEN"), "{text}");
-    let of_caller = stage
+    let of_caller = fixture
         .open_as("/servers/notes", Some(Role::Caller), &[])
         .await
         .text;
@@ -457,8 +457,8 @@ async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receiv
 
 #[tokio::test]
 async fn r_sec_07_what_cannot_be_shown_completely_has_no_button() {
-    let stage = untrusted(json!({"command": "sh", "env": {"X": "x".repeat(60_000)}}));
-    let text = stage.open("/servers/notes").await.text;
+    let fixture = untrusted(json!({"command": "sh", "env": {"X": "x".repeat(60_000)}}));
+    let text = fixture.open("/servers/notes").await.text;
     assert!(text.contains("It cannot be trusted"), "{text}");
     assert!(!text.contains("/api/v1/servers/notes/trust"), "{text}");
 }

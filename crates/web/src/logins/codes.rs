@@ -7,10 +7,10 @@ use blake3::Hash;
 use pegboard_model::Secret;
 use tokio::time::Instant;
 
-use super::{ONE_TIME_LOGIN, unguessable};
+use super::{LOGIN_CODE_LIFETIME, random_token};
 
 /// Codes that are good at once; a new one takes the place of the oldest.
-const MOST_CODES: usize = 32;
+const MAX_CODES: usize = 32;
 
 /// The codes that were given out and not used yet, as hashes: comparing those takes the same time for every guess.
 #[derive(Default)]
@@ -20,11 +20,11 @@ pub(super) struct Codes {
 
 impl Codes {
     pub(super) fn mint(&self) -> Secret {
-        let Some(code) = unguessable() else {
+        let Some(code) = random_token() else {
             return Secret::new("");
         };
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.len() >= MOST_CODES {
+        if given.len() >= MAX_CODES {
             given.pop_front();
         }
         given.push_back((blake3::hash(code.as_bytes()), Instant::now()));
@@ -35,7 +35,7 @@ impl Codes {
     pub(super) fn redeem(&self, code: &str) -> bool {
         let shown = blake3::hash(code.as_bytes());
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.retain(|(_, since)| since.elapsed() < ONE_TIME_LOGIN);
+        given.retain(|(_, since)| since.elapsed() < LOGIN_CODE_LIFETIME);
         let place = given.iter().position(|(hash, _)| *hash == shown);
         place.is_some_and(|place| given.remove(place).is_some())
     }
@@ -51,13 +51,13 @@ mod tests {
     async fn r_sec_03_a_code_is_good_for_its_time_and_only_so_many_are() {
         let codes = Codes::default();
         let first = codes.mint();
-        tokio::time::advance(ONE_TIME_LOGIN - Duration::from_secs(1)).await;
+        tokio::time::advance(LOGIN_CODE_LIFETIME - Duration::from_secs(1)).await;
         let second = codes.mint();
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(!codes.redeem(first.reveal()));
         assert!(codes.redeem(second.reveal()));
         let old = codes.mint();
-        let many: Vec<Secret> = (0..MOST_CODES).map(|_| codes.mint()).collect();
+        let many: Vec<Secret> = (0..MAX_CODES).map(|_| codes.mint()).collect();
         assert!(!codes.redeem(old.reveal()), "it gave way");
         assert!(many.iter().all(|code| codes.redeem(code.reveal())));
         assert!(!codes.redeem(""));

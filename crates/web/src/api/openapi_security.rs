@@ -5,9 +5,9 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 
 /// How requests prove who they are from.
-pub(super) struct Tokens;
+pub(super) struct BearerTokens;
 
-impl Modify for Tokens {
+impl Modify for BearerTokens {
     fn modify(&self, document: &mut OpenApi) {
         let token = |text: &str| {
             let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);

@@ -13,13 +13,13 @@ use tower_service::Service;
 use crate::state::WebState;
 
 #[derive(Clone)]
-pub(super) struct Lazily {
+pub(super) struct LazyRouter {
     state: WebState,
     make: fn(WebState) -> Router,
     made: Arc<OnceLock<Router>>,
 }
 
-impl Lazily {
+impl LazyRouter {
     pub(super) fn new(state: WebState, make: fn(WebState) -> Router) -> Self {
         Self {
             state,
@@ -29,7 +29,7 @@ impl Lazily {
     }
 }
 
-impl Service<Request> for Lazily {
+impl Service<Request> for LazyRouter {
     type Response = Response;
     type Error = Infallible;
     type Future = <Router as Service<Request>>::Future;

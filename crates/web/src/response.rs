@@ -25,9 +25,9 @@ pub(crate) fn json_bytes(status: StatusCode, bytes: impl Into<Body>) -> Response
 }
 
 /// Something that is true at this moment only.
-pub(crate) struct Fresh<T>(pub(crate) T);
+pub(crate) struct NoStoreJson<T>(pub(crate) T);
 
-impl<T: Serialize> IntoResponse for Fresh<T> {
+impl<T: Serialize> IntoResponse for NoStoreJson<T> {
     fn into_response(self) -> Response {
         let mut response = json(StatusCode::OK, &self.0);
         let never = HeaderValue::from_static("no-store");
@@ -37,18 +37,18 @@ impl<T: Serialize> IntoResponse for Fresh<T> {
 }
 
 /// The same about something new.
-pub(crate) struct Made<T>(pub(crate) T);
+pub(crate) struct CreatedJson<T>(pub(crate) T);
 
-impl<T: Serialize> IntoResponse for Made<T> {
+impl<T: Serialize> IntoResponse for CreatedJson<T> {
     fn into_response(self) -> Response {
-        let mut response = Fresh(self.0).into_response();
+        let mut response = NoStoreJson(self.0).into_response();
         *response.status_mut() = StatusCode::CREATED;
         response
     }
 }
 
 /// A list with its tag: a client that has it already gets 304 and no body.
-pub(crate) fn tagged(asked: &HeaderMap, body: &impl Serialize) -> Response {
+pub(crate) fn json_with_etag(asked: &HeaderMap, body: &impl Serialize) -> Response {
     let Ok(bytes) = serde_json::to_vec(body) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };

@@ -7,7 +7,7 @@ use axum::response::Response;
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// Adds them to an answer.
-pub(crate) async fn shield(mut response: Response) -> Response {
+pub(crate) async fn add_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -15,13 +15,13 @@ use pegboard_gateway::http::{Login, Visitors};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, Secret};
 
-use browsers::{Browsers, NotStored};
+use browsers::{Browsers, NoLoginStore};
 use codes::Codes;
 
 pub use browsers::{LoginStore, StoredLogin};
 
 /// How long a one-time code counts.
-pub const ONE_TIME_LOGIN: Duration = Duration::from_secs(600);
+pub const LOGIN_CODE_LIFETIME: Duration = Duration::from_secs(600);
 /// The page on which people log in.
 pub(crate) const LOGIN_PATH: &str = "/login";
 /// The folder of what the login page needs.
@@ -46,7 +46,7 @@ pub(crate) struct NewLogin {
 impl Logins {
     /// The logins of the Pegboard that listens on this port. They end with it.
     pub fn new(port: u16) -> Self {
-        Self::stored(port, Arc::new(SystemClock), Arc::new(NotStored))
+        Self::stored(port, Arc::new(SystemClock), Arc::new(NoLoginStore))
     }
 
     /// The same with logins that survive a restart.
@@ -82,9 +82,9 @@ impl Logins {
     }
 
     /// Forgets a browser, and gives the cookie that makes it forget, too.
-    pub(crate) fn leave(&self, headers: &HeaderMap) -> String {
+    pub(crate) fn log_out(&self, headers: &HeaderMap) -> String {
         if let Some(name) = self.cookie_of(headers) {
-            self.browsers.dismiss(name);
+            self.browsers.remove(name);
         }
         self.cookie_with("", Some(0))
     }
@@ -128,7 +128,7 @@ impl Visitors for Logins {
 }
 
 /// A text that nobody can guess. Without randomness there is none, and nobody gets in.
-fn unguessable() -> Option<String> {
+fn random_token() -> Option<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).ok()?;
     Some(URL_SAFE_NO_PAD.encode(bytes))
@@ -159,14 +159,14 @@ mod tests {
         }
         let value = cookie.split(';').next().unwrap();
         let mut headers = with_cookie(&format!("a=b; {value}; c=d"));
-        let login = logins.recognise(&headers).unwrap();
+        let login = logins.login(&headers).unwrap();
         assert!(!login.is_proven_by(&headers), "the cookie alone");
         assert!(!cookie.contains(key.reveal()), "two secrets");
         headers.insert(PAGE_KEY_HEADER, key.reveal().parse().unwrap());
         assert!(login.is_proven_by(&headers));
         let other = Logins::new(7341);
-        assert!(other.recognise(&headers).is_none(), "another Pegboard");
-        logins.leave(&headers);
-        assert!(logins.recognise(&headers).is_none());
+        assert!(other.login(&headers).is_none(), "another Pegboard");
+        logins.log_out(&headers);
+        assert!(logins.login(&headers).is_none());
     }
 }

@@ -5,12 +5,12 @@ use pegboard_model::{DiscoveryStatus, Policy, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::listed::ToolType;
+use super::tool_list::ToolType;
 
 /// A configuration with the tools that belong to it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrappedConfiguration {
+pub(super) struct ConfigurationView {
     /// How tools are shown to a session: `lazy`, `direct` or `both`; left out for a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<&'static str>,

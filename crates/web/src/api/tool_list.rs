@@ -7,12 +7,12 @@ use pegboard_model::{DiscoveryStatus, Policy};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::fault::{Answered, Fault};
+use crate::error::{ApiResult, ApiError};
 
 /// Tools in a page when nothing is said.
-const USUAL_PAGE: usize = 200;
+const DEFAULT_PAGE_SIZE: usize = 200;
 /// Tools in a page at the most.
-const LARGEST_PAGE: usize = 5_000;
+const MAX_PAGE_SIZE: usize = 5_000;
 
 /// Where a tool comes from.
 #[derive(Clone, Copy, Serialize, ToSchema)]
@@ -36,7 +36,7 @@ impl ToolType {
 /// A tool in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedTool {
+pub(super) struct ToolSummary {
     /// The name that models see and that calls use.
     #[schema(example = "github__create_issue")]
     name: String,
@@ -79,7 +79,7 @@ pub(super) struct ListedTool {
     note: Option<String>,
 }
 
-impl ListedTool {
+impl ToolSummary {
     pub(super) fn of(view: &ToolView<'_>) -> Self {
         let server = view.server().map(ToString::to_string);
         let discovered = view.entry().and_then(|entry| entry.record.discovered_at);
@@ -117,7 +117,7 @@ pub(super) struct PageQuery {
 }
 
 /// A page of tools.
-pub(super) struct Page<T = ListedTool> {
+pub(super) struct Page<T = ToolSummary> {
     pub(super) tools: Vec<T>,
     pub(super) next: Option<String>,
     pub(super) total: usize,
@@ -129,8 +129,8 @@ impl PageQuery {
         &self,
         catalog: &Catalog,
         is_wanted: impl Fn(&ToolView<'_>) -> bool,
-    ) -> Answered<Page> {
-        self.page_of(catalog, is_wanted, ListedTool::of)
+    ) -> ApiResult<Page> {
+        self.page_of(catalog, is_wanted, ToolSummary::of)
     }
 
     /// The same page with each tool in another form.
@@ -139,9 +139,9 @@ impl PageQuery {
         catalog: &Catalog,
         is_wanted: impl Fn(&ToolView<'_>) -> bool,
         form: impl Fn(&ToolView<'_>) -> T,
-    ) -> Answered<Page<T>> {
-        let limit = limit(self.limit, USUAL_PAGE, LARGEST_PAGE)?;
-        let after = self.cursor.as_deref().map(opened).transpose()?;
+    ) -> ApiResult<Page<T>> {
+        let limit = limit(self.limit, DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)?;
+        let after = self.cursor.as_deref().map(decode_cursor).transpose()?;
         let mut page = Page {
             tools: Vec::new(),
             next: None,
@@ -155,7 +155,7 @@ impl PageQuery {
                 continue;
             }
             if page.tools.len() == limit {
-                page.next = page.next.or_else(|| last.map(sealed));
+                page.next = page.next.or_else(|| last.map(encode_cursor));
                 continue;
             }
             last = Some(name);
@@ -166,23 +166,23 @@ impl PageQuery {
 }
 
 /// A limit within its bounds.
-pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Answered<usize> {
+pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
     match asked {
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),
         Some(_) => {
             let message = format!("`limit` is not between 1 and {most}");
-            Err(Fault::at_field("limit", message))
+            Err(ApiError::at_field("limit", message))
         }
     }
 }
 
-fn sealed(name: &str) -> String {
+fn encode_cursor(name: &str) -> String {
     URL_SAFE_NO_PAD.encode(name)
 }
 
-fn opened(cursor: &str) -> Answered<String> {
+fn decode_cursor(cursor: &str) -> ApiResult<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    name.ok_or_else(|| Fault::at_field("cursor", "`cursor` is none that a page gave"))
+    name.ok_or_else(|| ApiError::at_field("cursor", "`cursor` is none that a page gave"))
 }

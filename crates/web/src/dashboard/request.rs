@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::Pages;
 use super::page::empty_frame;
-use crate::role::Anybody;
+use crate::role::Authorized;
 
 /// The cookie in which the page's script keeps the theme that a person chose.
 const THEME_COOKIE: &str = "pegboard_theme";
@@ -19,15 +19,15 @@ const QUERY_MAX: usize = 4_096;
 const VALUES_MAX: usize = 32;
 
 /// One look at a page.
-pub(crate) struct Visit {
+pub(crate) struct PageRequest {
     /// Who looks.
-    pub(crate) viewer: Anybody,
+    pub(crate) viewer: Authorized,
     /// `light` or `dark`, when the person chose one.
     pub(crate) theme: Option<&'static str>,
     query: Vec<(String, String)>,
 }
 
-impl Visit {
+impl PageRequest {
     /// A value of the query; an empty one counts as none.
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         let value = self.query.iter().find(|(key, _)| key == name);
@@ -47,7 +47,7 @@ impl Visit {
     }
 }
 
-impl FromRequestParts<Pages> for Visit {
+impl FromRequestParts<Pages> for PageRequest {
     type Rejection = Response;
 
     /// A browser without the page key gets the frame of the page, whose script has it and fetches the content.
@@ -63,7 +63,7 @@ impl FromRequestParts<Pages> for Visit {
         if visitor.is_some_and(|visitor| visitor.role == Role::Frame) {
             return Err(empty_frame(pages, parts.uri.path(), theme));
         }
-        let viewer = Anybody::of(parts).map_err(IntoResponse::into_response)?;
+        let viewer = Authorized::of(parts).map_err(IntoResponse::into_response)?;
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self {
             viewer,

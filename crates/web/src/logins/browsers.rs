@@ -8,16 +8,16 @@ use blake3::Hash;
 use pegboard_gateway::http::Login;
 use pegboard_model::{Clock, Secret, Timestamp};
 
-use super::unguessable;
+use super::random_token;
 
 /// A browser that shows nothing for so long is forgotten.
-const IDLE: Duration = Duration::from_secs(12 * 3600);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 3600);
 /// A browser is forgotten after this time, whatever it shows.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Browsers that are logged in at once; a new one takes the place of the one that was idle for longest.
-const MOST_BROWSERS: usize = 64;
+const MAX_BROWSERS: usize = 64;
 /// How old the stored time of the last request may get. A restart makes a login look idle for at most this much longer.
-const SEEN_STORED_EVERY: Duration = Duration::from_secs(600);
+const SEEN_STORE_INTERVAL: Duration = Duration::from_secs(600);
 /// Hex digits of a login's id.
 const ID_LENGTH: usize = 8;
 
@@ -37,7 +37,7 @@ pub struct StoredLogin {
 impl StoredLogin {
     /// Whether the login counts no longer.
     pub fn is_over(&self, now: Timestamp) -> bool {
-        now.since(self.seen) >= IDLE || now.since(self.since) >= LONGEST
+        now.since(self.seen) >= IDLE_TIMEOUT || now.since(self.since) >= MAX_LIFETIME
     }
 }
 
@@ -51,9 +51,9 @@ pub trait LoginStore: Send + Sync {
 }
 
 /// Stores nothing: people log in again after a restart.
-pub(super) struct NotStored;
+pub(super) struct NoLoginStore;
 
-impl LoginStore for NotStored {
+impl LoginStore for NoLoginStore {
     fn load(&self) -> Vec<StoredLogin> {
         Vec::new()
     }
@@ -76,7 +76,7 @@ struct Browser {
 }
 
 /// What a browser gets when it is let in.
-pub(super) struct Admitted {
+pub(super) struct LoginSecrets {
     /// The value of its cookie.
     pub(super) name: Secret,
     /// What its pages present.
@@ -88,7 +88,7 @@ impl Browsers {
         let now = clock.now();
         let stored = store.load().into_iter();
         let stored = stored.filter(|login| !login.is_over(now));
-        let known = stored.take(MOST_BROWSERS).map(|login| {
+        let known = stored.take(MAX_BROWSERS).map(|login| {
             let seen_stored = login.seen;
             (login.name, Browser { login, seen_stored })
         });
@@ -101,8 +101,8 @@ impl Browsers {
     }
 
     /// Lets a browser in. `None` without randomness.
-    pub(super) fn admit(&self) -> Option<Admitted> {
-        let (name, page_key) = (unguessable()?, unguessable()?);
+    pub(super) fn admit(&self) -> Option<LoginSecrets> {
+        let (name, page_key) = (random_token()?, random_token()?);
         let now = self.clock.now();
         let login = StoredLogin {
             name: blake3::hash(name.as_bytes()),
@@ -112,7 +112,7 @@ impl Browsers {
         };
         let mut known = self.known();
         known.retain(|_, browser| !browser.login.is_over(now));
-        if known.len() >= MOST_BROWSERS {
+        if known.len() >= MAX_BROWSERS {
             let idlest = known.iter().min_by_key(|(_, browser)| browser.login.seen);
             if let Some(hash) = idlest.map(|(hash, _)| *hash) {
                 known.remove(&hash);
@@ -122,7 +122,7 @@ impl Browsers {
         known.insert(login.name, Browser { login, seen_stored });
         drop(known);
         self.store();
-        Some(Admitted {
+        Some(LoginSecrets {
             name: Secret::new(name),
             page_key: Secret::new(page_key),
         })
@@ -140,7 +140,7 @@ impl Browsers {
         let browser = known.get_mut(&hash)?;
         browser.login.seen = now;
         let login = Login::new(id_of(&browser.login), browser.login.page_key);
-        let is_due = now.since(browser.seen_stored) >= SEEN_STORED_EVERY;
+        let is_due = now.since(browser.seen_stored) >= SEEN_STORE_INTERVAL;
         if is_due {
             browser.seen_stored = now;
         }
@@ -151,7 +151,7 @@ impl Browsers {
         Some(login)
     }
 
-    pub(super) fn dismiss(&self, name: &str) {
+    pub(super) fn remove(&self, name: &str) {
         self.known().remove(&blake3::hash(name.as_bytes()));
         self.store();
     }
@@ -213,7 +213,7 @@ mod tests {
         let idle = browsers.admit().unwrap().name;
         let busy = browsers.admit().unwrap().name;
         for _ in 0..14 {
-            clock.advance(IDLE - Duration::from_secs(1));
+            clock.advance(IDLE_TIMEOUT - Duration::from_secs(1));
             assert!(browsers.recognise(busy.reveal()).is_some());
         }
         assert!(browsers.recognise(idle.reveal()).is_none());
@@ -223,12 +223,12 @@ mod tests {
             "a week is over"
         );
         let first = browsers.admit().unwrap().name;
-        for _ in 0..MOST_BROWSERS {
+        for _ in 0..MAX_BROWSERS {
             clock.advance(Duration::from_secs(1));
             browsers.admit().unwrap();
         }
         assert!(browsers.recognise(first.reveal()).is_none(), "it gave way");
-        assert_eq!(browsers.known().len(), MOST_BROWSERS);
+        assert_eq!(browsers.known().len(), MAX_BROWSERS);
     }
 
     #[tokio::test]
@@ -238,7 +238,7 @@ mod tests {
         let first = browsers(&clock, &store);
         let (stays, leaves) = (first.admit().unwrap(), first.admit().unwrap());
         let id = first.recognise(stays.name.reveal()).unwrap().id;
-        first.dismiss(leaves.name.reveal());
+        first.remove(leaves.name.reveal());
         drop(first);
         let second = browsers(&clock, &store);
         assert_eq!(second.recognise(stays.name.reveal()).unwrap().id, id);
@@ -248,7 +248,7 @@ mod tests {
             assert!(!text.contains(secret.reveal()), "only hashes are stored");
         }
         drop(second);
-        clock.advance(IDLE);
+        clock.advance(IDLE_TIMEOUT);
         let third = browsers(&clock, &store);
         assert!(third.recognise(stays.name.reveal()).is_none(), "it is over");
     }

@@ -28,17 +28,17 @@ impl Tone {
 }
 
 /// The state of a server whose process ended although nothing stopped it.
-pub(crate) const ENDED: &str = "ended by itself";
+pub(crate) const CRASHED: &str = "ended by itself";
 
 /// How a server stands, in one word. What a person should look at comes before what is fine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ServerStatus {
     pub(crate) word: &'static str,
     pub(crate) tone: Tone,
     pub(crate) is_busy: bool,
 }
 
-impl Standing {
+impl ServerStatus {
     pub(crate) fn of(entry: &ServerEntry, health: Option<&ServerHealth>) -> Self {
         let state = health.map_or(RunState::Configured, |health| health.state);
         let still = |word, tone| Self {
@@ -65,7 +65,7 @@ impl Standing {
             (_, _, DiscoveryStatus::Failed, _) => still("failed", Tone::Bad),
             (_, _, _, RunState::Running) => still("running", Tone::Run),
             _ if health.is_some_and(|health| health.crashed_at.is_some()) => {
-                still(ENDED, Tone::Warn)
+                still(CRASHED, Tone::Warn)
             }
             (_, _, DiscoveryStatus::Never, _) => still("never asked", Tone::Off),
             _ if entry.stale => still("known, stale", Tone::Warn),
@@ -92,7 +92,7 @@ pub(crate) fn policy_chip(policy: Policy, asks_if_possible: bool) -> Markup {
 }
 
 /// How a tool stands, in one word.
-pub(crate) fn tool_standing(view: &ToolView<'_>) -> (&'static str, Tone) {
+pub(crate) fn tool_status(view: &ToolView<'_>) -> (&'static str, Tone) {
     if !view.enabled() {
         return ("not offered", Tone::Off);
     }

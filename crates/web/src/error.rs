@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 /// Why a request was not done.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ApiError {
     status: StatusCode,
     error: Box<ToolError>,
 }
@@ -48,9 +48,9 @@ pub(crate) struct ErrorDetail {
 }
 
 /// What a handler gives.
-pub(crate) type Answered<T> = Result<T, Fault>;
+pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
-impl Fault {
+impl ApiError {
     /// A fault whose message is the table's.
     pub(crate) fn of(reason: Reason) -> Self {
         ToolError::new(reason, reason.title()).into()
@@ -92,7 +92,7 @@ impl Fault {
     }
 }
 
-impl From<ToolError> for Fault {
+impl From<ToolError> for ApiError {
     fn from(error: ToolError) -> Self {
         Self {
             status: status_of(&error),
@@ -101,9 +101,9 @@ impl From<ToolError> for Fault {
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = crate::answer::json(self.status, &self.body());
+        let mut response = crate::response::json(self.status, &self.body());
         let never = HeaderValue::from_static("no-store");
         response.headers_mut().insert(CACHE_CONTROL, never);
         response

@@ -13,30 +13,30 @@ use pegboard_model::{Limits, Secret};
 use pegboard_web::{Logins, WebParts, WebState};
 use serde_json::Value;
 
-use crate::fake::{Servers, hub, tool};
-use crate::house::House;
+use crate::fake_servers::{Servers, hub, tool};
+use crate::config_admin::FakeConfigAdmin;
 
 pub(crate) const CALL: &str = "the-token-that-calls";
 pub(crate) const ADMIN: &str = "the-token-that-administers";
 pub(crate) const HOST: &str = "127.0.0.1:7340";
 
-pub(crate) struct Face {
+pub(crate) struct TestSite {
     pub(crate) hub: Hub,
     pub(crate) servers: Arc<Servers>,
-    pub(crate) house: Arc<House>,
+    pub(crate) config_admin: Arc<FakeConfigAdmin>,
     pub(crate) logins: Arc<Logins>,
     site: Site,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl TestResponse {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-impl Face {
+impl TestSite {
     /// Two servers that were asked for their tools.
     pub(crate) async fn new() -> Self {
         Self::with(Access::with_token(address(), &Secret::new(CALL))).await
@@ -86,11 +86,11 @@ impl Face {
                 limits: Limits::default(),
             },
         );
-        let house = Arc::new(House::new(hub.clone(), &names));
+        let config_admin = Arc::new(FakeConfigAdmin::new(hub.clone(), &names));
         let logins = Arc::new(Logins::new(7340));
         let state = WebState::new(WebParts {
             gateway: gateway.clone(),
-            household: house.clone(),
+            config_admin: config_admin.clone(),
             logins: logins.clone(),
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
@@ -105,17 +105,17 @@ impl Face {
         Self {
             hub,
             servers,
-            house,
+            config_admin,
             logins,
             site: Site::new(gateway, access).with(pegboard_web::routes(state)),
         }
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         let response = self.site.answer(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        Answer {
+        TestResponse {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: String::from_utf8(bytes.to_vec()).unwrap(),
@@ -128,12 +128,12 @@ impl Face {
     }
 
     /// A request with a token.
-    pub(crate) async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+    pub(crate) async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> TestResponse {
         self.send(request(token, method, path, body)).await
     }
 
     /// Reads something as whoever calls tools.
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.ask(CALL, "GET", path, Value::Null).await
     }
 
@@ -152,7 +152,7 @@ impl Face {
     }
 
     /// Changes something as whoever administers.
-    pub(crate) async fn admin(&self, method: &str, path: &str, body: Value) -> Answer {
+    pub(crate) async fn admin(&self, method: &str, path: &str, body: Value) -> TestResponse {
         self.ask(ADMIN, method, path, body).await
     }
 }

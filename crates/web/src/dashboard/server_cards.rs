@@ -11,10 +11,10 @@ use pegboard_model::{
     Transport,
 };
 
-use super::parts::{empty, marked, plain_code};
-use super::shown::{Ago, count, duration, line, thousands};
-use super::visit::{Visit, escaped};
-use super::words::policy_chip;
+use super::components::{empty, inline_code, plain_code};
+use super::display::{Ago, count, duration, line, thousands};
+use super::request::{PageRequest, escaped};
+use super::status::policy_chip;
 
 /// Tools, changes and refused tools that are shown of one server; the rest is a click away.
 const ROWS: usize = 20;
@@ -76,7 +76,7 @@ pub(super) fn last_discovery(
                         @if entry.status() == DiscoveryStatus::Failed {
                             span.small.muted { "The last answer came " (Ago { now, then: Some(last.at) }) ", in " (took) ":" }
                         } @else {
-                            span { "Answered in " (took) "." }
+                            span { "ApiResult in " (took) "." }
                         }
                         (delta(&last.delta))
                     },
@@ -139,9 +139,9 @@ pub(super) fn rejected(entry: &ServerEntry) -> Markup {
     }
 }
 
-pub(super) fn policies(entry: &ServerEntry, visit: &Visit) -> Markup {
+pub(super) fn policies(entry: &ServerEntry, request: &PageRequest) -> Markup {
     let name = entry.name();
-    let is_admin = visit.viewer.is_admin();
+    let is_admin = request.viewer.is_admin();
     html! {
         section.card aria-labelledby="policy-title" {
             header { h2 id="policy-title" { "Policy" } p { "what may be done with its tools" } }
@@ -188,7 +188,7 @@ pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -
                 @let warnings = definition_warnings(&spec.name, &spec.transport);
                 @if !warnings.is_empty() && spec.approval == TrustState::Granted {
                     ul.stack-tight { @for warning in &warnings {
-                        li.small { span.chip.warn { "warning" } " " code { (warning.key) } " " (marked(&warning.text)) }
+                        li.small { span.chip.warn { "warning" } " " code { (warning.key) } " " (inline_code(&warning.text)) }
                     } }
                 }
                 dl.facts.small {
@@ -243,7 +243,7 @@ pub(super) fn logs(server: &ServerName, read: ToolResult<String>) -> Markup {
                         @let from = lines.len().saturating_sub(LOG_LINES);
                         (plain_code(&lines.get(from..).unwrap_or_default().join("\n")))
                     },
-                    Err(error) => p.fault { (line(&error.message)) " " (marked(&error.remedy)) },
+                    Err(error) => p.fault { (line(&error.message)) " " (inline_code(&error.remedy)) },
                 }
             }
         }

@@ -5,7 +5,7 @@ use axum::http::Request;
 use pegboard_gateway::http::Access;
 use serde_json::{Value, json};
 
-use crate::face::{ADMIN, Answer, CALL, Face, HOST, address, plain, with};
+use crate::site::{ADMIN, TestResponse, CALL, TestSite, HOST, address, plain, with};
 
 fn form(code: &str) -> Request<Body> {
     let mut request = plain("POST", "/login");
@@ -19,9 +19,9 @@ struct Browser {
     key: String,
 }
 
-async fn log_in(face: &Face) -> Browser {
-    let code = face.logins.mint();
-    let answer = face.send(form(code.reveal())).await;
+async fn log_in(site: &TestSite) -> Browser {
+    let code = site.logins.mint();
+    let answer = site.send(form(code.reveal())).await;
     assert_eq!(answer.status, 200);
     let cookie = answer.header("set-cookie");
     Browser {
@@ -39,17 +39,17 @@ fn change(cookie: &str) -> Request<Body> {
 
 #[tokio::test]
 async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
-    let face = Face::new().await;
-    let page = face
+    let site = TestSite::new().await;
+    let page = site
         .send(with(plain("GET", "/"), "accept", "text/html,*/*"))
         .await;
     assert_eq!((page.status, page.header("location")), (303, "/login"));
-    let program = face.send(plain("GET", "/")).await;
+    let program = site.send(plain("GET", "/")).await;
     assert_eq!(
         (program.status, program.code()),
         (401, "TOKEN_WRONG".into())
     );
-    let login = face.send(plain("GET", "/login")).await;
+    let login = site.send(plain("GET", "/login")).await;
     assert_eq!(login.status, 200);
     assert!(login.body.contains("name=\"code\""), "{}", login.body);
     assert_eq!(login.header("set-cookie"), "");
@@ -62,7 +62,7 @@ async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
     assert_eq!(login.header("cache-control"), "no-store");
     let protocol = with(plain("GET", "/mcp"), "accept", "text/html");
     assert_eq!(
-        face.send(protocol).await.status,
+        site.send(protocol).await.status,
         401,
         "clients are not sent to pages"
     );
@@ -70,11 +70,11 @@ async fn r_sec_03_a_person_without_a_login_is_sent_to_the_login_page() {
 
 #[tokio::test]
 async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
-    let face = Face::new().await;
-    let code = face.logins.mint();
+    let site = TestSite::new().await;
+    let code = site.logins.mint();
     let elsewhere = with(form(code.reveal()), "sec-fetch-site", "cross-site");
-    assert_eq!(face.send(elsewhere).await.code(), "REQUEST_FORGED");
-    let first = face.send(form(code.reveal())).await;
+    assert_eq!(site.send(elsewhere).await.code(), "REQUEST_FORGED");
+    let first = site.send(form(code.reveal())).await;
     assert_eq!(first.status, 200);
     assert_eq!(first.header("cache-control"), "no-store");
     let cookie = first.header("set-cookie");
@@ -82,11 +82,11 @@ async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
         cookie.contains("HttpOnly; SameSite=Strict; Path=/"),
         "{cookie}"
     );
-    let second = face.send(form(code.reveal())).await;
+    let second = site.send(form(code.reveal())).await;
     assert_eq!((second.status, second.header("set-cookie")), (401, ""));
     assert_eq!(second.code(), "LOGIN_EXPIRED");
     for wrong in ["", "wrong", "%FF", &"x".repeat(9_000)] {
-        let answer = face.send(form(wrong)).await;
+        let answer = site.send(form(wrong)).await;
         assert!([400, 401].contains(&answer.status), "{wrong}");
     }
 }
@@ -94,8 +94,8 @@ async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
 /// A program on another port of this host gets the cookie from the browser, and asks for everything with it.
 #[tokio::test]
 async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
-    let face = Face::new().await;
-    let Browser { cookie, key } = log_in(&face).await;
+    let site = TestSite::new().await;
+    let Browser { cookie, key } = log_in(&site).await;
     let own = format!("http://{HOST}");
     let as_thief = |method: &str, path: &str| with(plain(method, path), "cookie", &cookie);
     let pages = [
@@ -114,7 +114,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
     ];
     for path in pages {
         for accept in ["text/html", "*/*"] {
-            let answer = face
+            let answer = site
                 .send(with(as_thief("GET", path), "accept", accept))
                 .await;
             assert_eq!(answer.status, 200, "{path}: the frame of a page");
@@ -128,7 +128,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
             if path.contains('?') { "&" } else { "?" }
         );
         if path != "/login" {
-            let answer = face.send(as_thief("GET", &fragment)).await;
+            let answer = site.send(as_thief("GET", &fragment)).await;
             assert_eq!(answer.status, 401, "{fragment}");
         }
     }
@@ -143,7 +143,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
         "/metrics",
     ] {
         for accept in ["text/html", "*/*"] {
-            let answer = face
+            let answer = site
                 .send(with(as_thief("GET", path), "accept", accept))
                 .await;
             assert_ne!(answer.status, 200, "{path}: {}", answer.body);
@@ -161,7 +161,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
         ),
         with(as_thief("POST", "/logout"), "origin", &own),
     ] {
-        let answer = face.send(request).await;
+        let answer = site.send(request).await;
         assert_eq!(
             (answer.status, answer.code()),
             (403, "REQUEST_FORGED".into())
@@ -169,16 +169,16 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
     }
     // The key alone opens nothing either.
     let key_alone = with(plain("GET", "/api/v1/servers"), "x-pegboard-page-key", &key);
-    assert_eq!(face.send(key_alone).await.status, 401);
+    assert_eq!(site.send(key_alone).await.status, 401);
 }
 
 #[tokio::test]
 async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
-    let face = Face::new().await;
-    let Browser { cookie, key } = log_in(&face).await;
+    let site = TestSite::new().await;
+    let Browser { cookie, key } = log_in(&site).await;
     let reads = with(plain("GET", "/api/v1/approvals"), "cookie", &cookie);
     let reads = with(reads, "x-pegboard-page-key", &key);
-    assert_eq!(face.send(reads).await.status, 200, "a login administers");
+    assert_eq!(site.send(reads).await.status, 200, "a login administers");
     let own = format!("http://{HOST}");
     let forged: Vec<(&str, Request<Body>)> = vec![
         ("nothing", change(&cookie)),
@@ -197,7 +197,7 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
         ),
     ];
     for (what, request) in forged {
-        let answer = face.send(request).await;
+        let answer = site.send(request).await;
         assert_eq!(
             (answer.status, answer.code()),
             (403, "REQUEST_FORGED".into()),
@@ -212,21 +212,21 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
         ("sec-fetch-site", "cross-site"),
     ] {
         let request = with(change(&cookie), "x-pegboard-page-key", &key);
-        let answer = face.send(with(request, header, value)).await;
+        let answer = site.send(with(request, header, value)).await;
         assert_eq!(answer.status, 401, "{value}: {answer:?}");
         let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
         let reads = with(reads, "x-pegboard-page-key", &key);
-        let answer = face.send(with(reads, header, value)).await;
+        let answer = site.send(with(reads, header, value)).await;
         assert_eq!(answer.status, 401, "{value}: {answer:?}");
     }
     for (header, value) in [("origin", own.as_str()), ("sec-fetch-site", "same-origin")] {
         let request = with(change(&cookie), "x-pegboard-page-key", &key);
-        let answer: Answer = face.send(with(request, header, value)).await;
+        let answer: TestResponse = site.send(with(request, header, value)).await;
         assert!([201, 409].contains(&answer.status), "{value}: {answer:?}");
     }
     let protocol = with(plain("POST", "/mcp"), "cookie", &cookie);
     assert_eq!(
-        face.send(protocol).await.status,
+        site.send(protocol).await.status,
         401,
         "the protocol takes tokens only"
     );
@@ -234,35 +234,35 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
 
 #[tokio::test]
 async fn r_sec_03_logging_out_ends_a_login() {
-    let face = Face::new().await;
-    let Browser { cookie, key } = log_in(&face).await;
+    let site = TestSite::new().await;
+    let Browser { cookie, key } = log_in(&site).await;
     let out = || with(plain("POST", "/logout"), "cookie", &cookie);
-    assert_eq!(face.send(out()).await.status, 403, "not by pages of others");
+    assert_eq!(site.send(out()).await.status, 403, "not by pages of others");
     let own = with(out(), "sec-fetch-site", "same-origin");
-    let left = face.send(with(own, "x-pegboard-page-key", &key)).await;
+    let left = site.send(with(own, "x-pegboard-page-key", &key)).await;
     assert_eq!((left.status, left.header("location")), (303, "/login"));
     assert!(left.header("set-cookie").contains("Max-Age=0"));
     let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
-    assert_eq!(face.send(reads).await.status, 401);
+    assert_eq!(site.send(reads).await.status, 401);
 }
 
 #[tokio::test]
-async fn r_sec_03_without_a_token_everybody_reads_and_calls_and_nobody_administers() {
-    let face = Face::with(Access::without_token(address()).unwrap()).await;
-    let read = face.send(plain("GET", "/api/v1/servers")).await;
+async fn r_sec_03_without_a_token_every_client_may_call_and_none_may_administer() {
+    let site = TestSite::with(Access::without_token(address()).unwrap()).await;
+    let read = site.send(plain("GET", "/api/v1/servers")).await;
     assert_eq!(read.status, 200);
     let mut request = plain("POST", "/api/v1/servers");
     *request.body_mut() = Body::from("{}");
     let request = with(request, "content-type", "application/json");
-    let refused = face.send(request).await;
+    let refused = site.send(request).await;
     assert_eq!(
         (refused.status, refused.code()),
         (403, "ADMIN_NEEDED".into())
     );
     let add = json!({"name": "three", "command": "x"});
-    assert_eq!(face.ask(ADMIN, "POST", "/servers", add).await.status, 201);
+    assert_eq!(site.ask(ADMIN, "POST", "/servers", add).await.status, 201);
     assert_eq!(
-        face.ask(CALL, "GET", "/approvals", Value::Null)
+        site.ask(CALL, "GET", "/approvals", Value::Null)
             .await
             .status,
         403
@@ -270,9 +270,9 @@ async fn r_sec_03_without_a_token_everybody_reads_and_calls_and_nobody_administe
 }
 
 #[tokio::test]
-async fn a_one_time_login_is_made_for_whoever_administers() {
-    let face = Face::new().await;
-    let made = face.admin("POST", "/logins", Value::Null).await;
+async fn an_administrator_can_create_a_one_time_login() {
+    let site = TestSite::new().await;
+    let made = site.admin("POST", "/logins", Value::Null).await;
     assert_eq!(made.status, 201);
     let made = made.json();
     let url = made["url"].as_str().unwrap();
@@ -280,7 +280,7 @@ async fn a_one_time_login_is_made_for_whoever_administers() {
         .strip_prefix(&format!("http://{HOST}/login#code="))
         .unwrap();
     assert_eq!(made["expiresIn"], 600);
-    assert_eq!(face.send(form(code)).await.status, 200);
-    let token = face.admin("GET", "/call-token", Value::Null).await.json();
+    assert_eq!(site.send(form(code)).await.status, 200);
+    let token = site.admin("GET", "/call-token", Value::Null).await.json();
     assert_eq!(token["token"], CALL);
 }

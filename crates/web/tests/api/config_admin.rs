@@ -6,19 +6,19 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use pegboard_hub::Hub;
 use pegboard_model::{Policy, Secret, ServerName, ServerSpec, Template, ToolResult, Transport};
-use pegboard_web::{Household, NewServer, NewTransport, Project, ProjectView, TrustReview};
+use pegboard_web::{ConfigAdmin, NewServer, NewTransport, Project, ProjectView, TrustReview};
 use serde_json::{Map, Value};
 
-use crate::fake::spec;
+use crate::fake_servers::spec;
 
 /// What is configured, and the hub that is told of it.
-pub(crate) struct House {
+pub(crate) struct FakeConfigAdmin {
     hub: Hub,
     servers: Mutex<BTreeMap<String, ServerSpec>>,
     pub(crate) rules: Mutex<BTreeMap<String, Policy>>,
 }
 
-impl House {
+impl FakeConfigAdmin {
     pub(crate) fn new(hub: Hub, names: &[&str]) -> Self {
         let servers = names.iter().map(|name| ((*name).to_owned(), spec(name)));
         Self {
@@ -50,7 +50,7 @@ impl House {
 }
 
 #[async_trait]
-impl Household for House {
+impl ConfigAdmin for FakeConfigAdmin {
     fn projects(&self) -> Vec<Project> {
         vec![self.project_of("default")]
     }
@@ -68,7 +68,7 @@ impl Household for House {
         Vec::new()
     }
 
-    fn written(&self, _: &ServerName) -> Vec<(String, String)> {
+    fn config_values(&self, _: &ServerName) -> Vec<(String, String)> {
         vec![("command".to_owned(), "none".to_owned())]
     }
 
@@ -139,7 +139,7 @@ impl Household for House {
     }
 
     fn call_token(&self) -> ToolResult<Option<Secret>> {
-        Ok(Some(Secret::new(crate::face::CALL)))
+        Ok(Some(Secret::new(crate::site::CALL)))
     }
 }
 

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::refresh::discover;
-use super::server_changes::{ChangedServer, changed, note};
-use crate::answer::Fresh;
-use crate::fault::{Answered, ErrorBody};
-use crate::input::{Json, OfServer};
+use super::server_changes::{ChangedServer, change_response, record_change};
+use crate::response::NoStoreJson;
+use crate::error::{ApiResult, ErrorBody};
+use crate::extract::{Json, PathServer};
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -33,9 +33,9 @@ use crate::state::WebState;
 pub(super) async fn enable(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-) -> Answered<Fresh<ChangedServer>> {
-    switch(admin, &state, &name, true).await
+    PathServer(name): PathServer,
+) -> ApiResult<NoStoreJson<ChangedServer>> {
+    set_enabled(admin, &state, &name, true).await
 }
 
 /// Switches a server off: its tools are no longer offered, and it is stopped.
@@ -57,31 +57,31 @@ pub(super) async fn enable(
 pub(super) async fn disable(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-) -> Answered<Fresh<ChangedServer>> {
-    switch(admin, &state, &name, false).await
+    PathServer(name): PathServer,
+) -> ApiResult<NoStoreJson<ChangedServer>> {
+    set_enabled(admin, &state, &name, false).await
 }
 
-async fn switch(
+async fn set_enabled(
     admin: Admin,
     state: &WebState,
     name: &ServerName,
     enabled: bool,
-) -> Answered<Fresh<ChangedServer>> {
-    state.household().enable_server(name, enabled).await?;
-    note(
+) -> ApiResult<NoStoreJson<ChangedServer>> {
+    state.config_admin().enable_server(name, enabled).await?;
+    record_change(
         state,
         &admin,
         name,
         if enabled { "enabled" } else { "disabled" },
     );
-    Ok(Fresh(changed(state, admin, name, None)?))
+    Ok(NoStoreJson(change_response(state, admin, name, None)?))
 }
 
 /// The definition that somebody looked at and agrees to.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Agreement {
+pub(super) struct TrustRequest {
     /// `definitionHash` of the server, as it was when `trust` was reviewed.
     definition_hash: String,
 }
@@ -94,7 +94,7 @@ pub(super) struct Agreement {
     tag = "servers",
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
-    request_body = Agreement,
+    request_body = TrustRequest,
     responses(
         (status = 200, description = "It may be started", body = ChangedServer),
         (status = 400, description = "It needs no agreement, or the request is wrong", body = ErrorBody),
@@ -109,16 +109,16 @@ pub(super) struct Agreement {
 pub(super) async fn trust(
     admin: Admin,
     State(state): State<WebState>,
-    OfServer(name): OfServer,
-    Json(agreement): Json<Agreement>,
-) -> Answered<Fresh<ChangedServer>> {
+    PathServer(name): PathServer,
+    Json(request): Json<TrustRequest>,
+) -> ApiResult<NoStoreJson<ChangedServer>> {
     state
-        .household()
-        .trust_server(&name, &agreement.definition_hash)
+        .config_admin()
+        .trust_server(&name, &request.definition_hash)
         .await?;
-    note(&state, &admin, &name, "trusted");
+    record_change(&state, &admin, &name, "trusted");
     let discovery = discover(&state, RefreshScope::One(name.clone()), false).await?;
-    Ok(Fresh(changed(
+    Ok(NoStoreJson(change_response(
         &state,
         admin,
         &name,

@@ -10,7 +10,7 @@ use pegboard_gateway::http::{Unread, read_body};
 use pegboard_model::{UntrustedText, Limits, Reason, ServerName, ToolError};
 use serde::de::DeserializeOwned;
 
-use crate::fault::{Answered, Fault};
+use crate::error::{ApiResult, ApiError};
 use crate::state::WebState;
 
 /// What a request to the API may hold at the most; a server's definition or a call's arguments with a file in them.
@@ -20,7 +20,7 @@ const BODY_BYTES: usize = 1024 * 1024;
 pub(crate) struct Json<T>(pub(crate) T);
 
 /// A JSON body that may be left out.
-pub(crate) struct MaybeJson<T>(pub(crate) T);
+pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<WebState> for Json<T> {
     type Rejection = Response;
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequest<WebState> for Json<T> {
     }
 }
 
-impl<T: DeserializeOwned + Default> FromRequest<WebState> for MaybeJson<T> {
+impl<T: DeserializeOwned + Default> FromRequest<WebState> for OptionalJson<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &WebState) -> Result<Self, Response> {
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + Default> FromRequest<WebState> for MaybeJson<T> {
     }
 }
 
-async fn read(request: Request, limits: &Limits) -> Answered<(HeaderMap, bytes::Bytes)> {
+async fn read(request: Request, limits: &Limits) -> ApiResult<(HeaderMap, bytes::Bytes)> {
     let (parts, body) = request.into_parts();
     let limits = Limits {
         request_bytes: limits.request_bytes.min(BODY_BYTES),
@@ -61,18 +61,18 @@ async fn read(request: Request, limits: &Limits) -> Answered<(HeaderMap, bytes::
         Ok(bytes) => Ok((parts.headers, bytes)),
         Err(Unread::TooLarge(most)) => {
             let message = format!("the body is larger than {most} bytes");
-            Err(Fault::new(Reason::RequestTooLarge, message))
+            Err(ApiError::new(Reason::RequestTooLarge, message))
         }
         Err(Unread::Broken) => {
             let message = "the body ended too early";
-            Err(Fault::new(Reason::RequestInvalid, message))
+            Err(ApiError::new(Reason::RequestInvalid, message))
         }
-        Err(Unread::Late) => Err(Fault::of(Reason::RequestLate)),
-        Err(Unread::Crowded(_)) => Err(Fault::of(Reason::Overloaded)),
+        Err(Unread::Late) => Err(ApiError::of(Reason::RequestLate)),
+        Err(Unread::Crowded(_)) => Err(ApiError::of(Reason::Overloaded)),
     }
 }
 
-fn declared_as_json(headers: &HeaderMap) -> Answered<()> {
+fn declared_as_json(headers: &HeaderMap) -> ApiResult<()> {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
@@ -83,11 +83,11 @@ fn declared_as_json(headers: &HeaderMap) -> Answered<()> {
         .unwrap_or_default();
     match kind.trim().eq_ignore_ascii_case("application/json") {
         true => Ok(()),
-        false => Err(Fault::of(Reason::MediaTypeRefused)),
+        false => Err(ApiError::of(Reason::MediaTypeRefused)),
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answered<T> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     // The parser itself refuses what is nested deeper than 128 levels.
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut reader);
@@ -107,7 +107,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answered<T> {
 }
 
 /// What the parser said, with the field that it is about.
-fn fault(path: &str, said: &str) -> Fault {
+fn fault(path: &str, said: &str) -> ApiError {
     let message = format!(
         "the body is not as it should be: {}",
         UntrustedText::new(said).shortened(300)
@@ -121,8 +121,8 @@ fn fault(path: &str, said: &str) -> Fault {
         (path, _) => path.to_owned(),
     };
     match field.is_empty() {
-        true => Fault::new(Reason::RequestInvalid, message),
-        false => Fault::at_field(&field, message),
+        true => ApiError::new(Reason::RequestInvalid, message),
+        false => ApiError::at_field(&field, message),
     }
 }
 
@@ -142,7 +142,7 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
                     .map_or(&*said, |(_, rest)| rest);
                 // A wrong value is told as `field: why`.
                 let fault = match said.split_once(": ") {
-                    Some((field, why)) if is_word(field) => Fault::at_field(
+                    Some((field, why)) if is_word(field) => ApiError::at_field(
                         field,
                         format!(
                             "`{field}` is not as it should be: {}",
@@ -162,9 +162,9 @@ fn is_word(text: &str) -> bool {
 }
 
 /// A name in the path.
-pub(crate) struct Named(pub(crate) String);
+pub(crate) struct PathParam(pub(crate) String);
 
-impl FromRequestParts<WebState> for Named {
+impl FromRequestParts<WebState> for PathParam {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Response> {
@@ -174,30 +174,30 @@ impl FromRequestParts<WebState> for Named {
             Ok(Path(name)) => Ok(Self(name)),
             Err(_) => {
                 let message = "the path holds a name that is no text";
-                Err(Fault::new(Reason::RequestInvalid, message).into_response())
+                Err(ApiError::new(Reason::RequestInvalid, message).into_response())
             }
         }
     }
 }
 
 /// The name of a server in the path. One that no server can have is as unknown as one that none has.
-pub(crate) struct OfServer(pub(crate) ServerName);
+pub(crate) struct PathServer(pub(crate) ServerName);
 
-impl FromRequestParts<WebState> for OfServer {
+impl FromRequestParts<WebState> for PathServer {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &WebState) -> Result<Self, Response> {
-        let Named(name) = Named::from_request_parts(parts, state).await?;
+        let PathParam(name) = PathParam::from_request_parts(parts, state).await?;
         let catalog = state.hub().catalog();
         match ServerName::parse(&name) {
             Ok(name) if catalog.server(&name).is_some() => Ok(Self(name)),
-            _ => Err(no_server(&name).into_response()),
+            _ => Err(unknown_server(&name).into_response()),
         }
     }
 }
 
 /// There is no such server.
-pub(crate) fn no_server(name: &str) -> Fault {
+pub(crate) fn unknown_server(name: &str) -> ApiError {
     let message = format!(
         "no server `{}` is configured",
         UntrustedText::new(name).shortened(40)

@@ -3,15 +3,15 @@
 use maud::{Markup, html};
 use pegboard_model::ErrorSummary;
 
-use super::shown::{block, line, thousands};
-use super::visit::query_string;
+use super::display::{block, line, thousands};
+use super::request::query_string;
 
 /// Nothing is there yet: what it means and what to do next.
 pub(crate) fn empty(title: &str, text: &str, actions: &Markup) -> Markup {
     html! {
         div.empty {
             strong { (title) }
-            p { (marked(text)) }
+            p { (inline_code(text)) }
             div.row { (actions) }
         }
     }
@@ -43,7 +43,7 @@ pub(crate) fn failure(title: &str, note: &ErrorSummary) -> Markup {
         div.callout.bad role="alert" {
             strong { (title) }
             (message(&note.message))
-            span.muted { (marked(&note.remedy)) " " code { (note.reason.code()) } }
+            span.muted { (inline_code(&note.remedy)) " " code { (note.reason.code()) } }
         }
     }
 }
@@ -52,13 +52,13 @@ pub(crate) fn failure(title: &str, note: &ErrorSummary) -> Markup {
 pub(crate) fn message(text: &str) -> Markup {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     html! {
-        span { (marked(first)) }
+        span { (inline_code(first)) }
         @if !rest.trim().is_empty() { div.code.log { pre tabindex="0" { (block(rest)) } } }
     }
 }
 
 /// A sentence in which `…` marks what is typed.
-pub(crate) fn marked(text: &str) -> Markup {
+pub(crate) fn inline_code(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (line(piece)) } } @else { (line(piece)) }
@@ -135,6 +135,6 @@ impl Pager<'_> {
 }
 
 /// The page that is there, when the wanted one lies behind the end.
-pub(crate) fn within(page: usize, size: usize, total: usize) -> usize {
+pub(crate) fn clamp_page(page: usize, size: usize, total: usize) -> usize {
     page.min(total.div_ceil(size).max(1))
 }

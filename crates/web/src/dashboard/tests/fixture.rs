@@ -22,12 +22,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tower_service::Service;
 
-use crate::household::{Household, NewServer, Project, ProjectView, TrustReview};
+use crate::config_admin::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
 use crate::state::{WebParts, WebState};
-use crate::visitors::Logins;
+use crate::logins::Logins;
 
 /// A Pegboard to look at.
-pub(super) struct Stage {
+pub(super) struct DashboardFixture {
     pub(super) hub: Hub,
     pub(super) ledger: Arc<MemoryLedger>,
     pub(super) now: Timestamp,
@@ -35,7 +35,7 @@ pub(super) struct Stage {
 }
 
 /// What a page answered.
-pub(super) struct Seen {
+pub(super) struct PageResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) text: String,
@@ -58,7 +58,7 @@ pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
     (spec, record)
 }
 
-impl Stage {
+impl DashboardFixture {
     /// With these servers.
     pub(super) fn with(servers: Vec<(ServerSpec, ServerRecord)>) -> Self {
         Self::reviewing(servers, None)
@@ -76,7 +76,7 @@ impl Stage {
         let parts = HubParts {
             store: Arc::new(MemoryStore::new()),
             ledger: ledger.clone() as Arc<dyn Ledger>,
-            connector: Arc::new(Nowhere),
+            connector: Arc::new(NoConnector),
             clock: Arc::new(FakeClock::at(now.0)),
             recorder: Arc::new(pegboard_model::NoopRecorder),
             approver: Arc::new(NoApprover),
@@ -97,7 +97,7 @@ impl Stage {
         );
         let state = WebState::new(WebParts {
             gateway,
-            household: Arc::new(Files(review)),
+            config_admin: Arc::new(FakeConfigAdmin(review)),
             logins: Arc::new(Logins::new(0)),
             clock: Arc::new(clock),
             limits: Limits::default(),
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     /// Opens a page as somebody who administers.
-    pub(super) async fn open(&self, path: &str) -> Seen {
+    pub(super) async fn open(&self, path: &str) -> PageResponse {
         self.open_as(path, Some(Role::Admin), &[]).await
     }
 
@@ -125,7 +125,7 @@ impl Stage {
         path: &str,
         role: Option<Role>,
         headers: &[(&str, &str)],
-    ) -> Seen {
+    ) -> PageResponse {
         let mut request = Request::get(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -141,7 +141,7 @@ impl Stage {
         let response = self.router.clone().call(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        Seen {
+        PageResponse {
             status: parts.status,
             headers: parts.headers,
             text: String::from_utf8_lossy(&bytes).into_owned(),
@@ -150,10 +150,10 @@ impl Stage {
 }
 
 /// No server is ever reached: pages only read.
-struct Nowhere;
+struct NoConnector;
 
 #[async_trait]
-impl Connect for Nowhere {
+impl Connect for NoConnector {
     async fn connect(
         &self,
         spec: &ServerSpec,
@@ -164,14 +164,14 @@ impl Connect for Nowhere {
     }
 }
 
-struct Files(Option<TrustReview>);
+struct FakeConfigAdmin(Option<TrustReview>);
 
-fn not_here<T>() -> ToolResult<T> {
+fn unsupported<T>() -> ToolResult<T> {
     Err(ToolError::new(Reason::Internal, "pages change nothing"))
 }
 
 #[async_trait]
-impl Household for Files {
+impl ConfigAdmin for FakeConfigAdmin {
     fn projects(&self) -> Vec<Project> {
         Vec::new()
     }
@@ -184,7 +184,7 @@ impl Household for Files {
         Vec::new()
     }
 
-    fn written(&self, _: &ServerName) -> Vec<(String, String)> {
+    fn config_values(&self, _: &ServerName) -> Vec<(String, String)> {
         vec![("env.TOKEN".to_owned(), "***".to_owned())]
     }
 
@@ -197,23 +197,23 @@ impl Household for Files {
     }
 
     async fn add_server(&self, _: NewServer) -> ToolResult<()> {
-        not_here()
+        unsupported()
     }
 
     async fn change_server(&self, _: &ServerName, _: Map<String, Value>) -> ToolResult<()> {
-        not_here()
+        unsupported()
     }
 
     async fn remove_server(&self, _: &ServerName) -> ToolResult<()> {
-        not_here()
+        unsupported()
     }
 
     async fn enable_server(&self, _: &ServerName, _: bool) -> ToolResult<()> {
-        not_here()
+        unsupported()
     }
 
     async fn trust_server(&self, _: &ServerName, _: &str) -> ToolResult<()> {
-        not_here()
+        unsupported()
     }
 
     async fn set_rule(
@@ -222,7 +222,7 @@ impl Household for Files {
         _: &str,
         _: Option<Policy>,
     ) -> ToolResult<bool> {
-        not_here()
+        unsupported()
     }
 
     fn call_token(&self) -> ToolResult<Option<Secret>> {

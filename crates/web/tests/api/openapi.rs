@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::face::{ADMIN, CALL, Face, plain, request, with};
+use crate::site::{ADMIN, CALL, TestSite, plain, request, with};
 
 /// Whatever a caller may send although it is no reading.
 const FOR_CALLERS: &[(&str, &str)] = &[
@@ -61,8 +61,8 @@ fn body(path: &str) -> Value {
 
 #[tokio::test]
 async fn r_api_07_the_description_is_complete_and_served() {
-    let face = Face::new().await;
-    let served = face.get("/openapi.json").await;
+    let site = TestSite::new().await;
+    let served = site.get("/openapi.json").await;
     assert_eq!(
         served.json(),
         serde_json::from_str::<Value>(&pegboard_web::openapi()).unwrap()
@@ -99,15 +99,15 @@ async fn r_api_07_the_description_is_complete_and_served() {
 
 #[tokio::test]
 async fn r_api_01_no_read_starts_a_server() {
-    let face = Face::new().await;
-    let starts = face.servers.starts();
+    let site = TestSite::new().await;
+    let starts = site.servers.starts();
     let mut read = 0;
     for (_, path, _) in described().iter().filter(|(method, ..)| method == "get") {
         if path == "/events" {
             continue;
         }
         for token in [CALL, ADMIN] {
-            let answer = face.ask(token, "GET", &filled(path), Value::Null).await;
+            let answer = site.ask(token, "GET", &filled(path), Value::Null).await;
             let is_there = answer.status == 200 || path.starts_with("/sessions/");
             let is_for_admins = answer.status == 403 && token == CALL;
             assert!(is_there || is_for_admins, "{path}: {answer:?}");
@@ -115,20 +115,20 @@ async fn r_api_01_no_read_starts_a_server() {
         }
     }
     assert!(read >= 36, "{read}");
-    assert_eq!(face.servers.starts(), starts);
+    assert_eq!(site.servers.starts(), starts);
 }
 
 #[tokio::test]
 async fn r_sec_03_the_call_token_changes_nothing_by_any_route() {
-    let face = Face::new().await;
-    let before = face.admin("GET", "/servers/one", Value::Null).await.json();
+    let site = TestSite::new().await;
+    let before = site.admin("GET", "/servers/one", Value::Null).await.json();
     let mut tried = 0;
     for (method, path, about) in described().iter().filter(|(method, ..)| method != "get") {
         if FOR_CALLERS.contains(&(method.as_str(), path.as_str())) {
             continue;
         }
         let method_name = method.to_uppercase();
-        let answer = face
+        let answer = site
             .ask(CALL, &method_name, &filled(path), body(path))
             .await;
         assert_eq!(
@@ -140,25 +140,25 @@ async fn r_sec_03_the_call_token_changes_nothing_by_any_route() {
         tried += 1;
     }
     assert!(tried >= 11, "{tried}");
-    let after = face.admin("GET", "/servers/one", Value::Null).await.json();
+    let after = site.admin("GET", "/servers/one", Value::Null).await.json();
     assert!(before["definitionHash"].is_string(), "{before}");
     assert_eq!(before["definitionHash"], after["definitionHash"]);
-    assert!(face.house.rules.lock().unwrap().is_empty());
+    assert!(site.config_admin.rules.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
-    let face = Face::new().await;
+    let site = TestSite::new().await;
     for (method, path, _) in described() {
         let method = method.to_uppercase();
         let whole = format!("/api/v1{}", filled(&path));
-        let none = face.send(plain(&method, &whole)).await;
+        let none = site.send(plain(&method, &whole)).await;
         assert_eq!(
             (none.status, none.code()),
             (401, "TOKEN_WRONG".into()),
             "{method} {path}"
         );
-        let wrong = face
+        let wrong = site
             .ask("wrong", &method, &filled(&path), body(&path))
             .await;
         assert_eq!(wrong.status, 401, "{method} {path}");
@@ -169,7 +169,7 @@ async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
             ("origin", "https://evil.example", "ORIGIN_REFUSED"),
             ("origin", "null", "ORIGIN_REFUSED"),
         ] {
-            let answer = face.send(with(good(), header, value)).await;
+            let answer = site.send(with(good(), header, value)).await;
             assert_eq!(
                 (answer.status, answer.code()),
                 (403, code.into()),
@@ -178,7 +178,7 @@ async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
         }
     }
     assert_eq!(
-        face.get("/servers").await.json()["servers"]
+        site.get("/servers").await.json()["servers"]
             .as_array()
             .unwrap()
             .len(),

@@ -15,10 +15,10 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
 use crate::dashboard;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::session::session_of;
 use crate::state::WebState;
-use crate::visitors::LOGIN_PATH;
+use crate::logins::LOGIN_PATH;
 
 /// A form with one code is far smaller.
 const FORM_BYTES: usize = 4 * 1024;
@@ -45,24 +45,24 @@ struct LoggedIn<'a> {
 async fn log_in(State(state): State<WebState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if is_sent_by_others(&parts.headers) {
-        return Fault::of(Reason::RequestForged).into_response();
+        return ApiError::of(Reason::RequestForged).into_response();
     }
     let limits = Limits {
         request_bytes: FORM_BYTES,
         ..state.limits().clone()
     };
     let Ok(body) = read_body(&parts.headers, body, &limits).await else {
-        return Fault::of(Reason::RequestInvalid).into_response();
+        return ApiError::of(Reason::RequestInvalid).into_response();
     };
     let code = field(&String::from_utf8_lossy(&body), "code");
     let login = code.and_then(|code| state.logins().redeem(code.trim()));
     let cookie = login.as_ref().map(|login| &*login.cookie);
     let cookie = cookie.and_then(|cookie| HeaderValue::from_str(cookie).ok());
     let (Some(login), Some(cookie)) = (login, cookie) else {
-        return Fault::of(Reason::LoginExpired).into_response();
+        return ApiError::of(Reason::LoginExpired).into_response();
     };
     let page_key = login.page_key.reveal();
-    let mut response = crate::answer::json(StatusCode::OK, &LoggedIn { page_key });
+    let mut response = crate::response::json(StatusCode::OK, &LoggedIn { page_key });
     let headers = response.headers_mut();
     headers.insert(SET_COOKIE, cookie);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -70,13 +70,13 @@ async fn log_in(State(state): State<WebState>, request: Request) -> Response {
 }
 
 async fn log_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
-    if let Some(login) = state.logins().recognise(&headers) {
+    if let Some(login) = state.logins().login(&headers) {
         // What a person allowed for this session ends with it.
         state.hub().session_ended(&session_of(&login));
     }
-    match HeaderValue::from_str(&state.logins().leave(&headers)) {
+    match HeaderValue::from_str(&state.logins().log_out(&headers)) {
         Ok(cookie) => elsewhere(LOGIN_PATH, cookie),
-        Err(_) => Fault::of(Reason::Internal).into_response(),
+        Err(_) => ApiError::of(Reason::Internal).into_response(),
     }
 }
 

@@ -44,7 +44,7 @@ pub struct ProjectView {
 
 /// Whoever knows the files. Reading gives what lies in memory; only changing waits for a disk.
 #[async_trait]
-pub trait Household: Send + Sync {
+pub trait ConfigAdmin: Send + Sync {
     /// Every project that is known.
     fn projects(&self) -> Vec<Project>;
 
@@ -55,7 +55,7 @@ pub trait Household: Send + Sync {
     fn essential(&self) -> Vec<String>;
 
     /// What stands about a server in the files, without secrets: keys and values.
-    fn written(&self, server: &ServerName) -> Vec<(String, String)>;
+    fn config_values(&self, server: &ServerName) -> Vec<(String, String)>;
 
     /// What trusting a server of the project means; `None` for any other server.
     fn review(&self, server: &ServerName) -> Option<TrustReview>;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Appends one line to a count file: `start PID` or `got METHOD`. Several processes may write to one
 /// file, because each line is one append.
-pub fn note(file: &Path, what: &str) -> std::io::Result<()> {
+pub fn append_line(file: &Path, what: &str) -> std::io::Result<()> {
     OpenOptions::new()
         .create(true)
         .append(true)

@@ -1,7 +1,7 @@
 //! What a hostile server does, as data. The JSON form of a [`Script`] is what `pegboard-hostile --script`
 //! takes; every field may be left out, and `{}` is a well-behaved server of both eras without tools.
 
-mod answers;
+mod response_faults;
 mod http;
 mod list;
 mod malformed;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use answers::{AnswerFault, CallScript, Noise, NoiseKind, Shape};
-pub use http::{HttpFault, HttpKind, HttpScript};
+pub use response_faults::{ResponseFault, CallScript, Noise, NoiseKind, ResponseShape};
+pub use http::{HttpFault, HttpFaultKind, HttpScript};
 pub use list::{Cursors, ListScript, Mutation, MutationAt};
 pub use malformed::Malformed;
 
@@ -40,7 +40,7 @@ pub struct Script {
     /// What it writes to stdout that nobody asked for.
     pub noise: Vec<Noise>,
     /// What is wrong with its answers.
-    pub answers: Vec<AnswerFault>,
+    pub answers: Vec<ResponseFault>,
     /// `list_changed` notifications that it sends.
     pub list_changed: Option<ListChanged>,
     /// Its tools and how it lists them.
@@ -235,8 +235,8 @@ impl Script {
 
     /// Its answers of this moment have this shape.
     #[must_use]
-    pub fn answer(mut self, when: Moment, shape: Shape) -> Self {
-        self.answers.push(AnswerFault { when, shape });
+    pub fn answer(mut self, when: Moment, shape: ResponseShape) -> Self {
+        self.answers.push(ResponseFault { when, shape });
         self
     }
 
@@ -249,7 +249,7 @@ impl Script {
 
     /// It misbehaves over HTTP like this, always.
     #[must_use]
-    pub fn http(mut self, when: Moment, kind: HttpKind) -> Self {
+    pub fn http(mut self, when: Moment, kind: HttpFaultKind) -> Self {
         self.http.faults.push(HttpFault {
             when,
             kind,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How often a condition is looked at.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds.
 ///
@@ -13,7 +13,7 @@ pub async fn wait_until(description: &str, timeout: Duration, mut holds: impl Fn
     let started = Instant::now();
     while !holds() {
         give_up(description, timeout, started);
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -29,7 +29,7 @@ pub fn wait_until_sync(description: &str, timeout: Duration, mut holds: impl FnM
             clippy::disallowed_methods,
             reason = "this is the one place where waiting is built"
         )]
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

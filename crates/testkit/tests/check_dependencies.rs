@@ -40,7 +40,7 @@ fn check(codes: (u8, u8, u8), required: &str, succeeds: bool, is_skipped: bool) 
 }
 
 #[test]
-fn r_sec_01_advisories_that_were_not_checked_are_told_in_the_last_line() {
+fn r_sec_01_unchecked_advisories_are_reported_in_the_last_line() {
     check((0, 0, 0), "0", true, false);
     check((0, 1, 0), "0", true, true);
     check((0, 1, 0), "1", false, true);

@@ -88,7 +88,7 @@ fn a_client_that_cannot_answer_is_not_asked() {
 }
 
 #[test]
-fn a_listener_hears_only_what_it_asked_for() {
+fn a_listener_receives_only_what_it_subscribed_to() {
     let mut server = start(&["--stdio"]);
     let wanted = json!({"notifications": {"toolsListChanged": true}});
     let first = server.modern(7, "subscriptions/listen", wanted);

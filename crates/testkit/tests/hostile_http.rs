@@ -12,7 +12,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use pegboard_testkit::script::{Era, HttpFault, HttpKind, ListChanged, Moment};
+use pegboard_testkit::script::{Era, HttpFault, HttpFaultKind, ListChanged, Moment};
 use pegboard_testkit::{HostileHttp, Script, is_alive, wait_until_sync};
 use serde_json::{Value, json};
 
@@ -109,23 +109,23 @@ fn a_legacy_session_is_given_wanted_and_lost() {
 
 #[test]
 fn http_goes_wrong_as_the_script_says() {
-    let check = |kind: HttpKind, parts: &[&str]| {
+    let check = |kind: HttpFaultKind, parts: &[&str]| {
         let answer = list(&Script::new().tools(["a"]).http(Moment::List, kind.clone()));
         assert!(
             parts.iter().all(|part| answer.contains(part)),
             "{kind:?}: {answer:.300}"
         );
     };
-    check(HttpKind::Html, &["200", "text/html", "<!DOCTYPE"]);
-    check(HttpKind::Empty, &["200", "Content-Length: 0"]);
-    check(HttpKind::Batch, &["\r\n\r\n[{"]);
+    check(HttpFaultKind::Html, &["200", "text/html", "<!DOCTYPE"]);
+    check(HttpFaultKind::Empty, &["200", "Content-Length: 0"]);
+    check(HttpFaultKind::Batch, &["\r\n\r\n[{"]);
     check(
-        HttpKind::ContentLength(10 << 30),
+        HttpFaultKind::ContentLength(10 << 30),
         &["Content-Length: 10737418240"],
     );
     let location = "http://127.0.0.1:{port}/other".to_owned();
     check(
-        HttpKind::Redirect {
+        HttpFaultKind::Redirect {
             code: 307,
             location,
         },
@@ -133,26 +133,26 @@ fn http_goes_wrong_as_the_script_says() {
     );
     let headers = vec![("Retry-After".to_owned(), "7".to_owned())];
     check(
-        HttpKind::Status { code: 503, headers },
+        HttpFaultKind::Status { code: 503, headers },
         &["503", "Retry-After: 7", "refused on purpose"],
     );
-    let endless = list(&Script::new().http(Moment::Start, HttpKind::EndlessBody));
+    let endless = list(&Script::new().http(Moment::Start, HttpFaultKind::EndlessBody));
     assert_eq!(endless.len(), 200_000);
     assert!(
         endless.contains("\r\n\r\nc\r\n{\"padding\":\"\r\n10000\r\nxxx"),
         "{endless:.300}"
     );
     assert_eq!(
-        list(&Script::new().http(Moment::Start, HttpKind::EndlessEvent)).len(),
+        list(&Script::new().http(Moment::Start, HttpFaultKind::EndlessEvent)).len(),
         200_000
     );
-    assert_eq!(list(&Script::new().http(Moment::Start, HttpKind::Drop)), "");
-    assert!(!list(&Script::new().http(Moment::List, HttpKind::CutBody(9))).ends_with('}'));
+    assert_eq!(list(&Script::new().http(Moment::Start, HttpFaultKind::Drop)), "");
+    assert!(!list(&Script::new().http(Moment::List, HttpFaultKind::CutBody(9))).ends_with('}'));
 }
 
 #[test]
 fn a_fault_can_happen_a_few_times_only() {
-    let kind = HttpKind::Status {
+    let kind = HttpFaultKind::Status {
         code: 429,
         headers: Vec::new(),
     };

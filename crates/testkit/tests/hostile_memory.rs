@@ -14,21 +14,21 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{BUDGET, Marked, call, connector, list_with, names, refused};
+use harness::{BUDGET, MarkedServer, call, connector, list_with, names, refused};
 use pegboard_model::Reason;
-use pegboard_testkit::script::{HttpKind, Moment, NoiseKind};
+use pegboard_testkit::script::{HttpFaultKind, Moment, NoiseKind};
 use pegboard_testkit::{Script, own_peak_rss_kib, own_rss_kib, wait_until};
 use pegboard_upstream::{Connect as _, ConnectHint};
 use serde_json::json;
 
-static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+static SERIAL: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// What one bad server may cost at most.
 const GROWTH_KIB: u64 = 64 * 1024;
 
 /// Runs something and checks that the peak of this process did not rise by more than one bad server may cost.
 async fn bounded<T>(work: impl Future<Output = T>) -> T {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _one = SERIAL.lock().await;
     let before = own_rss_kib();
     // Earlier tests may have left a higher peak; writing 5 here resets it.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
@@ -50,7 +50,7 @@ async fn r_sec_01_c01_600_megabytes_without_a_line_break_cost_one_limit() {
         let script = Script::new()
             .tools(["a"])
             .noise(moment, NoiseKind::Flood(600_000_000), 1);
-        let server = Marked::new(&script);
+        let server = MarkedServer::new(&script);
         let listed = bounded(list_with(&connector(), &server.spec)).await;
         refused(listed, &[Reason::FrameTooLarge]);
         server.leaves_nothing().await;
@@ -62,7 +62,7 @@ async fn r_sec_01_b11_a_flood_on_stderr_is_kept_in_a_ring() {
     let script = Script::new()
         .tools(["a"])
         .with(|script| script.process.stderr_bytes = 300_000_000);
-    let mut server = Marked::new(&script);
+    let mut server = MarkedServer::new(&script);
     // The flood comes before the first answer, and the machine may be slow.
     server.spec.timeouts.discovery = Duration::from_secs(60);
     bounded(async {
@@ -82,7 +82,7 @@ async fn r_sec_01_b11_a_flood_on_stderr_is_kept_in_a_ring() {
 
 #[tokio::test]
 async fn r_sec_01_i01_i03_endless_bodies_over_http_cost_one_limit() {
-    for kind in [HttpKind::EndlessBody, HttpKind::EndlessEvent] {
+    for kind in [HttpFaultKind::EndlessBody, HttpFaultKind::EndlessEvent] {
         let server = Script::new()
             .tools(["a"])
             .http(Moment::Start, kind)
@@ -99,8 +99,8 @@ async fn r_sec_01_noise_and_strange_answers_are_not_kept() {
     let script = Script::new()
         .tools(["a"])
         .noise(Moment::Call, NoiseKind::Text, 400)
-        .noise(Moment::Call, NoiseKind::StrangeAnswer, 4_000);
-    let server = Marked::new(&script);
+        .noise(Moment::Call, NoiseKind::UnknownResponse, 4_000);
+    let server = MarkedServer::new(&script);
     bounded(async {
         let upstream = server.connect().await.unwrap();
         for _ in 0..10 {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use harness::{BUDGET, call_within, connector_with};
 use pegboard_model::{Limits, Reason};
-use pegboard_testkit::script::{HttpKind, Moment};
+use pegboard_testkit::script::{HttpFaultKind, Moment};
 use pegboard_testkit::{Script, own_peak_rss_kib, own_rss_kib};
 use pegboard_upstream::{Connect as _, ConnectHint};
 use serde_json::json;
@@ -24,7 +24,7 @@ use serde_json::json;
 #[tokio::test]
 async fn r_sec_01_many_endless_results_at_once_share_one_budget() {
     const CALLS: usize = 32;
-    for kind in [HttpKind::EndlessBody, HttpKind::EndlessEvent] {
+    for kind in [HttpFaultKind::EndlessBody, HttpFaultKind::EndlessEvent] {
         let server = Script::new()
             .tools(["a"])
             .http(Moment::Call, kind)

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use pegboard_testkit::script::{
     Crash, Cursors, Era, Grandchild, ListChanged, Malformed, Moment, Mutation, MutationAt,
-    NoiseKind, Probe, Shape,
+    NoiseKind, Probe, ResponseShape,
 };
 use pegboard_testkit::{
     Script, is_alive, methods_in, processes_with_marker, starts_in, wait_until_sync,
@@ -106,7 +106,7 @@ fn a_server_that_hangs_reads_on_and_says_nothing() {
 }
 
 #[test]
-fn a_server_crashes_where_it_is_told() {
+fn a_server_crashes_at_the_scripted_moment() {
     let check = |crash: Crash, answered: usize, tail: bool| {
         let mut server = start(
             &Script::new()
@@ -226,7 +226,7 @@ fn pages_follow_their_cursors() {
 fn malformed_tools_stand_beside_good_ones() {
     let script = Script::new()
         .tools(["good"])
-        .with(|script| script.list.malformed = Malformed::EIGHT.into());
+        .with(|script| script.list.malformed = Malformed::BREAK_TYPED_CLIENTS.into());
     let listed = start(&script).modern(1, "tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 9);
@@ -258,20 +258,20 @@ fn a_list_changes_also_over_several_starts() {
 
 #[test]
 fn answers_take_wrong_shapes() {
-    let answer = |shape: Shape| {
+    let answer = |shape: ResponseShape| {
         start(&Script::new().tools(["a"]).answer(Moment::List, shape)).modern(
             5,
             "tools/list",
             json!({}),
         )
     };
-    assert_eq!(answer(Shape::Error(-32603))["error"]["code"], -32603);
-    assert_eq!(answer(Shape::WrongId)["id"], 4_242_424_242_u64);
-    assert_eq!(answer(Shape::TextId)["id"], "5");
-    let both = answer(Shape::Both);
+    assert_eq!(answer(ResponseShape::Error(-32603))["error"]["code"], -32603);
+    assert_eq!(answer(ResponseShape::WrongId)["id"], 4_242_424_242_u64);
+    assert_eq!(answer(ResponseShape::TextId)["id"], "5");
+    let both = answer(ResponseShape::Both);
     assert!(both.get("result").is_some() && both.get("error").is_some());
-    assert_eq!(answer(Shape::Neither), json!({"jsonrpc": "2.0", "id": 5}));
-    let mut twice = start(&Script::new().answer(Moment::List, Shape::Twice));
+    assert_eq!(answer(ResponseShape::Neither), json!({"jsonrpc": "2.0", "id": 5}));
+    let mut twice = start(&Script::new().answer(Moment::List, ResponseShape::Twice));
     assert_eq!(twice.modern(1, "tools/list", json!({})), twice.message());
 }
 
@@ -295,7 +295,7 @@ fn calls_run_side_by_side_and_can_be_answered_in_reverse() {
 #[test]
 fn a_server_asks_its_client_during_a_call() {
     let script = Script::new().tools(["a"]).with(|script| {
-        script.call.asks_client = vec!["ping".into(), "sampling/createMessage".into()];
+        script.call.client_requests = vec!["ping".into(), "sampling/createMessage".into()];
     });
     let mut server = start(&script);
     let ping = server.modern(1, "tools/call", json!({"name": "a"}));
@@ -310,7 +310,7 @@ fn a_server_asks_its_client_during_a_call() {
 }
 
 #[test]
-fn changes_are_told_to_a_subscription() {
+fn changes_are_sent_to_a_subscription() {
     let script = Script::new().with(|script| {
         script.list_changed = Some(ListChanged {
             after: Moment::List,

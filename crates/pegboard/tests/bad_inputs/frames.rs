@@ -1,7 +1,7 @@
 //! Lines on a server's standard output.
 
 use pegboard_testkit::Script;
-use pegboard_testkit::script::{Era, Moment, NoiseKind, Shape};
+use pegboard_testkit::script::{Era, Moment, NoiseKind, ResponseShape};
 
 use crate::scripted::{discover, fails, gives};
 use crate::table::Row;
@@ -45,7 +45,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[banner],
         tests: &[(
             FRAMING,
-            "r_sec_01_c03_the_banner_is_told_with_the_handshake",
+            "r_sec_01_c03_the_banner_is_reported_with_the_handshake",
         )],
         pending: None,
     },
@@ -102,7 +102,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 FRAMING,
-                "r_sec_01_c12_answers_that_nobody_asked_for_reach_nobody",
+                "r_sec_01_c12_unsolicited_responses_are_dropped",
             ),
             (FRAMING, "r_sec_01_c12_the_second_of_two_answers_is_dropped"),
             (
@@ -153,7 +153,7 @@ pub(crate) const ROWS: &[Row] = &[
     },
 ];
 
-fn listing(shape: Shape) -> Script {
+fn listing(shape: ResponseShape) -> Script {
     Script::new().tools(["a"]).answer(Moment::List, shape)
 }
 
@@ -171,7 +171,7 @@ fn banner() {
 }
 
 fn line_ends() {
-    gives(&listing(Shape::CrLf), 1);
+    gives(&listing(ResponseShape::CrLf), 1);
     // Binary noise holds NUL bytes and is not taken for a message.
     let binary = Script::new()
         .tools(["a"])
@@ -187,26 +187,26 @@ fn deep_json() {
     for era in [Era::Modern, Era::Legacy] {
         let deep = Script::new()
             .era(era)
-            .answer(Moment::List, Shape::Deep(100_000));
+            .answer(Moment::List, ResponseShape::Deep(100_000));
         assert_eq!(discover(&deep).tools, Some(0), "the deep tool is left out");
     }
 }
 
 fn duplicate_keys() {
-    let failed = fails(&listing(Shape::DuplicateKey), &["FRAME_INVALID"]);
+    let failed = fails(&listing(ResponseShape::DuplicateKey), &["FRAME_INVALID"]);
     assert!(failed.took < 5_000, "{failed:?}");
 }
 
 fn foreign_ids() {
-    for shape in [Shape::WrongId, Shape::TextId] {
+    for shape in [ResponseShape::WrongId, ResponseShape::TextId] {
         let failed = discover(&listing(shape));
         assert_eq!(failed.tools, None, "{failed:?}");
     }
-    gives(&listing(Shape::Twice), 1);
+    gives(&listing(ResponseShape::Twice), 1);
 }
 
 fn ambiguous_responses() {
-    for shape in [Shape::Both, Shape::Neither, Shape::NoVersion] {
+    for shape in [ResponseShape::Both, ResponseShape::Neither, ResponseShape::NoVersion] {
         let failed = fails(&listing(shape), &["FRAME_INVALID"]);
         assert!(failed.took < 5_000, "{failed:?}");
     }

@@ -107,7 +107,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 FAULTS,
-                "r_sec_01_i14_what_is_not_the_protocol_is_told_as_such",
+                "r_sec_01_i14_a_response_outside_the_protocol_is_reported_as_such",
             ),
             (
                 FAULTS,
@@ -128,7 +128,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "testkit/tests/hostile_upstream/http.rs",
-                "r_disc_02_i15_busy_servers_are_told_with_bounded_patience",
+                "r_disc_02_i15_busy_servers_are_reported_after_a_bounded_wait",
             ),
         ],
         pending: None,

@@ -1,7 +1,7 @@
 //! Handshakes, revisions and paged lists.
 
 use pegboard_testkit::Script;
-use pegboard_testkit::script::{Cursors, Era, Moment, Probe, Shape};
+use pegboard_testkit::script::{Cursors, Era, Moment, Probe, ResponseShape};
 use serde_json::json;
 
 use crate::scripted::{discover, fails, gives};
@@ -166,7 +166,7 @@ fn unknown_revisions() {
 fn error_in_place_of_the_list() {
     let script = Script::new()
         .tools(["a"])
-        .answer(Moment::List, Shape::Error(-32603));
+        .answer(Moment::List, ResponseShape::Error(-32603));
     fails(&script, &["DISCOVERY_FAILED"]);
 }
 

@@ -1,7 +1,7 @@
 //! Texts that try to deceive a reader or a model.
 
 use pegboard_testkit::Script;
-use pegboard_testkit::script::{Moment, Shape};
+use pegboard_testkit::script::{Moment, ResponseShape};
 use serde_json::json;
 
 use crate::support::Home;
@@ -205,7 +205,7 @@ fn hostile_error() {
     let error = json!({"content": [], "isError": true});
     let script = Script::new()
         .tools(["a"])
-        .answer(Moment::Call, Shape::Result(error));
+        .answer(Moment::Call, ResponseShape::Result(error));
     let home = Home::new();
     home.add_script("s", &script, "");
     home.run(&["call", "s/a"]).exits(5);

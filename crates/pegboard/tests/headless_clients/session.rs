@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
             ended.printed
         );
         assert_eq!(
-            (self.model.turns_left(), self.model.complaints()),
+            (self.model.turns_left(), self.model.violations()),
             (0, Vec::new()),
             "{} did not play the script to its end:\n{}",
             self.client.name,

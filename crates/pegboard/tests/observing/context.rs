@@ -20,7 +20,7 @@ impl Machine {
     fn new() -> Self {
         let telling = Script::new()
             .tools(["tell"])
-            .with(|script| script.call.tells_meta = true);
+            .with(|script| script.call.echoes_meta = true);
         let (home, web) = (Home::new(), telling.serve_http());
         home.add_script("pipe", &telling, "");
         let url = web.url();

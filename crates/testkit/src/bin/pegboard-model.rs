@@ -29,9 +29,9 @@ fn main() -> ExitCode {
     let port = server.anthropic_url().rsplit(':').next().map(str::to_owned);
     let _ = writeln!(std::io::stdout(), "LISTENING {}", port.unwrap_or_default());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    let complaints = server.complaints();
-    for complaint in &complaints {
-        let _ = writeln!(std::io::stderr(), "pegboard-model: {complaint}");
+    let violations = server.violations();
+    for violation in &violations {
+        let _ = writeln!(std::io::stderr(), "pegboard-model: {violation}");
     }
-    ExitCode::from(u8::from(!complaints.is_empty()))
+    ExitCode::from(u8::from(!violations.is_empty()))
 }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), String> {
     if let Some(file) = &options.count_file {
-        let told = pegboard_testkit::note(file, &format!("start {}", std::process::id()));
+        let told = pegboard_testkit::append_line(file, &format!("start {}", std::process::id()));
         told.map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let file = options.file.display();

@@ -4,7 +4,7 @@
 mod anthropic;
 mod gemini;
 mod openai;
-mod pairing;
+mod request_rules;
 mod routes;
 mod script;
 
@@ -31,7 +31,7 @@ struct Shared {
     main_tool: Option<String>,
     turns: Mutex<VecDeque<ModelTurn>>,
     requests: Mutex<Vec<ModelRequest>>,
-    complaints: Mutex<Vec<String>>,
+    violations: Mutex<Vec<String>>,
 }
 
 /// What the service was sent.
@@ -55,7 +55,7 @@ impl ModelServer {
             main_tool: script.main_tool,
             turns: Mutex::new(script.turns.into()),
             requests: Mutex::default(),
-            complaints: Mutex::default(),
+            violations: Mutex::default(),
         });
         let (stop, stopped) = oneshot::channel();
         let (told, address) = std::sync::mpsc::channel();
@@ -106,8 +106,8 @@ impl ModelServer {
     }
 
     /// What it refused, each with the rule that was broken.
-    pub fn complaints(&self) -> Vec<String> {
-        lock(&self.shared.complaints).clone()
+    pub fn violations(&self) -> Vec<String> {
+        lock(&self.shared.violations).clone()
     }
 
     /// How many turns of the script are left.
@@ -121,7 +121,7 @@ impl ModelServer {
     /// When that is not so.
     #[track_caller]
     pub fn assert_satisfied(&self) {
-        assert_eq!(self.complaints(), Vec::<String>::new(), "broken rules");
+        assert_eq!(self.violations(), Vec::<String>::new(), "broken rules");
         assert_eq!(self.turns_left(), 0, "turns that nobody asked for");
     }
 }

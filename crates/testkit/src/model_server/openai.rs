@@ -17,8 +17,8 @@ pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
         }),
     };
     let response = events.response.clone();
-    events.tell("response.created", json!({"response": response}));
-    events.tell("response.in_progress", json!({"response": response}));
+    events.push("response.created", json!({"response": response}));
+    events.push("response.in_progress", json!({"response": response}));
     if let Some(thinking) = &turn.thinking {
         let id = new_id("rs");
         let empty = json!({"type": "reasoning", "id": id, "summary": []});
@@ -29,7 +29,7 @@ pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
         events.item(empty, whole, |events, place| {
             for piece in pieces(thinking) {
                 let delta = json!({"item_id": id, "output_index": place, "summary_index": 0, "delta": piece});
-                events.tell("response.reasoning_summary_text.delta", delta);
+                events.push("response.reasoning_summary_text.delta", delta);
             }
         });
     }
@@ -45,18 +45,18 @@ pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
             let at = json!({"item_id": id, "output_index": place, "content_index": 0});
             let with = |more: Value| merged(&at, more);
             let start = json!({"part": {"type": "output_text", "text": "", "annotations": [], "logprobs": []}});
-            events.tell("response.content_part.added", with(start));
+            events.push("response.content_part.added", with(start));
             for piece in pieces(text) {
-                events.tell(
+                events.push(
                     "response.output_text.delta",
                     with(json!({"delta": piece, "logprobs": []})),
                 );
             }
-            events.tell(
+            events.push(
                 "response.output_text.done",
                 with(json!({"text": text, "logprobs": []})),
             );
-            events.tell("response.content_part.done", with(json!({"part": part})));
+            events.push("response.content_part.done", with(json!({"part": part})));
         });
     }
     for call in &turn.calls {
@@ -83,7 +83,7 @@ struct Events {
 }
 
 impl Events {
-    fn tell(&mut self, kind: &str, more: Value) {
+    fn push(&mut self, kind: &str, more: Value) {
         let head = json!({"type": kind, "sequence_number": self.all.len()});
         self.all.push(merged(&head, more));
     }
@@ -91,10 +91,10 @@ impl Events {
     fn item(&mut self, empty: Value, whole: Value, between: impl FnOnce(&mut Self, usize)) {
         let place = self.items.len();
         let added = json!({"output_index": place, "item": empty});
-        self.tell("response.output_item.added", added);
+        self.push("response.output_item.added", added);
         between(self, place);
         let done = json!({"output_index": place, "item": whole});
-        self.tell("response.output_item.done", done);
+        self.push("response.output_item.done", done);
         self.items.push(whole);
     }
 
@@ -116,11 +116,11 @@ impl Events {
         self.item(empty, whole, |events, place| {
             for piece in pieces(&arguments) {
                 let delta = json!({"item_id": id, "output_index": place, "delta": piece});
-                events.tell("response.function_call_arguments.delta", delta);
+                events.push("response.function_call_arguments.delta", delta);
             }
             let done =
                 json!({"item_id": id, "output_index": place, "name": name, "arguments": arguments});
-            events.tell("response.function_call_arguments.done", done);
+            events.push("response.function_call_arguments.done", done);
         });
     }
 
@@ -142,7 +142,7 @@ impl Events {
             "error": turn.error.as_ref().map(|code| json!({"code": code, "message": "as the script says"})),
         });
         let response = merged(&self.response, more);
-        self.tell(kind, json!({"response": response}));
+        self.push(kind, json!({"response": response}));
     }
 }
 

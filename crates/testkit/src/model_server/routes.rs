@@ -11,8 +11,8 @@ use axum::routing::post;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::script::{Breaking, ModelTurn};
-use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, pairing};
+use super::script::{StreamBreak, ModelTurn};
+use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, request_rules};
 
 /// Bytes of one request.
 const REQUEST_BYTES: usize = 64 * 1024 * 1024;
@@ -46,8 +46,8 @@ impl Service {
 
     fn broken_rules(self, request: &Value) -> Vec<String> {
         match self {
-            Self::Anthropic => pairing::anthropic(request),
-            Self::OpenAi => pairing::openai(request),
+            Self::Anthropic => request_rules::anthropic(request),
+            Self::OpenAi => request_rules::openai(request),
             // Only clients of other programs speak it here, and their requests are not checked.
             Self::Gemini => Vec::new(),
         }
@@ -88,7 +88,7 @@ async fn generate(
 ) -> Response {
     if !call.ends_with(":streamGenerateContent") {
         let text = format!("`{call}`: the scripted model only streams");
-        lock(&shared.complaints).push(text.clone());
+        lock(&shared.violations).push(text.clone());
         return refusal(404, "NOT_FOUND", &text, None);
     }
     let has_key = headers.contains_key("x-goog-api-key");
@@ -105,18 +105,18 @@ fn answer(shared: &Shared, service: Service, missing: Option<String>, body: &[u8
         body: document.clone(),
         is_side,
     });
-    let mut complaints: Vec<String> = missing.into_iter().collect();
+    let mut violations: Vec<String> = missing.into_iter().collect();
     if main_tool.is_none() {
-        complaints.extend(service.broken_rules(&document));
+        violations.extend(service.broken_rules(&document));
     }
-    if !complaints.is_empty() {
-        let text = complaints.join("; ");
-        lock(&shared.complaints).extend(complaints);
+    if !violations.is_empty() {
+        let text = violations.join("; ");
+        lock(&shared.violations).extend(violations);
         return refusal(400, "invalid_request_error", &text, None);
     }
     let Some(turn) = next_turn(shared, is_side) else {
         let text = "the script is over";
-        lock(&shared.complaints).push(text.to_owned());
+        lock(&shared.violations).push(text.to_owned());
         return refusal(400, "invalid_request_error", text, None);
     };
     if let Some(status) = turn.status {
@@ -178,12 +178,12 @@ fn streamed(events: Vec<Value>, turn: &ModelTurn) -> Response {
     let pieces: Vec<_> = bytes.chunks(97).map(Bytes::copy_from_slice).collect();
     let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
     let body = match turn.breaks {
-        None | Some(Breaking::Eof) => Body::from_stream(pieces),
-        Some(Breaking::Reset) => {
+        None | Some(StreamBreak::Eof) => Body::from_stream(pieces),
+        Some(StreamBreak::Reset) => {
             let broken = stream::once(async { Err(std::io::Error::other("as the script says")) });
             Body::from_stream(pieces.chain(broken))
         }
-        Some(Breaking::Hang) => Body::from_stream(pieces.chain(stream::pending())),
+        Some(StreamBreak::Hang) => Body::from_stream(pieces.chain(stream::pending())),
     };
     Response::builder()
         .status(StatusCode::OK)

@@ -48,13 +48,13 @@ pub struct ModelTurn {
     /// The value of `retry-after` that goes with the status.
     pub retry_after: Option<String>,
     /// How the stream breaks off in the middle of an event.
-    pub breaks: Option<Breaking>,
+    pub breaks: Option<StreamBreak>,
 }
 
 /// How a stream breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Breaking {
+pub enum StreamBreak {
     /// It ends as if all were said.
     Eof,
     /// The connection is cut.

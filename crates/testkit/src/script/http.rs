@@ -29,7 +29,7 @@ pub struct HttpFault {
     /// With which requests; `Start` means all of them.
     pub when: Moment,
     /// What.
-    pub kind: HttpKind,
+    pub kind: HttpFaultKind,
     /// How often; always when absent.
     #[serde(default)]
     pub times: Option<u32>,
@@ -38,7 +38,7 @@ pub struct HttpFault {
 /// Kinds of trouble over HTTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HttpKind {
+pub enum HttpFaultKind {
     /// A chunked JSON body without end.
     EndlessBody,
     /// An event stream whose first event never ends.

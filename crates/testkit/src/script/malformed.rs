@@ -54,7 +54,7 @@ pub enum Malformed {
 
 impl Malformed {
     /// The eight kinds that cost a client with fixed types its whole list.
-    pub const EIGHT: [Self; 8] = [
+    pub const BREAK_TYPED_CLIENTS: [Self; 8] = [
         Self::SchemaMissing,
         Self::SchemaNull,
         Self::SchemaBoolean,
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn each_malformed_tool_has_its_flaw_and_no_other() {
-        for kind in Malformed::EIGHT {
+        for kind in Malformed::BREAK_TYPED_CLIENTS {
             let (sound, bad) = (crate::tool_json(&kind.name()), kind.definition("a"));
             let keys = |tool: &Value| {
                 tool.as_object()

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use pegboard_model::{ErrorClass, Reason};
-use pegboard_testkit::script::{Crash, Era, ListChanged, Moment, Shape};
+use pegboard_testkit::script::{Crash, Era, ListChanged, Moment, ResponseShape};
 use pegboard_testkit::{Script, methods_in, wait_until};
 use pegboard_upstream::CallOutcome;
 use serde_json::{Value, json};
 
-use crate::harness::{Marked, SLACK, call, call_within, names, refused, text, value};
+use crate::harness::{MarkedServer, SLACK, call, call_within, names, refused, text, value};
 
 /// Connects, calls the tool `a` once with a short time-out, and ends the conversation.
 async fn call_once(script: &Script) -> Result<CallOutcome, pegboard_model::ToolError> {
-    let server = Marked::new(script);
+    let server = MarkedServer::new(script);
     let upstream = server.connect().await.unwrap();
     let started = Instant::now();
     let outcome = call_within(&*upstream, "a", json!({"x": 1}), Duration::from_secs(2)).await;
@@ -67,9 +67,9 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
     };
     let (unavailable, failed) = (ErrorClass::Unavailable, ErrorClass::ExecutionFailed);
     let answer = |shape| tool_a().answer(Moment::Call, shape);
-    check(answer(Shape::Error(-32603)), &[Reason::ServerError], failed).await;
+    check(answer(ResponseShape::Error(-32603)), &[Reason::ServerError], failed).await;
     check(
-        answer(Shape::Error(-32602)),
+        answer(ResponseShape::Error(-32602)),
         &[Reason::ArgsInvalid],
         ErrorClass::InvalidInput,
     )
@@ -93,24 +93,24 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
     };
     let cut = tool_a().with(|script| script.crash = Some(mid_line));
     check(cut, &[Reason::ServerExited], unavailable).await;
-    check(answer(Shape::Both), &[Reason::FrameInvalid], unavailable).await;
-    check(answer(Shape::Neither), &[Reason::FrameInvalid], unavailable).await;
+    check(answer(ResponseShape::Both), &[Reason::FrameInvalid], unavailable).await;
+    check(answer(ResponseShape::Neither), &[Reason::FrameInvalid], unavailable).await;
     check(
-        answer(Shape::Deep(100_000)),
+        answer(ResponseShape::Deep(100_000)),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
-    check(answer(Shape::WrongId), &[Reason::CallTimeout], unavailable).await;
+    check(answer(ResponseShape::WrongId), &[Reason::CallTimeout], unavailable).await;
     check(
-        answer(Shape::Result(json!("text"))),
+        answer(ResponseShape::Result(json!("text"))),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
     let strange = json!({"content": [], "resultType": "surprise"});
     check(
-        answer(Shape::Result(strange)),
+        answer(ResponseShape::Result(strange)),
         &[Reason::FrameInvalid],
         unavailable,
     )
@@ -120,14 +120,14 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
 #[tokio::test]
 async fn r_sec_01_a_result_may_be_larger_than_a_list_but_not_endless() {
     let of_mib = |mib: usize| tool_a().with(|script| script.call.result_bytes = Some(mib << 20));
-    let server = Marked::new(&of_mib(20));
+    let server = MarkedServer::new(&of_mib(20));
     let upstream = server.connect().await.unwrap();
     let outcome = call_within(&*upstream, "a", json!({}), Duration::from_secs(30))
         .await
         .unwrap();
     assert_eq!(text(&outcome).len(), 20 << 20);
     upstream.close().await;
-    let server = Marked::new(&of_mib(40));
+    let server = MarkedServer::new(&of_mib(40));
     let upstream = server.connect().await.unwrap();
     let outcome = call_within(&*upstream, "a", json!({}), Duration::from_secs(30)).await;
     refused(outcome, &[Reason::FrameTooLarge]);
@@ -138,7 +138,7 @@ async fn r_sec_01_a_result_may_be_larger_than_a_list_but_not_endless() {
 #[tokio::test]
 async fn r_sec_01_c12_concurrent_calls_get_their_own_answers_in_any_order() {
     let script = tool_a().with(|script| script.call.reverse = 8);
-    let server = Marked::new(&script);
+    let server = MarkedServer::new(&script);
     let upstream = server.connect().await.unwrap();
     let calls = (0..8).map(|number| {
         let upstream = upstream.clone();
@@ -174,8 +174,8 @@ async fn r_sec_01_c14_requests_of_the_server_are_answered_and_the_call_goes_on()
     ] {
         let script = tool_a()
             .era(era)
-            .with(|script| script.call.asks_client = asks.clone());
-        let server = Marked::new(&script);
+            .with(|script| script.call.client_requests = asks.clone());
+        let server = MarkedServer::new(&script);
         let upstream = server.connect().await.unwrap();
         let outcome = value(&call(&*upstream, "a", json!({})).await.unwrap());
         assert_eq!(outcome["content"][1]["text"], ping);
@@ -192,7 +192,7 @@ async fn r_sec_01_c14_requests_of_the_server_are_answered_and_the_call_goes_on()
 #[tokio::test]
 async fn r_sec_01_b16_a_server_that_stops_reading_times_out_alone() {
     let script = tool_a().with(|script| script.process.stop_reading_after = Some(1));
-    let (stuck, fine) = (Marked::new(&script), Marked::new(&tool_a()));
+    let (stuck, fine) = (MarkedServer::new(&script), MarkedServer::new(&tool_a()));
     let (upstream, other) = (
         stuck.connect().await.unwrap(),
         fine.connect().await.unwrap(),
@@ -231,7 +231,7 @@ async fn r_sec_01_a_dropped_call_is_cancelled_and_the_server_stays() {
     let script = tool_a()
         .count_in(&count)
         .with(|script| script.call.delay_ms = 1_500);
-    let server = Marked::new(&script);
+    let server = MarkedServer::new(&script);
     let upstream = server.connect().await.unwrap();
     let dropped = {
         let upstream = upstream.clone();
@@ -270,7 +270,7 @@ async fn r_disc_12_a_flood_of_list_changed_is_counted_and_holds_up_nothing() {
                 pause_ms: 0,
             });
         });
-        let server = Marked::new(&script);
+        let server = MarkedServer::new(&script);
         let upstream = server.connect().await.unwrap();
         let changes = upstream.list_changed();
         assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
@@ -294,7 +294,7 @@ async fn r_disc_12_a_flood_of_list_changed_is_counted_and_holds_up_nothing() {
 
 #[tokio::test]
 async fn r_disc_06_a_conversation_that_ended_says_why() {
-    let server = Marked::new(&tool_a().crash(Moment::Call, 9));
+    let server = MarkedServer::new(&tool_a().crash(Moment::Call, 9));
     let upstream = server.connect().await.unwrap();
     refused(
         call(&*upstream, "a", json!({})).await,

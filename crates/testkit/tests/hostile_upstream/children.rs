@@ -8,7 +8,7 @@ use pegboard_testkit::{Script, stdio_spec, wait_until, with_env};
 use pegboard_upstream::{Connect as _, ConnectHint};
 
 use crate::harness::{
-    BUDGET, Marked, SLACK, connector, list, list_with, names, refused, side_by_side,
+    BUDGET, MarkedServer, SLACK, connector, list, list_with, names, refused, concurrently,
 };
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn r_sec_01_b01_a_command_that_is_not_there_is_named_with_the_path() {
 }
 
 #[tokio::test]
-async fn r_sec_01_b02_a_command_that_may_not_be_executed_is_told() {
+async fn r_sec_01_b02_a_command_that_may_not_be_executed_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("not-executable");
     std::fs::write(&file, "#!/bin/sh\n").unwrap();
@@ -46,7 +46,7 @@ async fn r_sec_04_b05_a_server_that_ignores_eof_and_term_is_killed() {
         script.process.ignore_eof = true;
         script.process.grandchild = Some(Grandchild::SameGroup);
     });
-    let server = Marked::new(&script);
+    let server = MarkedServer::new(&script);
     let upstream = server.connect().await.unwrap();
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
     wait_until("the server and its grandchild run", SLACK, || {
@@ -61,7 +61,7 @@ async fn r_sec_04_b05_a_server_that_ignores_eof_and_term_is_killed() {
 
 #[tokio::test]
 async fn r_sec_04_b06_a_grandchild_that_holds_the_pipes_holds_up_nothing() {
-    side_by_side(
+    concurrently(
         [Grandchild::SameGroup, Grandchild::OwnSession].map(async |kind| {
             let grandchild = Script::new()
                 .tools(["a"])
@@ -91,7 +91,7 @@ async fn r_sec_04_a_connect_that_is_dropped_leaves_no_process() {
         script.process.ignore_term = true;
         script.process.ignore_eof = true;
     });
-    let server = Marked::new(&script);
+    let server = MarkedServer::new(&script);
     let connecting = {
         let spec = server.spec.clone();
         tokio::spawn(async move {
@@ -112,7 +112,7 @@ async fn r_sec_04_a_conversation_that_is_dropped_leaves_no_process() {
         script.process.ignore_term = true;
         script.process.ignore_eof = true;
     });
-    let server = Marked::new(&script);
+    let server = MarkedServer::new(&script);
     let upstream = server.connect().await.unwrap();
     assert!(!server.processes().is_empty());
     drop(upstream);
@@ -121,7 +121,7 @@ async fn r_sec_04_a_conversation_that_is_dropped_leaves_no_process() {
 
 #[tokio::test]
 async fn r_sec_04_closing_twice_or_during_a_call_is_fine() {
-    let server = Marked::new(&Script::new().tools(["a"]).hang(Moment::Call));
+    let server = MarkedServer::new(&Script::new().tools(["a"]).hang(Moment::Call));
     let upstream = server.connect().await.unwrap();
     let calling = {
         let upstream = upstream.clone();
@@ -150,7 +150,7 @@ async fn r_obs_03_b12_secrets_in_an_environment_dump_are_gone_from_stderr_and_er
     let script = Script::new()
         .tools(["a"])
         .with(|script| script.process.stderr_env = true);
-    let mut server = Marked::new(&script);
+    let mut server = MarkedServer::new(&script);
     server.spec = with_env(server.spec, "API_TOKEN", "canary-4711-canary");
     let upstream = server.connect().await.unwrap();
     wait_until("stderr is kept", SLACK, || {
@@ -161,7 +161,7 @@ async fn r_obs_03_b12_secrets_in_an_environment_dump_are_gone_from_stderr_and_er
     assert!(!stderr.contains("canary-4711"), "{stderr}");
     upstream.close().await;
 
-    let mut crashing = Marked::new(&script.crash(Moment::Start, 1));
+    let mut crashing = MarkedServer::new(&script.crash(Moment::Start, 1));
     crashing.spec = with_env(crashing.spec, "API_TOKEN", "canary-4711-canary");
     let error = refused(
         list_with(&connector(), &crashing.spec).await,
@@ -174,7 +174,7 @@ async fn r_obs_03_b12_secrets_in_an_environment_dump_are_gone_from_stderr_and_er
 async fn r_sec_01_b14_a_server_gets_only_the_variables_it_is_meant_to_have() {
     // Cargo sets this for every test, and no server has a use for it.
     assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
-    let server = Marked::new(&Script::new().with(|script| script.process.stderr_env = true));
+    let server = MarkedServer::new(&Script::new().with(|script| script.process.stderr_env = true));
     let upstream = server.connect().await.unwrap();
     wait_until("stderr is kept", SLACK, || {
         upstream.recent_stderr().contains("PEGBOARD_TEST_MARKER=")
@@ -201,7 +201,7 @@ async fn r_disc_02_an_error_carries_the_last_words_of_the_server() {
 #[tokio::test]
 async fn r_sec_04_many_servers_at_once_leave_nothing() {
     let script = Script::new().tools(["a"]).start_delay_ms(100);
-    let servers: Vec<_> = (0..24).map(|_| Marked::new(&script)).collect();
+    let servers: Vec<_> = (0..24).map(|_| MarkedServer::new(&script)).collect();
     let started = Instant::now();
     let tasks: Vec<_> = servers
         .iter()

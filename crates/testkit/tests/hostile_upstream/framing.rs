@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use pegboard_model::{Limits, Reason};
 use pegboard_testkit::Script;
-use pegboard_testkit::script::{Era, Moment, NoiseKind, Shape};
+use pegboard_testkit::script::{Era, Moment, NoiseKind, ResponseShape};
 
-use crate::harness::{BUDGET, Marked, list, list_limited, names, refused, side_by_side};
+use crate::harness::{BUDGET, MarkedServer, list, list_limited, names, refused, concurrently};
 
 #[tokio::test]
 async fn r_sec_01_c03_noise_before_and_between_frames_is_counted_and_skipped() {
@@ -16,7 +16,7 @@ async fn r_sec_01_c03_noise_before_and_between_frames_is_counted_and_skipped() {
         NoiseKind::PartialJson,
         NoiseKind::Blank,
         NoiseKind::OtherJson,
-        NoiseKind::StrangeAnswer,
+        NoiseKind::UnknownResponse,
         NoiseKind::Deep(100_000),
     ];
     for kind in kinds {
@@ -24,7 +24,7 @@ async fn r_sec_01_c03_noise_before_and_between_frames_is_counted_and_skipped() {
             .tools(["a"])
             .noise(Moment::Start, kind, 3)
             .noise(Moment::List, kind, 2);
-        let server = Marked::new(&script);
+        let server = MarkedServer::new(&script);
         let upstream = server
             .connect()
             .await
@@ -45,7 +45,7 @@ async fn r_sec_01_c03_noise_before_and_between_frames_is_counted_and_skipped() {
 
 #[tokio::test]
 async fn r_sec_01_c17_random_lines_are_survived() {
-    side_by_side((1..=4).map(async |seed| {
+    concurrently((1..=4).map(async |seed| {
         let script = Script::new()
             .tools(["a"])
             .noise(Moment::Start, NoiseKind::Random(seed), 1_500)
@@ -56,8 +56,8 @@ async fn r_sec_01_c17_random_lines_are_survived() {
 }
 
 #[tokio::test]
-async fn r_sec_01_c03_the_banner_is_told_with_the_handshake() {
-    let server = Marked::new(&Script::new().noise(Moment::Start, NoiseKind::Text, 4));
+async fn r_sec_01_c03_the_banner_is_reported_with_the_handshake() {
+    let server = MarkedServer::new(&Script::new().noise(Moment::Start, NoiseKind::Text, 4));
     let upstream = server.connect().await.unwrap();
     assert_eq!(upstream.handshake().noise, 4);
     upstream.close().await;
@@ -88,7 +88,7 @@ async fn r_sec_01_c02_a_line_of_exactly_the_limit_is_accepted_and_one_byte_more_
     let line_of = |bytes| {
         Script::new()
             .tools(["a"])
-            .answer(Moment::List, Shape::Bytes(bytes + 1))
+            .answer(Moment::List, ResponseShape::Bytes(bytes + 1))
     };
     let exactly = list_limited(&line_of(limits.frame_bytes), limits.clone()).await;
     assert_eq!(names(&exactly.unwrap()), ["a"]);
@@ -100,8 +100,8 @@ async fn r_sec_01_c02_a_line_of_exactly_the_limit_is_accepted_and_one_byte_more_
 async fn r_sec_01_c07_carriage_returns_at_the_end_are_accepted() {
     let script = Script::new()
         .tools(["a"])
-        .answer(Moment::Discover, Shape::CrLf)
-        .answer(Moment::List, Shape::CrLf);
+        .answer(Moment::Discover, ResponseShape::CrLf)
+        .answer(Moment::List, ResponseShape::CrLf);
     assert_eq!(names(&list(&script).await.unwrap()), ["a"]);
 }
 
@@ -110,24 +110,24 @@ async fn r_sec_01_c08_a_deep_entry_of_a_list_is_handed_on_for_admission_to_refus
     for era in [Era::Modern, Era::Legacy] {
         let script = Script::new()
             .era(era)
-            .answer(Moment::List, Shape::Deep(100_000));
+            .answer(Moment::List, ResponseShape::Deep(100_000));
         assert_eq!(list(&script).await.unwrap().tools.len(), 1);
     }
 }
 
 #[tokio::test]
 async fn r_sec_01_c13_both_or_neither_of_result_and_error_is_invalid_at_once() {
-    invalid_at_once(Script::new().tools(["a"]).answer(Moment::List, Shape::Both)).await;
+    invalid_at_once(Script::new().tools(["a"]).answer(Moment::List, ResponseShape::Both)).await;
     invalid_at_once(
         Script::new()
             .tools(["a"])
-            .answer(Moment::List, Shape::Neither),
+            .answer(Moment::List, ResponseShape::Neither),
     )
     .await;
     invalid_at_once(
         Script::new()
             .tools(["a"])
-            .answer(Moment::List, Shape::NoVersion),
+            .answer(Moment::List, ResponseShape::NoVersion),
     )
     .await;
 }
@@ -137,7 +137,7 @@ async fn r_sec_01_an_answer_that_is_not_utf8_is_invalid_at_once() {
     invalid_at_once(
         Script::new()
             .tools(["a"])
-            .answer(Moment::List, Shape::NotUtf8),
+            .answer(Moment::List, ResponseShape::NotUtf8),
     )
     .await;
 }
@@ -153,20 +153,20 @@ async fn invalid_at_once(script: Script) {
 }
 
 #[tokio::test]
-async fn r_sec_01_c10_a_key_that_stands_twice_is_refused() {
+async fn r_sec_01_c10_a_duplicate_key_is_refused() {
     let script = Script::new()
         .tools(["a"])
-        .answer(Moment::List, Shape::DuplicateKey);
+        .answer(Moment::List, ResponseShape::DuplicateKey);
     invalid_at_once(script).await;
 }
 
 #[tokio::test]
-async fn r_sec_01_c12_answers_that_nobody_asked_for_reach_nobody() {
-    side_by_side([Shape::WrongId, Shape::TextId].map(async |shape| {
+async fn r_sec_01_c12_unsolicited_responses_are_dropped() {
+    concurrently([ResponseShape::WrongId, ResponseShape::TextId].map(async |shape| {
         let script = Script::new()
             .tools(["a"])
             .answer(Moment::List, shape.clone());
-        let server = Marked::new(&script);
+        let server = MarkedServer::new(&script);
         let upstream = server.connect().await.unwrap();
         refused(upstream.list_tools().await, &[Reason::DiscoveryTimeout]);
         let health = upstream.health();
@@ -182,8 +182,8 @@ async fn r_sec_01_c12_answers_that_nobody_asked_for_reach_nobody() {
 async fn r_sec_01_c12_the_second_of_two_answers_is_dropped() {
     let script = Script::new()
         .tools(["a"])
-        .answer(Moment::List, Shape::Twice);
-    let server = Marked::new(&script);
+        .answer(Moment::List, ResponseShape::Twice);
+    let server = MarkedServer::new(&script);
     let upstream = server.connect().await.unwrap();
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use pegboard_model::{Era, Reason};
-use pegboard_testkit::script::{Crash, Era as ScriptEra, Moment, Probe, Shape};
+use pegboard_testkit::script::{Crash, Era as ScriptEra, Moment, Probe, ResponseShape};
 use pegboard_testkit::{Script, methods_in, starts_in};
 use pegboard_upstream::ConnectHint;
 
-use crate::harness::{Marked, SLACK, connector, list, names, refused, side_by_side};
+use crate::harness::{MarkedServer, SLACK, connector, list, names, refused, concurrently};
 
 async fn era_of(script: Script) -> Era {
-    let server = Marked::new(&script.tools(["a"]));
+    let server = MarkedServer::new(&script.tools(["a"]));
     let upstream = server.connect().await.unwrap();
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
     let era = upstream.handshake().era;
@@ -40,7 +40,7 @@ async fn r_disc_02_d01_every_era_is_discovered() {
     for code in [-32600, -32000, 1] {
         let odd = Script::new()
             .era(ScriptEra::Legacy)
-            .answer(Moment::Discover, Shape::Error(code));
+            .answer(Moment::Discover, ResponseShape::Error(code));
         assert_eq!(era_of(odd).await, Era::Legacy, "{code}");
     }
 }
@@ -63,7 +63,7 @@ async fn r_disc_02_d02_a_server_silent_on_the_probe_is_asked_again_soon() {
 async fn r_disc_02_a_known_legacy_server_is_not_probed_again() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
-    let server = Marked::new(
+    let server = MarkedServer::new(
         &Script::new()
             .probe(Probe::Silent)
             .tools(["a"])
@@ -87,7 +87,7 @@ async fn r_disc_02_a_known_legacy_server_is_not_probed_again() {
 async fn r_disc_02_a_known_modern_server_is_listed_by_one_request() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
-    let server = Marked::new(
+    let server = MarkedServer::new(
         &Script::new()
             .era(ScriptEra::Modern)
             .tools(["a"])
@@ -110,7 +110,7 @@ async fn r_disc_02_a_wrong_hint_costs_a_try_and_not_the_list() {
         (Era::Modern, Script::new().era(ScriptEra::Legacy)),
         (Era::Legacy, Script::new().era(ScriptEra::Modern)),
     ] {
-        let server = Marked::new(&script.tools(["a"]));
+        let server = MarkedServer::new(&script.tools(["a"]));
         let hint = ConnectHint {
             era: Some(hint),
             protocol_version: None,
@@ -153,7 +153,7 @@ async fn r_disc_02_a_modern_server_may_be_slow_to_start() {
 }
 
 #[tokio::test]
-async fn r_disc_02_d03_versions_that_nobody_knows_are_refused() {
+async fn r_disc_02_d03_unknown_versions_are_refused() {
     for version in ["1999-01-01", "", "9999-12-31", &"v".repeat(10_240)] {
         let script = Script::new().era(ScriptEra::Legacy).with(|script| {
             script.protocol_version = Some(version.to_owned());
@@ -179,7 +179,7 @@ async fn r_disc_02_a_server_that_hangs_ends_in_a_time_out_wherever_it_hangs() {
         Moment::Initialize,
         Moment::List,
     ];
-    side_by_side(moments.map(async |moment| {
+    concurrently(moments.map(async |moment| {
         let mut script = Script::new().tools(["a"]).hang(moment);
         if moment == Moment::Initialize {
             script.era = ScriptEra::Legacy;
@@ -198,7 +198,7 @@ async fn r_disc_02_a_server_that_crashes_ends_in_server_exited_wherever_it_crash
         (Moment::Message(1), false),
         (Moment::Message(2), true),
     ];
-    side_by_side(crashes.map(async |(when, mid_line)| {
+    concurrently(crashes.map(async |(when, mid_line)| {
         let script = Script::new().tools(["a"]).with(|script| {
             script.crash = Some(Crash {
                 when,
@@ -212,10 +212,10 @@ async fn r_disc_02_a_server_that_crashes_ends_in_server_exited_wherever_it_crash
 }
 
 #[tokio::test]
-async fn r_disc_02_a_refused_opening_is_told_as_such() {
+async fn r_disc_02_a_refused_handshake_is_reported_as_such() {
     for shape in [
-        Shape::Error(-32603),
-        Shape::Result(serde_json::json!("no handshake")),
+        ResponseShape::Error(-32603),
+        ResponseShape::Result(serde_json::json!("no handshake")),
     ] {
         let script = Script::new()
             .era(ScriptEra::Legacy)

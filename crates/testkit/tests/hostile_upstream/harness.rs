@@ -40,12 +40,12 @@ pub(crate) fn connector_with(limits: Limits) -> Connector {
 }
 
 /// A server with a text of its own in its environment, by which everything it starts is found again.
-pub(crate) struct Marked {
+pub(crate) struct MarkedServer {
     pub(crate) spec: ServerSpec,
     marker: String,
 }
 
-impl Marked {
+impl MarkedServer {
     pub(crate) fn new(script: &Script) -> Self {
         Self::of(script.stdio_spec("bad"))
     }
@@ -106,8 +106,8 @@ pub(crate) async fn list(script: &Script) -> ToolResult<ToolListing> {
 }
 
 pub(crate) async fn list_limited(script: &Script, limits: Limits) -> ToolResult<ToolListing> {
-    let bad = Marked::new(script);
-    let good = Marked::new(&Script::new().tools(["fine"]));
+    let bad = MarkedServer::new(script);
+    let good = MarkedServer::new(&Script::new().tools(["fine"]));
     let (connector, started) = (connector_with(limits), Instant::now());
     let good_listing = async {
         let listed = list_with(&connector, &good.spec).await;
@@ -191,7 +191,7 @@ pub(crate) fn value(outcome: &CallOutcome) -> Value {
 }
 
 /// Runs the cases of a table side by side, because most of them wait for a time-out.
-pub(crate) async fn side_by_side<F>(cases: impl IntoIterator<Item = F>)
+pub(crate) async fn concurrently<F>(cases: impl IntoIterator<Item = F>)
 where
     F: Future<Output = ()> + Send + 'static,
 {

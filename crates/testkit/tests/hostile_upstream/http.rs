@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pegboard_model::{Era, Reason, ServerSpec, Template, ToolResult, Transport};
-use pegboard_testkit::script::{Era as ScriptEra, HttpKind, ListChanged, Moment, Probe};
+use pegboard_testkit::script::{Era as ScriptEra, HttpFaultKind, ListChanged, Moment, Probe};
 use pegboard_testkit::{HostileHttp, Script, methods_in, wait_until};
 use pegboard_upstream::{Connect as _, ConnectHint, ToolListing};
 use serde_json::json;
@@ -150,12 +150,12 @@ async fn r_reg_05_an_unknown_tool_is_the_callers_mistake_over_http_too() {
 }
 
 #[tokio::test]
-async fn r_disc_02_i15_busy_servers_are_told_with_bounded_patience() {
+async fn r_disc_02_i15_busy_servers_are_reported_after_a_bounded_wait() {
     let busy = |code, retry: &str| {
         let headers = vec![("Retry-After".to_owned(), retry.to_owned())];
         Script::new()
             .tools(["a"])
-            .http(Moment::Start, HttpKind::Status { code, headers })
+            .http(Moment::Start, HttpFaultKind::Status { code, headers })
     };
     let long = "9".repeat(10_000);
     for retry in [

@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use pegboard_model::{ErrorClass, Reason, Template, Transport};
-use pegboard_testkit::script::{Era, HttpFault, HttpKind, Moment};
+use pegboard_testkit::script::{Era, HttpFault, HttpFaultKind, Moment};
 use pegboard_testkit::{Script, http_spec, methods_in};
 use pegboard_upstream::{Connect as _, ConnectHint};
 use serde_json::json;
 
-use crate::harness::{BUDGET, SLACK, call, connector, list_with, names, refused, side_by_side};
+use crate::harness::{BUDGET, SLACK, call, connector, list_with, names, refused, concurrently};
 use crate::http::{list_http, spec};
 
 /// The fault at every request, and at the list alone.
-async fn check(kind: HttpKind, reasons: &'static [Reason]) {
+async fn check(kind: HttpFaultKind, reasons: &'static [Reason]) {
     let cases = [
         (Era::Modern, Moment::Start),
         (Era::Modern, Moment::List),
         (Era::Legacy, Moment::Start),
         (Era::Legacy, Moment::List),
     ];
-    side_by_side(cases.map(|(era, moment)| check_one(era, moment, kind.clone(), reasons))).await;
+    concurrently(cases.map(|(era, moment)| check_one(era, moment, kind.clone(), reasons))).await;
 }
 
-async fn check_one(era: Era, moment: Moment, kind: HttpKind, reasons: &[Reason]) {
+async fn check_one(era: Era, moment: Moment, kind: HttpFaultKind, reasons: &[Reason]) {
     let script = Script::new()
         .era(era)
         .tools(["a"])
@@ -38,16 +38,16 @@ async fn check_one(era: Era, moment: Moment, kind: HttpKind, reasons: &[Reason])
 }
 
 #[tokio::test]
-async fn r_sec_01_i14_what_is_not_the_protocol_is_told_as_such() {
-    check(HttpKind::Html, &[Reason::HttpProtocol]).await;
-    check(HttpKind::Empty, &[Reason::HttpProtocol]).await;
-    check(HttpKind::Batch, &[Reason::HttpProtocol]).await;
+async fn r_sec_01_i14_a_response_outside_the_protocol_is_reported_as_such() {
+    check(HttpFaultKind::Html, &[Reason::HttpProtocol]).await;
+    check(HttpFaultKind::Empty, &[Reason::HttpProtocol]).await;
+    check(HttpFaultKind::Batch, &[Reason::HttpProtocol]).await;
 }
 
 #[tokio::test]
 async fn r_sec_01_i14_the_error_shows_the_first_words_escaped() {
     let error = refused(
-        list_http(&Script::new().http(Moment::Start, HttpKind::Html)).await,
+        list_http(&Script::new().http(Moment::Start, HttpFaultKind::Html)).await,
         &[Reason::HttpProtocol],
     );
     assert!(error.message.contains("Sign in"), "{error}");
@@ -56,14 +56,14 @@ async fn r_sec_01_i14_the_error_shows_the_first_words_escaped() {
 
 #[tokio::test]
 async fn r_sec_01_i01_i03_bodies_without_end_are_cut_off() {
-    check(HttpKind::EndlessBody, &[Reason::HttpBodyTooLarge]).await;
+    check(HttpFaultKind::EndlessBody, &[Reason::HttpBodyTooLarge]).await;
     check(
-        HttpKind::ContentLength(10 << 30),
+        HttpFaultKind::ContentLength(10 << 30),
         &[Reason::HttpBodyTooLarge],
     )
     .await;
     check(
-        HttpKind::EndlessEvent,
+        HttpFaultKind::EndlessEvent,
         &[Reason::HttpBodyTooLarge, Reason::FrameTooLarge],
     )
     .await;
@@ -72,9 +72,9 @@ async fn r_sec_01_i01_i03_bodies_without_end_are_cut_off() {
 #[tokio::test]
 async fn r_sec_01_streams_that_say_nothing_end_in_bounded_time() {
     let reasons = &[Reason::HttpBodyTooLarge, Reason::DiscoveryTimeout];
-    check(HttpKind::EndlessComments, reasons).await;
+    check(HttpFaultKind::EndlessComments, reasons).await;
     check(
-        HttpKind::SlowBody { pause_ms: 500 },
+        HttpFaultKind::SlowBody { pause_ms: 500 },
         &[Reason::DiscoveryTimeout],
     )
     .await;
@@ -89,14 +89,14 @@ async fn r_sec_01_i07_redirects_to_other_places_are_refused() {
             "file:///etc/passwd",
         ] {
             let location = location.to_owned();
-            let script = Script::new().http(Moment::Start, HttpKind::Redirect { code, location });
+            let script = Script::new().http(Moment::Start, HttpFaultKind::Redirect { code, location });
             refused(list_http(&script).await, &[Reason::HttpRedirectRefused]);
         }
     }
     let location = "http://127.0.0.1:{port}/mcp".to_owned();
     let looping = Script::new().http(
         Moment::Start,
-        HttpKind::Redirect {
+        HttpFaultKind::Redirect {
             code: 307,
             location,
         },
@@ -107,7 +107,7 @@ async fn r_sec_01_i07_redirects_to_other_places_are_refused() {
 #[tokio::test]
 async fn r_sec_01_i07_a_redirect_within_the_same_place_keeps_the_request() {
     for location in ["/other", "http://127.0.0.1:{port}/other"] {
-        let kind = HttpKind::Redirect {
+        let kind = HttpFaultKind::Redirect {
             code: 308,
             location: location.to_owned(),
         };
@@ -128,7 +128,7 @@ async fn r_sec_01_i07_a_token_does_not_follow_a_redirect() {
     let server = Script::new()
         .http(
             Moment::Start,
-            HttpKind::Redirect {
+            HttpFaultKind::Redirect {
                 code: 307,
                 location,
             },
@@ -158,7 +158,7 @@ async fn r_sec_01_i10_a_server_without_tls_behind_https_is_a_tls_failure() {
 
 #[tokio::test]
 async fn r_reg_05_refusals_by_status_have_their_reason() {
-    let status = |code| HttpKind::Status {
+    let status = |code| HttpFaultKind::Status {
         code,
         headers: Vec::new(),
     };
@@ -169,7 +169,7 @@ async fn r_reg_05_refusals_by_status_have_their_reason() {
 }
 
 #[tokio::test]
-async fn r_reg_05_an_address_where_nobody_listens_is_a_failed_connection() {
+async fn r_reg_05_an_address_without_a_listener_is_a_failed_connection() {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -187,7 +187,7 @@ async fn r_sec_01_i16_a_connection_that_breaks_at_any_byte_is_unavailable() {
     const OFFSETS: usize = 250;
     let cut_at = |bytes| HttpFault {
         when: Moment::List,
-        kind: HttpKind::CutBody(bytes),
+        kind: HttpFaultKind::CutBody(bytes),
         times: Some(1),
     };
     let script = Script::new()
@@ -211,7 +211,7 @@ async fn r_sec_01_i16_a_connection_that_breaks_at_any_byte_is_unavailable() {
 
 #[tokio::test]
 async fn r_sec_01_i16_an_answer_that_never_comes_is_unavailable() {
-    for kind in [HttpKind::Drop, HttpKind::CutEvent, HttpKind::CutBody(0)] {
+    for kind in [HttpFaultKind::Drop, HttpFaultKind::CutEvent, HttpFaultKind::CutBody(0)] {
         for moment in [Moment::Start, Moment::List] {
             let script = Script::new().tools(["a"]).http(moment, kind.clone());
             let error = list_http(&script).await.expect_err("no answer is none");
@@ -223,9 +223,9 @@ async fn r_sec_01_i16_an_answer_that_never_comes_is_unavailable() {
 #[tokio::test]
 async fn r_sec_01_i16_a_call_is_never_sent_twice() {
     let kinds = [
-        HttpKind::Drop,
-        HttpKind::CutBody(10),
-        HttpKind::Status {
+        HttpFaultKind::Drop,
+        HttpFaultKind::CutBody(10),
+        HttpFaultKind::Status {
             code: 503,
             headers: vec![("Retry-After".into(), "0".into())],
         },
@@ -259,7 +259,7 @@ async fn r_sec_01_i16_a_call_is_never_sent_twice() {
 async fn r_disc_02_one_bad_answer_does_not_end_an_http_server() {
     let fault = HttpFault {
         when: Moment::Call,
-        kind: HttpKind::Html,
+        kind: HttpFaultKind::Html,
         times: Some(1),
     };
     let server = Script::new()

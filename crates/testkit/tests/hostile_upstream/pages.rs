@@ -2,7 +2,7 @@
 
 use pegboard_model::{Limits, Reason};
 use pegboard_testkit::Script;
-use pegboard_testkit::script::{Cursors, Era, Malformed, Moment, Shape};
+use pegboard_testkit::script::{Cursors, Era, Malformed, Moment, ResponseShape};
 use serde_json::{Value, json};
 
 use crate::harness::{list, list_limited, names, refused};
@@ -81,12 +81,12 @@ async fn r_disc_02_d08_one_failing_page_fails_the_whole_list() {
 }
 
 #[tokio::test]
-async fn r_disc_02_d04_an_error_in_place_of_the_list_is_told() {
+async fn r_disc_02_d04_an_error_in_place_of_the_list_is_reported() {
     let error = refused(
         list(
             &Script::new()
                 .tools(["a"])
-                .answer(Moment::List, Shape::Error(-32603)),
+                .answer(Moment::List, ResponseShape::Error(-32603)),
         )
         .await,
         &[Reason::DiscoveryFailed],
@@ -96,13 +96,13 @@ async fn r_disc_02_d04_an_error_in_place_of_the_list_is_told() {
 }
 
 #[tokio::test]
-async fn r_disc_02_an_answer_that_is_no_list_is_told() {
+async fn r_disc_02_a_response_that_is_not_a_list_is_reported() {
     for tools in [json!("tools"), json!({}), json!(7)] {
         let script = Script::new().with(|script| script.list.tools_are = tools.clone());
         refused(list(&script).await, &[Reason::DiscoveryFailed]);
     }
     for result in [json!({}), json!([]), json!(null), json!("x")] {
-        let script = Script::new().answer(Moment::List, Shape::Result(result));
+        let script = Script::new().answer(Moment::List, ResponseShape::Result(result));
         refused(
             list(&script).await,
             &[Reason::DiscoveryFailed, Reason::FrameInvalid],
@@ -169,7 +169,7 @@ async fn r_disc_12_d11_scopes_that_differ_between_pages_count_as_private() {
 async fn r_sec_01_malformed_tools_cost_only_themselves() {
     let script = Script::new()
         .tools(["good"])
-        .with(|script| script.list.malformed = Malformed::EIGHT.into());
+        .with(|script| script.list.malformed = Malformed::BREAK_TYPED_CLIENTS.into());
     let listing = list(&script).await.unwrap();
     let expected: Vec<Value> = script.list.tools_at(1);
     let received: Vec<Value> = listing

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A started server and its pipes; killed when it goes.
 pub(crate) struct Pipe {
@@ -63,7 +63,7 @@ impl Pipe {
 
     /// The next line with its line break; `None` when the server has closed its output.
     pub(crate) fn line(&self) -> Option<Vec<u8>> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(READ_TIMEOUT) {
             Ok(line) => Some(line),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the server says nothing"),

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// One value for each argument that is asked for.
-pub(crate) fn fitting(schema: Option<&RawValue>) -> Value {
+pub(crate) fn sample_arguments(schema: Option<&RawValue>) -> Value {
     let schema: Value = schema
         .and_then(|schema| serde_json::from_str(schema.get()).ok())
         .unwrap_or_default();

@@ -19,8 +19,8 @@
 )]
 
 mod arguments;
-mod person;
-mod visit;
+mod user;
+mod scenario;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use pegboard_testkit::http_spec;
 use pegboard_upstream::{ClientInfo, Connect, ConnectHint, Connector, NoLogs, ConnectorConfig};
 use serde_json::Value;
 
-use crate::visit::Visit;
+use crate::scenario::ScenarioRun;
 
 /// How long the opening may take; the suite ends a client that takes longer than 30 s in all.
-const OPENING: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -61,7 +61,7 @@ async fn main() -> ExitCode {
         },
     });
     let server = match connector
-        .connect(&spec, &ConnectHint::default(), OPENING)
+        .connect(&spec, &ConnectHint::default(), CONNECT_TIMEOUT)
         .await
     {
         Ok(server) => server,
@@ -70,9 +70,9 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let went_well = Visit::new(&server, spec.name, context).all().await;
+    let succeeded = ScenarioRun::new(&server, spec.name, context).all().await;
     server.close().await;
-    if went_well {
+    if succeeded {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -10,17 +10,17 @@ use tokio::sync::oneshot;
 
 use crate::fixtures;
 use crate::message::{
-    INSTRUCTIONS, INTERNAL_ERROR, INVALID_PARAMS, Refusal, capabilities, identity, notification,
+    INSTRUCTIONS, INTERNAL_ERROR, INVALID_PARAMS, RpcError, capabilities, identity, notification,
 };
-use crate::turn::{Ask, Inputs, Outcome, Outlet, Turn, send, severity};
-use crate::world::{News, World};
+use crate::context::{InputRequired, Inputs, Outcome, EmissionSender, RequestContext, send, severity};
+use crate::shared::{ChangeEvent, SharedState};
 
 /// The revisions of this era, the newest last.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// How often one call may ask before it gives up on a client that never answers the question.
-const MOST_ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 5;
 /// How long the client may think about a question.
-const PATIENCE: Duration = Duration::from_secs(60);
+const INPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn is_legacy_version(version: &str) -> bool {
     VERSIONS.contains(&version)
@@ -73,50 +73,50 @@ impl Session {
     /// Answers a request; questions go out by the same outlet as everything else of this call.
     pub(crate) async fn answer(
         &self,
-        world: &World,
+        shared: &SharedState,
         method: &str,
         params: &Value,
-        outlet: Outlet,
-    ) -> Result<Value, Refusal> {
+        sender: EmissionSender,
+    ) -> Result<Value, RpcError> {
         match method {
             "ping" => Ok(json!({})),
             "logging/setLevel" => self.set_level(params),
             "resources/subscribe" => self.watch(params, true),
             "resources/unsubscribe" => self.watch(params, false),
-            _ => self.drive(world, method, params, outlet).await,
+            _ => self.drive(shared, method, params, sender).await,
         }
     }
 
     /// Takes steps until one of them needs no answer of the client any more.
     async fn drive(
         &self,
-        world: &World,
+        shared: &SharedState,
         method: &str,
         params: &Value,
-        outlet: Outlet,
-    ) -> Result<Value, Refusal> {
-        let mut turn = Turn {
+        sender: EmissionSender,
+    ) -> Result<Value, RpcError> {
+        let mut context = RequestContext {
             params: params.clone(),
             capabilities: self.capabilities.clone(),
             log_from: Some(*lock(&self.log_from)),
             inputs: Inputs::default(),
-            outlet,
+            sender,
         };
-        for _ in 0..MOST_ROUNDS {
-            match fixtures::answer(world, method, &turn).await {
+        for _ in 0..MAX_ROUNDS {
+            match fixtures::answer(shared, method, &context).await {
                 Outcome::Done(result) => return Ok(result),
-                Outcome::Refused(refusal) => return Err(refusal),
-                Outcome::Ask(ask) => match self.ask_all(ask, &turn.outlet).await {
-                    Ok(inputs) => turn.inputs = inputs,
+                Outcome::Refused(rpc_error) => return Err(rpc_error),
+                Outcome::InputRequired(ask) => match self.ask_all(ask, &context.sender).await {
+                    Ok(inputs) => context.inputs = inputs,
                     Err(problem) if method == "tools/call" => return Ok(failure(&problem)),
-                    Err(problem) => return Err(Refusal::new(INTERNAL_ERROR, problem)),
+                    Err(problem) => return Err(RpcError::new(INTERNAL_ERROR, problem)),
                 },
             }
         }
         Ok(failure("the client did not answer what it was asked"))
     }
 
-    async fn ask_all(&self, ask: Ask, outlet: &Outlet) -> Result<Inputs, String> {
+    async fn ask_all(&self, ask: InputRequired, sender: &EmissionSender) -> Result<Inputs, String> {
         let undeclared = ask.undeclared(&self.capabilities);
         if !undeclared.is_empty() {
             let names: Vec<String> = undeclared.into_iter().map(|(name, _)| name).collect();
@@ -124,7 +124,7 @@ impl Session {
         }
         let mut responses = Map::new();
         for (key, request) in ask.requests {
-            responses.insert(key, self.ask(request, outlet).await?);
+            responses.insert(key, self.ask(request, sender).await?);
         }
         Ok(Inputs {
             responses,
@@ -132,14 +132,14 @@ impl Session {
         })
     }
 
-    async fn ask(&self, mut request: Value, outlet: &Outlet) -> Result<Value, String> {
+    async fn ask(&self, mut request: Value, sender: &EmissionSender) -> Result<Value, String> {
         let id = format!("question-{}", self.asked.fetch_add(1, Ordering::SeqCst));
         let (answered, answer) = oneshot::channel();
         lock(&self.waiting).insert(id.clone(), answered);
         request["jsonrpc"] = "2.0".into();
         request["id"] = id.clone().into();
-        send(outlet, request);
-        let reply = tokio::time::timeout(PATIENCE, answer).await;
+        send(sender, request);
+        let reply = tokio::time::timeout(INPUT_TIMEOUT, answer).await;
         lock(&self.waiting).remove(&id);
         match reply {
             Ok(Ok(mut reply)) if reply.get("result").is_some() => Ok(reply["result"].take()),
@@ -160,19 +160,19 @@ impl Session {
     }
 
     /// The notification that tells the news, when this client hears of such things.
-    pub(crate) fn tells(&self, news: &News) -> Option<Value> {
-        let params = match news {
-            News::Updated(uri) if lock(&self.watched).contains(*uri) => Some(json!({"uri": uri})),
-            News::Updated(_) => return None,
+    pub(crate) fn notification_for(&self, changes: &ChangeEvent) -> Option<Value> {
+        let params = match changes {
+            ChangeEvent::Updated(uri) if lock(&self.watched).contains(*uri) => Some(json!({"uri": uri})),
+            ChangeEvent::Updated(_) => return None,
             _ => None,
         };
-        Some(notification(news.method(), params))
+        Some(notification(changes.method(), params))
     }
 
-    fn set_level(&self, params: &Value) -> Result<Value, Refusal> {
+    fn set_level(&self, params: &Value) -> Result<Value, RpcError> {
         let level = params["level"].as_str().unwrap_or_default();
         let Some(from) = severity(level) else {
-            return Err(Refusal::new(
+            return Err(RpcError::new(
                 INVALID_PARAMS,
                 format!("`{level}` is not a level"),
             ));
@@ -181,9 +181,9 @@ impl Session {
         Ok(json!({}))
     }
 
-    fn watch(&self, params: &Value, watch: bool) -> Result<Value, Refusal> {
+    fn watch(&self, params: &Value, watch: bool) -> Result<Value, RpcError> {
         let Some(uri) = params["uri"].as_str() else {
-            return Err(Refusal::new(INVALID_PARAMS, "`uri` is missing"));
+            return Err(RpcError::new(INVALID_PARAMS, "`uri` is missing"));
         };
         if watch {
             lock(&self.watched).insert(uri.to_owned());

@@ -28,24 +28,24 @@ mod http;
 mod legacy;
 mod message;
 mod modern;
-mod sealed;
+mod signed_state;
 mod stdio;
-mod turn;
-mod world;
+mod context;
+mod shared;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::world::{Eras, World};
+use crate::shared::{Eras, SharedState};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     match Options::read(std::env::args().skip(1)) {
-        Ok(Options { face, eras }) => {
-            let world = Arc::new(World::new(eras));
-            match face {
-                Face::Http(port) => http::serve(world, port).await,
-                Face::Stdio => stdio::serve(world).await,
+        Ok(Options { transport, eras }) => {
+            let shared = Arc::new(SharedState::new(eras));
+            match transport {
+                Transport::Http(port) => http::serve(shared, port).await,
+                Transport::Stdio => stdio::serve(shared).await,
             }
             ExitCode::SUCCESS
         }
@@ -56,19 +56,19 @@ async fn main() -> ExitCode {
     }
 }
 
-enum Face {
+enum Transport {
     Http(u16),
     Stdio,
 }
 
 struct Options {
-    face: Face,
+    transport: Transport,
     eras: Eras,
 }
 
 impl Options {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut face, mut eras) = (None, Eras::Both);
+        let (mut transport, mut eras) = (None, Eras::Both);
         while let Some(word) = words.next() {
             let mut value = || {
                 words
@@ -76,19 +76,19 @@ impl Options {
                     .ok_or_else(|| format!("`{word}` needs a value"))
             };
             match word.as_str() {
-                "--stdio" => face = Some(Face::Stdio),
+                "--stdio" => transport = Some(Transport::Stdio),
                 "--http" => {
                     let port = value()?;
                     let number = port
                         .parse()
                         .map_err(|_| format!("`{port}` is not a port"))?;
-                    face = Some(Face::Http(number));
+                    transport = Some(Transport::Http(number));
                 }
                 "--era" => eras = Eras::read(&value()?)?,
                 _ => return Err(format!("`{word}` is not an option")),
             }
         }
-        let face = face.ok_or("say `--http PORT` or `--stdio`")?;
-        Ok(Self { face, eras })
+        let transport = transport.ok_or("say `--http PORT` or `--stdio`")?;
+        Ok(Self { transport, eras })
     }
 }

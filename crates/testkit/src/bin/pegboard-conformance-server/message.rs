@@ -11,13 +11,13 @@ pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// A JSON-RPC error that has no id yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RpcError {
     pub(crate) code: i64,
     pub(crate) message: String,
     pub(crate) data: Option<Value>,
 }
 
-impl Refusal {
+impl RpcError {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -37,12 +37,12 @@ impl Refusal {
 }
 
 /// The answer to the request with this id.
-pub(crate) fn response(id: &Value, answer: Result<Value, Refusal>) -> Value {
+pub(crate) fn response(id: &Value, answer: Result<Value, RpcError>) -> Value {
     match answer {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(refusal) => {
-            let mut error = json!({"code": refusal.code, "message": refusal.message});
-            if let Some(data) = refusal.data {
+        Err(rpc_error) => {
+            let mut error = json!({"code": rpc_error.code, "message": rpc_error.message});
+            if let Some(data) = rpc_error.data {
                 error["data"] = data;
             }
             json!({"jsonrpc": "2.0", "id": id, "error": error})

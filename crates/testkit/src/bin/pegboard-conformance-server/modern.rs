@@ -6,11 +6,11 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::fixtures;
 use crate::message::{
-    INSTRUCTIONS, INVALID_PARAMS, MISSING_CAPABILITY, Refusal, UNSUPPORTED_VERSION, capabilities,
+    INSTRUCTIONS, INVALID_PARAMS, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, capabilities,
     identity, notification,
 };
-use crate::turn::{Inputs, Outcome, Outlet, Turn, send, severity};
-use crate::world::{News, World};
+use crate::context::{Inputs, Outcome, EmissionSender, RequestContext, send, severity};
+use crate::shared::{ChangeEvent, SharedState};
 
 pub(crate) const VERSION: &str = "2026-07-28";
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -29,16 +29,16 @@ pub(crate) fn is_modern(message: &Value) -> bool {
 }
 
 /// Whether a request says what every request has to say.
-pub(crate) fn check(params: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
     let meta = &params["_meta"];
     let Some(version) = meta[VERSION_KEY].as_str() else {
-        return Err(Refusal::new(
+        return Err(RpcError::new(
             INVALID_PARAMS,
             format!("`_meta` has no `{VERSION_KEY}`"),
         ));
     };
     if !meta[CAPABILITIES_KEY].is_object() {
-        return Err(Refusal::new(
+        return Err(RpcError::new(
             INVALID_PARAMS,
             format!("`_meta` has no `{CAPABILITIES_KEY}`"),
         ));
@@ -51,8 +51,8 @@ pub(crate) fn check(params: &Value) -> Result<(), Refusal> {
 }
 
 /// The refusal of a revision this era does not speak.
-pub(crate) fn unsupported(version: &str) -> Refusal {
-    Refusal::new(
+pub(crate) fn unsupported(version: &str) -> RpcError {
+    RpcError::new(
         UNSUPPORTED_VERSION,
         format!("revision `{version}` is not spoken here"),
     )
@@ -61,29 +61,29 @@ pub(crate) fn unsupported(version: &str) -> Refusal {
 
 /// Answers a request that was checked.
 pub(crate) async fn answer(
-    world: &World,
+    shared: &SharedState,
     method: &str,
     params: &Value,
-    outlet: Outlet,
-) -> Result<Value, Refusal> {
+    sender: EmissionSender,
+) -> Result<Value, RpcError> {
     if method == "server/discover" {
         return Ok(complete(method, discovery()));
     }
     let meta = &params["_meta"];
-    let turn = Turn {
+    let context = RequestContext {
         params: params.clone(),
         capabilities: meta[CAPABILITIES_KEY].clone(),
         log_from: meta[LOG_LEVEL_KEY].as_str().and_then(severity),
         inputs: Inputs::read(params)?,
-        outlet,
+        sender,
     };
-    match fixtures::answer(world, method, &turn).await {
+    match fixtures::answer(shared, method, &context).await {
         Outcome::Done(result) => Ok(complete(method, result)),
-        Outcome::Refused(refusal) => Err(refusal),
-        Outcome::Ask(ask) => {
-            let undeclared = ask.undeclared(&turn.capabilities);
+        Outcome::Refused(rpc_error) => Err(rpc_error),
+        Outcome::InputRequired(ask) => {
+            let undeclared = ask.undeclared(&context.capabilities);
             if !undeclared.is_empty() {
-                return Err(Refusal::new(
+                return Err(RpcError::new(
                     MISSING_CAPABILITY,
                     "the client cannot answer what has to be asked",
                 )
@@ -130,10 +130,10 @@ fn complete(method: &str, mut result: Value) -> Value {
 
 /// Tells the client what it wants to hear of, until the task is ended.
 pub(crate) async fn listen(
-    mut news: broadcast::Receiver<News>,
+    mut changes: broadcast::Receiver<ChangeEvent>,
     id: &Value,
     params: &Value,
-    outlet: &Outlet,
+    sender: &EmissionSender,
 ) {
     let wanted = &params["notifications"];
     let agreed: serde_json::Map<String, Value> = [
@@ -145,17 +145,17 @@ pub(crate) async fn listen(
     .into_iter()
     .filter_map(|key| Some((key.to_owned(), wanted.get(key)?.clone())))
     .collect();
-    tell(
-        outlet,
+    notify(
+        sender,
         id,
         "notifications/subscriptions/acknowledged",
         json!({"notifications": agreed}),
     );
     loop {
-        match news.recv().await {
-            Ok(news) => {
-                if let Some(params) = heard(wanted, &news) {
-                    tell(outlet, id, news.method(), params);
+        match changes.recv().await {
+            Ok(changes) => {
+                if let Some(params) = notification_params(wanted, &changes) {
+                    notify(sender, id, changes.method(), params);
                 }
             }
             Err(RecvError::Lagged(_)) => {}
@@ -165,12 +165,12 @@ pub(crate) async fn listen(
 }
 
 /// The `params` of the notification, when the client wants it.
-fn heard(wanted: &Value, news: &News) -> Option<Value> {
-    let key = match news {
-        News::Tools => "toolsListChanged",
-        News::Prompts => "promptsListChanged",
-        News::Resources => "resourcesListChanged",
-        News::Updated(uri) => {
+fn notification_params(wanted: &Value, changes: &ChangeEvent) -> Option<Value> {
+    let key = match changes {
+        ChangeEvent::Tools => "toolsListChanged",
+        ChangeEvent::Prompts => "promptsListChanged",
+        ChangeEvent::Resources => "resourcesListChanged",
+        ChangeEvent::Updated(uri) => {
             let watched = wanted["resourceSubscriptions"].as_array()?;
             return watched
                 .iter()
@@ -181,7 +181,7 @@ fn heard(wanted: &Value, news: &News) -> Option<Value> {
     (wanted[key] == true).then(|| json!({}))
 }
 
-fn tell(outlet: &Outlet, id: &Value, method: &str, mut params: Value) {
+fn notify(sender: &EmissionSender, id: &Value, method: &str, mut params: Value) {
     params["_meta"] = json!({SUBSCRIPTION_KEY: id});
-    send(outlet, notification(method, Some(params)));
+    send(sender, notification(method, Some(params)));
 }

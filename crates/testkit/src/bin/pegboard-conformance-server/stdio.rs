@@ -9,16 +9,16 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::AbortHandle;
 
 use crate::legacy::Session;
-use crate::message::{Refusal, response};
+use crate::message::{RpcError, response};
 use crate::modern;
-use crate::turn::{Emission, Outlet, send};
-use crate::world::{News, World};
+use crate::context::{Emission, EmissionSender, send};
+use crate::shared::{ChangeEvent, SharedState};
 
 /// Answers messages until standard input ends.
-pub(crate) async fn serve(world: Arc<World>) {
+pub(crate) async fn serve(shared: Arc<SharedState>) {
     let mut connection = Connection {
-        world,
-        outlet: writer(),
+        shared,
+        sender: writer(),
         session: Arc::default(),
         running: HashMap::new(),
     };
@@ -27,16 +27,16 @@ pub(crate) async fn serve(world: Arc<World>) {
         match serde_json::from_str::<Value>(&line) {
             Ok(message) => connection.take(message),
             Err(error) => {
-                let refusal = Refusal::new(-32700, format!("this is not JSON: {error}"));
-                send(&connection.outlet, response(&Value::Null, Err(refusal)));
+                let rpc_error = RpcError::new(-32700, format!("this is not JSON: {error}"));
+                send(&connection.sender, response(&Value::Null, Err(rpc_error)));
             }
         }
     }
 }
 
 struct Connection {
-    world: Arc<World>,
-    outlet: Outlet,
+    shared: Arc<SharedState>,
+    sender: EmissionSender,
     /// Filled by `initialize`, once.
     session: Arc<OnceLock<Session>>,
     /// The requests that are being answered, by their id as JSON.
@@ -59,16 +59,16 @@ impl Connection {
         }
         if method == "initialize" && !modern::is_modern(&message) {
             let answer = self.initialize(&message["params"]);
-            return send(&self.outlet, response(&message["id"], answer));
+            return send(&self.sender, response(&message["id"], answer));
         }
         self.running.retain(|_, task| !task.is_finished());
         let key = message["id"].to_string();
-        let work = Work {
+        let work = RequestTask {
             // Taken here, so that a listener hears of everything that is asked for after it.
-            news: self.world.news(),
-            world: self.world.clone(),
+            changes: self.shared.changes(),
+            shared: self.shared.clone(),
             session: self.session.clone(),
-            outlet: self.outlet.clone(),
+            sender: self.sender.clone(),
             method,
             message,
         };
@@ -82,16 +82,16 @@ impl Connection {
         }
     }
 
-    fn initialize(&mut self, params: &Value) -> Result<Value, Refusal> {
-        if !self.world.eras.legacy() {
+    fn initialize(&mut self, params: &Value) -> Result<Value, RpcError> {
+        if !self.shared.eras.legacy() {
             let wanted = params["protocolVersion"].as_str().unwrap_or_default();
             return Err(modern::unsupported(wanted));
         }
         if self.session.set(Session::open(params)).is_ok() {
-            tokio::spawn(tell_news(
-                self.world.news(),
+            tokio::spawn(forward_changes(
+                self.shared.changes(),
                 self.session.clone(),
-                self.outlet.clone(),
+                self.sender.clone(),
             ));
         }
         let session = self.session.get();
@@ -100,47 +100,47 @@ impl Connection {
 }
 
 /// One request of either era.
-struct Work {
-    world: Arc<World>,
-    news: broadcast::Receiver<News>,
+struct RequestTask {
+    shared: Arc<SharedState>,
+    changes: broadcast::Receiver<ChangeEvent>,
     session: Arc<OnceLock<Session>>,
-    outlet: Outlet,
+    sender: EmissionSender,
     method: String,
     message: Value,
 }
 
-impl Work {
+impl RequestTask {
     async fn run(self) {
-        let (world, method, outlet) = (&self.world, &self.method, &self.outlet);
+        let (shared, method, sender) = (&self.shared, &self.method, &self.sender);
         let (id, params) = (&self.message["id"], &self.message["params"]);
-        let answer = if modern::is_modern(&self.message) && world.eras.modern() {
+        let answer = if modern::is_modern(&self.message) && shared.eras.modern() {
             match modern::check(params) {
-                Err(refusal) => Err(refusal),
+                Err(rpc_error) => Err(rpc_error),
                 Ok(()) if method == modern::LISTEN => {
-                    return modern::listen(self.news, id, params, outlet).await;
+                    return modern::listen(self.changes, id, params, sender).await;
                 }
-                Ok(()) => modern::answer(world, method, params, outlet.clone()).await,
+                Ok(()) => modern::answer(shared, method, params, sender.clone()).await,
             }
         } else if let Some(session) = self.session.get() {
-            let outlet = outlet.clone();
-            session.answer(world, method, params, outlet).await
-        } else if world.eras.modern() {
-            modern::check(params).and(Err(Refusal::unknown_method(method)))
+            let sender = sender.clone();
+            session.answer(shared, method, params, sender).await
+        } else if shared.eras.modern() {
+            modern::check(params).and(Err(RpcError::unknown_method(method)))
         } else {
-            Err(Refusal::unknown_method(method))
+            Err(RpcError::unknown_method(method))
         };
-        send(outlet, response(id, answer));
+        send(sender, response(id, answer));
     }
 }
 
-async fn tell_news(
-    mut news: broadcast::Receiver<News>,
+async fn forward_changes(
+    mut changes: broadcast::Receiver<ChangeEvent>,
     session: Arc<OnceLock<Session>>,
-    outlet: Outlet,
+    sender: EmissionSender,
 ) {
-    while let Ok(news) = news.recv().await {
-        if let Some(message) = session.get().and_then(|session| session.tells(&news)) {
-            send(&outlet, message);
+    while let Ok(changes) = changes.recv().await {
+        if let Some(message) = session.get().and_then(|session| session.notification_for(&changes)) {
+            send(&sender, message);
         }
     }
 }
@@ -159,8 +159,8 @@ fn reader() -> mpsc::UnboundedReceiver<String> {
 }
 
 /// A thread that writes each message as one line.
-fn writer() -> Outlet {
-    let (outlet, mut emissions) = mpsc::unbounded_channel();
+fn writer() -> EmissionSender {
+    let (sender, mut emissions) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         while let Some(emission) = emissions.blocking_recv() {
             if let Emission::Message(message) = emission {
@@ -174,5 +174,5 @@ fn writer() -> Outlet {
             }
         }
     });
-    outlet
+    sender
 }

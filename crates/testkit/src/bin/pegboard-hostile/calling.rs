@@ -9,7 +9,7 @@ use crate::server::Server;
 const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The answer to `tools/call`; `told` is what the client said to the server's own requests.
-pub(crate) fn call(server: &Server, params: &Value, told: &[String]) -> Body {
+pub(crate) fn call(server: &Server, params: &Value, client_replies: &[String]) -> Body {
     let Some(name) = params.get("name").and_then(Value::as_str) else {
         return Body::error(-32602, "`name` is missing");
     };
@@ -19,7 +19,7 @@ pub(crate) fn call(server: &Server, params: &Value, told: &[String]) -> Body {
     let script = &server.script.call;
     let mut content = vec![json!({"type": "text", "text": text_of(server, name, params)})];
     content.extend(
-        told.iter()
+        client_replies.iter()
             .map(|text| json!({"type": "text", "text": text})),
     );
     if script.image {
@@ -44,11 +44,11 @@ fn text_of(server: &Server, name: &str, params: &Value) -> String {
         Some(bytes) => "r".repeat(bytes),
         None => {
             let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-            let mut told = json!({"tool": name, "arguments": arguments});
-            if server.script.call.tells_meta {
-                told["_meta"] = params["_meta"].clone();
+            let mut client_replies = json!({"tool": name, "arguments": arguments});
+            if server.script.call.echoes_meta {
+                client_replies["_meta"] = params["_meta"].clone();
             }
-            told.to_string()
+            client_replies.to_string()
         }
     }
 }

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use pegboard_testkit::script::{Era, HttpKind, Moment};
+use pegboard_testkit::script::{Era, HttpFaultKind, Moment};
 
 use crate::connection::{Connection, Request};
 use crate::http_fault::{self, JSON};
-use crate::life::{self, pause};
+use crate::lifecycle::{self, pause};
 use crate::output;
 use crate::response::{Body, render};
 use crate::server::{META_VERSION, Outcome, Server, is_modern};
@@ -41,16 +41,16 @@ fn run(server: &Arc<Server>, listener: &TcpListener, port_file: Option<&Path>) -
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         std::process::exit(0);
     });
-    let site = Arc::new(Site::new(server.clone(), port));
+    let site = Arc::new(HttpServer::new(server.clone(), port));
     for stream in listener.incoming() {
         let site = site.clone();
         // A client that goes away in the middle ends its connection and nothing else.
-        std::thread::spawn(move || stream.and_then(|stream| site.talk(stream)));
+        std::thread::spawn(move || stream.and_then(|stream| site.serve_connection(stream)));
     }
     Ok(())
 }
 
-struct Site {
+struct HttpServer {
     server: Arc<Server>,
     port: u16,
     /// How often each fault has happened, in the order of the script.
@@ -61,7 +61,7 @@ struct Site {
     with_session: AtomicU32,
 }
 
-impl Site {
+impl HttpServer {
     fn new(server: Arc<Server>, port: u16) -> Self {
         let happened = server
             .script
@@ -80,7 +80,7 @@ impl Site {
         }
     }
 
-    fn talk(&self, stream: TcpStream) -> io::Result<()> {
+    fn serve_connection(&self, stream: TcpStream) -> io::Result<()> {
         let mut connection = Connection::new(stream)?;
         while let Some(request) = connection.read()? {
             if !self.answer(&mut connection, &request)? {
@@ -134,24 +134,24 @@ impl Site {
             return Ok(false);
         }
         if self.server.crashes(&method, number) {
-            life::crash(script);
+            lifecycle::crash(script);
         }
         let fault = self.due_fault(&request.path, &method, number);
         let reply = self.reply(request, &message, &method, number);
         match fault {
-            Some(kind) => http_fault::happen(kind, connection, self.port, &reply),
+            Some(kind) => http_fault::apply_fault(kind, connection, self.port, &reply),
             None if method == "subscriptions/listen" && reply.status == 200 => {
                 self.stream(connection, Some(&message)).map(|()| false)
             }
-            None => http_fault::answer_well(connection, &reply, script.http.sse),
+            None => http_fault::respond(connection, &reply, script.http.sse),
         }
     }
 
-    fn due_fault(&self, path: &str, method: &str, number: u32) -> Option<&HttpKind> {
+    fn due_fault(&self, path: &str, method: &str, number: u32) -> Option<&HttpFaultKind> {
         let faults = self.server.script.http.faults.iter().zip(&self.happened);
         for (fault, happened) in faults {
             // A redirect to another path of this server has to arrive somewhere.
-            if matches!(fault.kind, HttpKind::Redirect { .. }) && path != "/mcp" {
+            if matches!(fault.kind, HttpFaultKind::Redirect { .. }) && path != "/mcp" {
                 continue;
             }
             let due = fault.when == Moment::Start || fault.when.is_met_by(method, number);

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use pegboard_testkit::script::HttpKind;
+use pegboard_testkit::script::HttpFaultKind;
 
 use crate::connection::Connection;
 use crate::http::Reply;
-use crate::life::pause;
+use crate::lifecycle::pause;
 
 /// The headers of a JSON answer.
 pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
@@ -16,7 +16,7 @@ const EVENTS: &[(&str, &str)] = &[
 ];
 
 /// Answers as it should be; false when the connection is to be closed.
-pub(crate) fn answer_well(
+pub(crate) fn respond(
     connection: &mut Connection,
     reply: &Reply,
     sse: bool,
@@ -51,43 +51,43 @@ pub(crate) fn event(data: &[u8]) -> Vec<u8> {
 }
 
 /// Lets a fault happen; false when the connection is to be closed.
-pub(crate) fn happen(
-    kind: &HttpKind,
+pub(crate) fn apply_fault(
+    kind: &HttpFaultKind,
     connection: &mut Connection,
     port: u16,
     reply: &Reply,
 ) -> io::Result<bool> {
     match kind {
-        HttpKind::EndlessBody => {
+        HttpFaultKind::EndlessBody => {
             let headers = [
                 ("Content-Type", "application/json"),
                 ("Transfer-Encoding", "chunked"),
             ];
             connection.head(200, &headers, None)?;
             connection.write(chunk("{\"padding\":\"").as_bytes())?;
-            endlessly(connection, chunk(&"x".repeat(64 * 1024)).as_bytes())
+            write_forever(connection, chunk(&"x".repeat(64 * 1024)).as_bytes())
         }
-        HttpKind::EndlessEvent => {
+        HttpFaultKind::EndlessEvent => {
             connection.head(200, EVENTS, None)?;
             connection.write(b"data: ")?;
-            endlessly(connection, "x".repeat(64 * 1024).as_bytes())
+            write_forever(connection, "x".repeat(64 * 1024).as_bytes())
         }
-        HttpKind::EndlessComments => {
+        HttpFaultKind::EndlessComments => {
             connection.head(200, EVENTS, None)?;
-            endlessly(connection, ": still here\n\n".repeat(1_000).as_bytes())
+            write_forever(connection, ": still here\n\n".repeat(1_000).as_bytes())
         }
-        HttpKind::CutEvent => {
+        HttpFaultKind::CutEvent => {
             connection.head(200, EVENTS, None)?;
             let whole = event(&reply.body);
             connection
                 .write(whole.get(..whole.len() / 2).unwrap_or_default())
                 .map(|()| false)
         }
-        HttpKind::ContentLength(length) => {
+        HttpFaultKind::ContentLength(length) => {
             connection.head(200, JSON, Some(*length))?;
             connection.write(&reply.body).map(|()| false)
         }
-        HttpKind::Status { code, headers } => {
+        HttpFaultKind::Status { code, headers } => {
             let mut all = vec![("Content-Type", "text/plain")];
             all.extend(
                 headers
@@ -98,29 +98,29 @@ pub(crate) fn happen(
                 .answer(*code, &all, b"refused on purpose")
                 .map(|()| true)
         }
-        HttpKind::Redirect { code, location } => {
+        HttpFaultKind::Redirect { code, location } => {
             let location = location.replace("{port}", &port.to_string());
             connection
                 .answer(*code, &[("Location", &location)], b"")
                 .map(|()| true)
         }
-        HttpKind::Html => {
+        HttpFaultKind::Html => {
             let page = b"<!DOCTYPE html><html><body>Sign in \x1b[2J please</body></html>";
             connection
                 .answer(200, &[("Content-Type", "text/html")], page)
                 .map(|()| true)
         }
-        HttpKind::Empty => connection.answer(200, JSON, b"").map(|()| true),
-        HttpKind::Batch => {
+        HttpFaultKind::Empty => connection.answer(200, JSON, b"").map(|()| true),
+        HttpFaultKind::Batch => {
             let body = [b"[", reply.body.as_slice(), b"]"].concat();
             connection.answer(200, JSON, &body).map(|()| true)
         }
-        HttpKind::CutBody(bytes) => {
+        HttpFaultKind::CutBody(bytes) => {
             connection.head(200, JSON, Some(reply.body.len() as u64))?;
             let kept = reply.body.get(..*bytes).unwrap_or(&reply.body);
             connection.write(kept).map(|()| false)
         }
-        HttpKind::SlowBody { pause_ms } => {
+        HttpFaultKind::SlowBody { pause_ms } => {
             connection.head(200, JSON, Some(reply.body.len() as u64))?;
             for byte in &reply.body {
                 connection.write(&[*byte])?;
@@ -128,7 +128,7 @@ pub(crate) fn happen(
             }
             Ok(true)
         }
-        HttpKind::Drop => Ok(false),
+        HttpFaultKind::Drop => Ok(false),
     }
 }
 
@@ -136,7 +136,7 @@ fn chunk(data: &str) -> String {
     format!("{:x}\r\n{data}\r\n", data.len())
 }
 
-fn endlessly(connection: &mut Connection, bytes: &[u8]) -> io::Result<bool> {
+fn write_forever(connection: &mut Connection, bytes: &[u8]) -> io::Result<bool> {
     loop {
         // Ends when the client closes the connection.
         connection.write(bytes)?;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use pegboard_testkit::note;
+use pegboard_testkit::append_line;
 use pegboard_testkit::script::Cursors;
 
-use crate::life::pause;
+use crate::lifecycle::pause;
 use crate::response::Body;
 use crate::server::Server;
 
@@ -110,7 +110,7 @@ impl Server {
     fn next_listing(&self) -> u32 {
         let listing = match &self.script.count_file {
             Some(file) => {
-                let _ = note(file, "listing");
+                let _ = append_line(file, "listing");
                 let text = std::fs::read_to_string(file).unwrap_or_default();
                 text.lines()
                     .filter(|line| *line == "listing")

@@ -19,7 +19,7 @@ mod calling;
 mod connection;
 mod http;
 mod http_fault;
-mod life;
+mod lifecycle;
 mod listing;
 mod output;
 mod response;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn run(options: Options) -> ExitCode {
     let server = Arc::new(server::Server::new(options.script));
-    life::begin(&server.script);
+    lifecycle::begin(&server.script);
     if options.http {
         http::serve(&server, options.port_file.as_deref())
     } else {

@@ -66,7 +66,7 @@ fn write_noise(kind: NoiseKind, time: u32) {
         NoiseKind::PartialJson => to_stdout(b"{\"jsonrpc\":\"2.0\",\"id\":\n"),
         NoiseKind::Blank => to_stdout(b"\n"),
         NoiseKind::OtherJson => to_stdout(b"{\"level\":\"info\",\"msg\":\"started\"}\n"),
-        NoiseKind::StrangeAnswer => {
+        NoiseKind::UnknownResponse => {
             to_stdout(b"{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{\"tools\":[]}}\n");
         }
         NoiseKind::Flood(bytes) => flood(bytes, &mut io::stdout().lock()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use pegboard_testkit::script::Shape;
+use pegboard_testkit::script::ResponseShape;
 
 use crate::output::nested;
 
@@ -57,38 +57,38 @@ impl Body {
 pub(crate) fn render<'a>(
     id: &Value,
     body: &Body,
-    shapes: impl Iterator<Item = &'a Shape>,
+    shapes: impl Iterator<Item = &'a ResponseShape>,
 ) -> Vec<u8> {
     let (key, text) = body.text();
     let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text}}}"#);
     for shape in shapes {
         frame = match shape {
-            Shape::Error(code) => {
+            ResponseShape::Error(code) => {
                 let error = json!({"code": code, "message": "this server fails on purpose"});
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
             }
-            Shape::WrongId => format!(r#"{{"jsonrpc":"2.0","id":4242424242,"{key}":{text}}}"#),
-            Shape::Twice => format!("{frame}\n{frame}"),
-            Shape::TextId => format!(r#"{{"jsonrpc":"2.0","id":"{id}","{key}":{text}}}"#),
-            Shape::Both => format!(
+            ResponseShape::WrongId => format!(r#"{{"jsonrpc":"2.0","id":4242424242,"{key}":{text}}}"#),
+            ResponseShape::Twice => format!("{frame}\n{frame}"),
+            ResponseShape::TextId => format!(r#"{{"jsonrpc":"2.0","id":"{id}","{key}":{text}}}"#),
+            ResponseShape::Both => format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text},"error":{{"code":-1,"message":"both"}}}}"#
             ),
-            Shape::Neither => format!(r#"{{"jsonrpc":"2.0","id":{id}}}"#),
-            Shape::Result(value) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#),
-            Shape::Deep(levels) => {
+            ResponseShape::Neither => format!(r#"{{"jsonrpc":"2.0","id":{id}}}"#),
+            ResponseShape::Result(value) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#),
+            ResponseShape::Deep(levels) => {
                 format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{}}}}}"#,
                     nested(*levels)
                 )
             }
-            Shape::Bytes(bytes) => filled_up(&frame, *bytes),
-            Shape::CrLf => format!("{frame}\r"),
-            Shape::DuplicateKey => {
+            ResponseShape::Bytes(bytes) => pad_to(&frame, *bytes),
+            ResponseShape::CrLf => format!("{frame}\r"),
+            ResponseShape::DuplicateKey => {
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{{"tools":[]}},"{key}":{text}}}"#)
             }
-            Shape::NoVersion => format!(r#"{{"id":{id},"{key}":{text}}}"#),
-            Shape::Batch => format!("[{frame}]"),
-            Shape::NotUtf8 => {
+            ResponseShape::NoVersion => format!(r#"{{"id":{id},"{key}":{text}}}"#),
+            ResponseShape::Batch => format!("[{frame}]"),
+            ResponseShape::NotUtf8 => {
                 let mut bytes = frame.into_bytes();
                 bytes.push(0xff);
                 return bytes;
@@ -99,7 +99,7 @@ pub(crate) fn render<'a>(
 }
 
 /// The frame with one more field in its result, so that it has so many bytes with the line break.
-fn filled_up(frame: &str, bytes: usize) -> String {
+fn pad_to(frame: &str, bytes: usize) -> String {
     let Some(head) = frame.strip_suffix("}}") else {
         return frame.to_owned();
     };
@@ -112,7 +112,7 @@ fn filled_up(frame: &str, bytes: usize) -> String {
 mod tests {
     use super::*;
 
-    fn check(shape: Shape, expected: &str) {
+    fn check(shape: ResponseShape, expected: &str) {
         let body = Body::Result(json!({"a": 1}));
         let bytes = render(&json!(5), &body, std::iter::once(&shape));
         assert_eq!(String::from_utf8_lossy(&bytes), expected);
@@ -120,30 +120,30 @@ mod tests {
 
     #[test]
     fn every_shape_is_the_wrong_one_it_says() {
-        check(Shape::Neither, r#"{"jsonrpc":"2.0","id":5}"#);
+        check(ResponseShape::Neither, r#"{"jsonrpc":"2.0","id":5}"#);
         check(
-            Shape::TextId,
+            ResponseShape::TextId,
             r#"{"jsonrpc":"2.0","id":"5","result":{"a":1}}"#,
         );
         check(
-            Shape::Batch,
+            ResponseShape::Batch,
             r#"[{"jsonrpc":"2.0","id":5,"result":{"a":1}}]"#,
         );
         check(
-            Shape::Deep(2),
+            ResponseShape::Deep(2),
             r#"{"jsonrpc":"2.0","id":5,"result":{"tools":[[]]}}"#,
         );
         check(
-            Shape::CrLf,
+            ResponseShape::CrLf,
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"a\":1}}\r",
         );
     }
 
     #[test]
-    fn a_line_has_exactly_the_bytes_it_was_told() {
+    fn a_line_has_exactly_the_requested_bytes() {
         for bytes in [100, 101, 5_000] {
             let body = Body::Result(json!({"a": 1}));
-            let line = render(&json!(5), &body, std::iter::once(&Shape::Bytes(bytes)));
+            let line = render(&json!(5), &body, std::iter::once(&ResponseShape::Bytes(bytes)));
             assert_eq!(line.len() + 1, bytes);
             assert!(serde_json::from_slice::<Value>(&line).is_ok());
         }

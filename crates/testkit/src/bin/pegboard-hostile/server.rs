@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use pegboard_testkit::script::{Era, Probe, Shape};
-use pegboard_testkit::{Script, note};
+use pegboard_testkit::script::{Era, Probe, ResponseShape};
+use pegboard_testkit::{Script, append_line};
 
 use crate::response::Body;
 use crate::{calling, listing};
@@ -50,7 +50,7 @@ impl Server {
     /// Counts a message and says which one it is, from 1.
     pub(crate) fn count(&self, method: &str) -> u32 {
         if let (true, Some(file)) = (self.script.count_methods, &self.script.count_file) {
-            let _ = note(file, &format!("got {method}"));
+            let _ = append_line(file, &format!("got {method}"));
         }
         self.messages.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -70,7 +70,7 @@ impl Server {
     }
 
     /// The wrong shapes of the answer to a message.
-    pub(crate) fn shapes(&self, method: &str, number: u32) -> impl Iterator<Item = &Shape> {
+    pub(crate) fn shapes(&self, method: &str, number: u32) -> impl Iterator<Item = &ResponseShape> {
         let matching = self
             .script
             .answers
@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// What becomes of a request. Over HTTP nobody can tell whether a conversation was opened.
-    pub(crate) fn handle(&self, method: &str, params: &Value, told: &[String]) -> Outcome {
+    pub(crate) fn handle(&self, method: &str, params: &Value, client_replies: &[String]) -> Outcome {
         let modern = is_modern(params);
         match method {
             "server/discover" if self.script.era == Era::Legacy => self.refuse_probe(),
@@ -89,7 +89,7 @@ impl Server {
             }
             "initialize" => Outcome::Answer(self.unsupported(&params["protocolVersion"])),
             _ if modern && self.script.era != Era::Legacy => {
-                Outcome::Answer(self.handle_modern(method, params, told))
+                Outcome::Answer(self.handle_modern(method, params, client_replies))
             }
             _ if self.script.era == Era::Modern => Outcome::Answer(Body::error(
                 -32602,
@@ -99,7 +99,7 @@ impl Server {
                 -32602,
                 "received a request before initialization",
             )),
-            _ => Outcome::Answer(self.common(method, params, told, false)),
+            _ => Outcome::Answer(self.common(method, params, client_replies, false)),
         }
     }
 
@@ -136,7 +136,7 @@ impl Server {
         Body::Result(result)
     }
 
-    fn handle_modern(&self, method: &str, params: &Value, told: &[String]) -> Body {
+    fn handle_modern(&self, method: &str, params: &Value, client_replies: &[String]) -> Body {
         let version = &params["_meta"][META_VERSION];
         if !self
             .supported()
@@ -156,7 +156,7 @@ impl Server {
                 "ttlMs": 0,
                 "cacheScope": "public",
             })),
-            _ => self.common(method, params, told, true),
+            _ => self.common(method, params, client_replies, true),
         };
         match body {
             Body::Result(mut result) => {
@@ -170,10 +170,10 @@ impl Server {
         }
     }
 
-    fn common(&self, method: &str, params: &Value, told: &[String], modern: bool) -> Body {
+    fn common(&self, method: &str, params: &Value, client_replies: &[String], modern: bool) -> Body {
         match method {
             "tools/list" => listing::list(self, params, modern),
-            "tools/call" => calling::call(self, params, told),
+            "tools/call" => calling::call(self, params, client_replies),
             "ping" if !modern => Body::Result(json!({})),
             _ => Body::error(-32601, format!("Method not found: {method}")),
         }

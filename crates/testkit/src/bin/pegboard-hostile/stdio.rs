@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::life::{self, pause};
+use crate::lifecycle::{self, pause};
 use crate::output;
 use crate::response::render;
 use crate::server::{Outcome, Server};
 
 /// How long the server waits for the client's answer to one of its own requests.
-const ASK_LIMIT: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads messages until standard input ends.
 pub(crate) fn serve(server: &Arc<Server>) -> ExitCode {
-    let talk = Arc::new(Talk::new(server.clone()));
+    let session = Arc::new(StdioSession::new(server.clone()));
     output::noise_at_start(server);
     if server.script.hang == Some(pegboard_testkit::script::Moment::Start) {
         // It goes on reading: a server that hangs is not one that lets its pipe fill up.
@@ -34,13 +34,13 @@ pub(crate) fn serve(server: &Arc<Server>) -> ExitCode {
             continue;
         };
         let Some(method) = message["method"].as_str() else {
-            talk.keep_reply(message);
+            session.store_reply(message);
             continue;
         };
         let number = server.count(method);
         hung |= server.hangs(method, number);
         if !hung {
-            talk.take(&message, method, number);
+            session.take(&message, method, number);
         }
         if server
             .script
@@ -48,16 +48,16 @@ pub(crate) fn serve(server: &Arc<Server>) -> ExitCode {
             .stop_reading_after
             .is_some_and(|limit| number >= limit)
         {
-            life::stand_still();
+            lifecycle::park_forever();
         }
     }
     if server.script.process.ignore_eof {
-        life::stand_still();
+        lifecycle::park_forever();
     }
     ExitCode::SUCCESS
 }
 
-struct Talk {
+struct StdioSession {
     server: Arc<Server>,
     /// The client's replies to the server's own requests, by id.
     replies: Mutex<HashMap<String, Value>>,
@@ -68,7 +68,7 @@ struct Talk {
     subscription: Mutex<Option<Value>>,
 }
 
-impl Talk {
+impl StdioSession {
     fn new(server: Arc<Server>) -> Self {
         Self {
             server,
@@ -82,7 +82,7 @@ impl Talk {
     fn take(self: &Arc<Self>, message: &Value, method: &str, number: u32) {
         if message.get("id").is_none() {
             if self.server.crashes(method, number) {
-                life::crash(&self.server.script);
+                lifecycle::crash(&self.server.script);
             }
             return;
         }
@@ -91,8 +91,8 @@ impl Talk {
         }
         if method == "tools/call" {
             // Calls run side by side, so that a slow one holds up nothing.
-            let (talk, message) = (self.clone(), message.clone());
-            std::thread::spawn(move || talk.answer(&message, "tools/call", number));
+            let (session, message) = (self.clone(), message.clone());
+            std::thread::spawn(move || session.answer(&message, "tools/call", number));
         } else {
             self.answer(message, method, number);
         }
@@ -104,14 +104,14 @@ impl Talk {
         output::noise_before(&self.server, method, number);
         let ends = self.server.crashes(method, number);
         if ends && !script.crash.is_some_and(|crash| crash.mid_line) {
-            life::crash(script);
+            lifecycle::crash(script);
         }
-        let told = if method == "tools/call" {
+        let client_replies = if method == "tools/call" {
             self.during_call(id, params)
         } else {
             Vec::new()
         };
-        let body = match self.server.handle(method, params, &told) {
+        let body = match self.server.handle(method, params, &client_replies) {
             Outcome::Answer(body) => body,
             Outcome::Silence => return,
             Outcome::Exit => std::process::exit(1),
@@ -119,7 +119,7 @@ impl Talk {
         let mut bytes = render(id, &body, self.server.shapes(method, number));
         if ends {
             output::to_stdout(bytes.get(..bytes.len() / 2).unwrap_or_default());
-            life::crash(script);
+            lifecycle::crash(script);
         }
         bytes.push(b'\n');
         if method == "tools/call" && script.call.reverse > 1 {
@@ -131,7 +131,7 @@ impl Talk {
             .list_changed
             .is_some_and(|changed| changed.after.is_met_by(method, number))
         {
-            self.tell_changes();
+            self.send_list_changed();
         }
     }
 
@@ -148,7 +148,7 @@ impl Talk {
             }
         }
         script
-            .asks_client
+            .client_requests
             .iter()
             .map(|method| self.ask(id, method))
             .collect()
@@ -164,7 +164,7 @@ impl Talk {
         let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut replies, _) = self
             .replied
-            .wait_timeout_while(replies, ASK_LIMIT, |replies| !replies.contains_key(&id))
+            .wait_timeout_while(replies, REPLY_TIMEOUT, |replies| !replies.contains_key(&id))
             .unwrap_or_else(PoisonError::into_inner);
         match replies.remove(&id) {
             Some(reply) if reply.get("result").is_some() => format!("{method} -> result"),
@@ -173,7 +173,7 @@ impl Talk {
         }
     }
 
-    fn keep_reply(&self, message: Value) {
+    fn store_reply(&self, message: Value) {
         if let Some(id) = message["id"].as_str() {
             let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
             replies.insert(id.to_owned(), message);
@@ -200,14 +200,14 @@ impl Talk {
         send(&acknowledgement(id, wanted));
     }
 
-    fn tell_changes(self: &Arc<Self>) {
+    fn send_list_changed(self: &Arc<Self>) {
         let Some(changed) = self.server.script.list_changed else {
             return;
         };
-        let talk = self.clone();
+        let session = self.clone();
         std::thread::spawn(move || {
             for _ in 0..changed.times {
-                let id = talk
+                let id = session
                     .subscription
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

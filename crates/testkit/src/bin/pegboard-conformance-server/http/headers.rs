@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::fixtures::HEADER_TOOL;
 use crate::http::reply;
-use crate::message::{HEADER_MISMATCH, Refusal};
+use crate::message::{HEADER_MISMATCH, RpcError};
 use crate::modern::VERSION_KEY;
 
 pub(crate) const VERSION: &str = "mcp-protocol-version";
@@ -35,8 +35,8 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Response> {
     if host && origin {
         return Ok(());
     }
-    let refusal = Refusal::new(-32600, "only requests to this machine are answered");
-    Err(reply::refused(StatusCode::FORBIDDEN, &Value::Null, refusal))
+    let rpc_error = RpcError::new(-32600, "only requests to this machine are answered");
+    Err(reply::refused(StatusCode::FORBIDDEN, &Value::Null, rpc_error))
 }
 
 fn is_local(authority: &str) -> bool {
@@ -48,7 +48,7 @@ fn is_local(authority: &str) -> bool {
 }
 
 /// Checks that a modern request says the same in its headers and in its body.
-pub(crate) fn check_modern(headers: &HeaderMap, message: &Value) -> Result<(), Refusal> {
+pub(crate) fn check_modern(headers: &HeaderMap, message: &Value) -> Result<(), RpcError> {
     let (method, params) = (message["method"].as_str(), &message["params"]);
     same("MCP-Protocol-Version", text(headers, VERSION), {
         // A body without a version is a mistake of its own.
@@ -72,18 +72,18 @@ pub(crate) fn check_modern(headers: &HeaderMap, message: &Value) -> Result<(), R
     Ok(())
 }
 
-fn same(header: &str, given: Option<&str>, in_body: Option<&str>) -> Result<(), Refusal> {
+fn same(header: &str, given: Option<&str>, in_body: Option<&str>) -> Result<(), RpcError> {
     if given == in_body && (given.is_some() || header.starts_with("Mcp-Param")) {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(RpcError::new(
         HEADER_MISMATCH,
         format!("the header `{header}` does not say what the body says"),
     ))
 }
 
 /// The value of a parameter's header: itself, or what `=?base64?…?=` holds.
-fn decoded(value: &str) -> Result<String, Refusal> {
+fn decoded(value: &str) -> Result<String, RpcError> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="))
@@ -93,5 +93,5 @@ fn decoded(value: &str) -> Result<String, Refusal> {
     let bytes = STANDARD.decode(encoded).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| Refusal::new(HEADER_MISMATCH, "a parameter's header is not valid base64"))
+        .ok_or_else(|| RpcError::new(HEADER_MISMATCH, "a parameter's header is not valid base64"))
 }

@@ -2,8 +2,8 @@
 
 mod event_log;
 mod headers;
-mod legacy_face;
-mod modern_face;
+mod legacy_http;
+mod modern_http;
 mod reply;
 
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use axum::response::Response;
 use axum::routing::post;
 use serde_json::Value;
 
-use crate::http::legacy_face::Sessions;
+use crate::http::legacy_http::Sessions;
 use crate::legacy::is_legacy_version;
-use crate::message::{INVALID_PARAMS, Refusal};
+use crate::message::{INVALID_PARAMS, RpcError};
 use crate::modern;
-use crate::world::World;
+use crate::shared::SharedState;
 
 /// Serves until the process is ended.
-pub(crate) async fn serve(world: Arc<World>, port: u16) {
+pub(crate) async fn serve(shared: Arc<SharedState>, port: u16) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port))
         .await
         .expect("the port is free");
@@ -31,7 +31,7 @@ pub(crate) async fn serve(world: Arc<World>, port: u16) {
     println!("listening on http://{address}/mcp");
     let server = Arc::new(Server {
         sessions: Sessions::default(),
-        world,
+        shared,
     });
     let router = Router::new()
         .route("/mcp", post(on_post).get(on_get).delete(on_delete))
@@ -42,7 +42,7 @@ pub(crate) async fn serve(world: Arc<World>, port: u16) {
 }
 
 struct Server {
-    world: Arc<World>,
+    shared: Arc<SharedState>,
     sessions: Sessions,
 }
 
@@ -51,26 +51,26 @@ async fn on_post(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
         return refused;
     }
     let Ok(message) = serde_json::from_slice::<Value>(&body) else {
-        let refusal = Refusal::new(-32700, "the body is not JSON");
-        return reply::refused(StatusCode::BAD_REQUEST, &Value::Null, refusal);
+        let rpc_error = RpcError::new(-32700, "the body is not JSON");
+        return reply::refused(StatusCode::BAD_REQUEST, &Value::Null, rpc_error);
     };
     if !message.is_object() {
-        let refusal = Refusal::new(-32600, "one message per request");
-        return reply::refused(StatusCode::BAD_REQUEST, &Value::Null, refusal);
+        let rpc_error = RpcError::new(-32600, "one message per request");
+        return reply::refused(StatusCode::BAD_REQUEST, &Value::Null, rpc_error);
     }
     if is_for_modern(&headers, &message) {
-        if server.world.eras.modern() {
-            return modern_face::take(server.world.clone(), &headers, message).await;
+        if server.shared.eras.modern() {
+            return modern_http::take(server.shared.clone(), &headers, message).await;
         }
-        let refusal = Refusal::new(INVALID_PARAMS, "this revision is not spoken here");
-        return reply::refused(StatusCode::BAD_REQUEST, &message["id"], refusal);
+        let rpc_error = RpcError::new(INVALID_PARAMS, "this revision is not spoken here");
+        return reply::refused(StatusCode::BAD_REQUEST, &message["id"], rpc_error);
     }
-    if server.world.eras.legacy() {
-        server.sessions.take(&server.world, &headers, message)
+    if server.shared.eras.legacy() {
+        server.sessions.take(&server.shared, &headers, message)
     } else {
         let wanted = message["params"]["protocolVersion"].as_str();
-        let refusal = modern::unsupported(wanted.unwrap_or_default());
-        reply::refused(StatusCode::BAD_REQUEST, &message["id"], refusal)
+        let rpc_error = modern::unsupported(wanted.unwrap_or_default());
+        reply::refused(StatusCode::BAD_REQUEST, &message["id"], rpc_error)
     }
 }
 
@@ -100,7 +100,7 @@ fn is_for_modern(headers: &HeaderMap, message: &Value) -> bool {
 }
 
 /// An answer without a body.
-fn bare(status: StatusCode) -> Response {
+fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response

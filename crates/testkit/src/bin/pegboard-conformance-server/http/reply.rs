@@ -7,7 +7,7 @@ use axum::response::Response;
 use futures_util::Stream;
 use serde_json::Value;
 
-use crate::message::{Refusal, response};
+use crate::message::{RpcError, response};
 
 pub(crate) fn json(status: StatusCode, message: &Value) -> Response {
     let mut response = Response::new(Body::from(message.to_string()));
@@ -18,8 +18,8 @@ pub(crate) fn json(status: StatusCode, message: &Value) -> Response {
     response
 }
 
-pub(crate) fn refused(status: StatusCode, id: &Value, refusal: Refusal) -> Response {
-    json(status, &response(id, Err(refusal)))
+pub(crate) fn refused(status: StatusCode, id: &Value, rpc_error: RpcError) -> Response {
+    json(status, &response(id, Err(rpc_error)))
 }
 
 /// A stream of events that are already written out.

@@ -14,29 +14,29 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::arguments::fitting;
-use crate::person::Person;
+use crate::arguments::sample_arguments;
+use crate::user::AutoAcceptUser;
 
 /// How long one call may take; one scenario lets the client wait and come again.
-const CALL: Duration = Duration::from_secs(20);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often a server may ask for more input before the person gives up.
-const ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 5;
 
 /// One server, from the first list to the last call.
-pub(crate) struct Visit<'a> {
+pub(crate) struct ScenarioRun<'a> {
     server: &'a Arc<dyn Upstream>,
     name: ServerName,
     context: Value,
-    person: Arc<dyn Caller>,
+    user: Arc<dyn Caller>,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> ScenarioRun<'a> {
     pub(crate) fn new(server: &'a Arc<dyn Upstream>, name: ServerName, context: Value) -> Self {
         Self {
             server,
             name,
             context,
-            person: Arc::new(Person),
+            user: Arc::new(AutoAcceptUser),
         }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Visit<'a> {
     async fn tools(&self) -> bool {
         let listing = match self.server.list_tools().await {
             Ok(listing) => listing,
-            Err(error) => return told(&error),
+            Err(error) => return report(&error),
         };
         let admission = admit(&self.name, true, &listing.tools, &Limits::default());
         for rejection in &admission.rejections {
@@ -65,7 +65,7 @@ impl<'a> Visit<'a> {
             .iter()
             .map(|tool| self.call(tool, &admission.tools));
         let outcomes = join_all(calls).await;
-        outcomes.into_iter().all(went_well)
+        outcomes.into_iter().all(succeeded)
     }
 
     async fn call(&self, tool: &Tool, all: &[Tool]) -> ToolResult<CallOutcome> {
@@ -83,7 +83,7 @@ impl<'a> Visit<'a> {
             .server
             .call(&tool.name, &arguments, options.clone())
             .await?;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             if outcome.kind != OutcomeKind::InputRequired {
                 break;
             }
@@ -112,7 +112,7 @@ impl<'a> Visit<'a> {
                 let schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
                 serde_json::json!({ "schema": schema })
             }
-            _ => fitting(schema),
+            _ => sample_arguments(schema),
         });
         to_raw_value(&arguments).unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl<'a> Visit<'a> {
         for (key, question) in required.input_requests {
             let params = to_raw_value(&question["params"]).unwrap_or_default();
             let method = question["method"].as_str().unwrap_or_default();
-            if let Ok(answer) = self.person.ask(method, Some(&params)).await {
+            if let Ok(answer) = self.user.ask(method, Some(&params)).await {
                 let answer = serde_json::from_str(answer.get()).unwrap_or_default();
                 responses.insert(key, answer);
             }
@@ -146,7 +146,7 @@ impl<'a> Visit<'a> {
     async fn each(&self, kind: OfferKind, method: &str, key: &str) -> bool {
         let offers = match self.server.list_offers(kind).await {
             Ok(offers) => offers,
-            Err(error) => return told(&error),
+            Err(error) => return report(&error),
         };
         let mut all_well = true;
         for offer in offers {
@@ -156,15 +156,15 @@ impl<'a> Visit<'a> {
                 members: &format!("\"{key}\":{}", offer[key]),
                 name: offer[key].as_str(),
             };
-            all_well &= went_well(self.server.request(forward, self.options()).await);
+            all_well &= succeeded(self.server.request(forward, self.options()).await);
         }
         all_well
     }
 
     fn options(&self) -> CallOptions {
         CallOptions {
-            caller: Some(Arc::clone(&self.person)),
-            ..CallOptions::with_timeout(CALL)
+            caller: Some(Arc::clone(&self.user)),
+            ..CallOptions::with_timeout(CALL_TIMEOUT)
         }
     }
 }
@@ -174,15 +174,15 @@ fn schema_of(tool: &Tool) -> Option<Box<RawValue>> {
     parts.input_schema.map(ToOwned::to_owned)
 }
 
-fn went_well(outcome: ToolResult<CallOutcome>) -> bool {
+fn succeeded(outcome: ToolResult<CallOutcome>) -> bool {
     match outcome {
         Ok(_) => true,
-        Err(error) => told(&error),
+        Err(error) => report(&error),
     }
 }
 
 /// Tells an error; always `false`.
-fn told(error: &pegboard_model::ToolError) -> bool {
+fn report(error: &pegboard_model::ToolError) -> bool {
     eprintln!("{error}");
     false
 }

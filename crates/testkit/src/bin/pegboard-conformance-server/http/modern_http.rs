@@ -9,28 +9,28 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::http::{bare, headers, reply};
+use crate::http::{empty_response, headers, reply};
 use crate::message::{
     HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION, response,
 };
 use crate::modern;
-use crate::turn::{Emission, send};
-use crate::world::World;
+use crate::context::{Emission, send};
+use crate::shared::SharedState;
 
-pub(crate) async fn take(world: Arc<World>, headers: &HeaderMap, message: Value) -> Response {
+pub(crate) async fn take(shared: Arc<SharedState>, headers: &HeaderMap, message: Value) -> Response {
     if message.get("id").is_none() {
-        return bare(StatusCode::ACCEPTED);
+        return empty_response(StatusCode::ACCEPTED);
     }
     let checked =
         headers::check_modern(headers, &message).and_then(|()| modern::check(&message["params"]));
-    if let Err(refusal) = checked {
-        return reply::refused(StatusCode::BAD_REQUEST, &message["id"], refusal);
+    if let Err(rpc_error) = checked {
+        return reply::refused(StatusCode::BAD_REQUEST, &message["id"], rpc_error);
     }
-    let mut running = Running::start(world, message);
+    let mut running = Running::start(shared, message);
     match running.emissions.recv().await {
         Some(Emission::Message(first)) if is_answer(&first) => reply::json(status(&first), &first),
         Some(first) => reply::events(running.events(first)),
-        None => bare(StatusCode::INTERNAL_SERVER_ERROR),
+        None => empty_response(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 
@@ -41,16 +41,16 @@ struct Running {
 }
 
 impl Running {
-    fn start(world: Arc<World>, message: Value) -> Self {
-        let (outlet, emissions) = mpsc::unbounded_channel();
+    fn start(shared: Arc<SharedState>, message: Value) -> Self {
+        let (sender, emissions) = mpsc::unbounded_channel();
         let work = tokio::spawn(async move {
             let (id, params) = (&message["id"], &message["params"]);
             let method = message["method"].as_str().unwrap_or_default();
             if method == modern::LISTEN {
-                return modern::listen(world.news(), id, params, &outlet).await;
+                return modern::listen(shared.changes(), id, params, &sender).await;
             }
-            let answer = modern::answer(&world, method, params, outlet.clone()).await;
-            send(&outlet, response(id, answer));
+            let answer = modern::answer(&shared, method, params, sender.clone()).await;
+            send(&sender, response(id, answer));
         });
         Self {
             emissions,

@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::http::event_log::EventLog;
-use crate::http::{bare, headers, reply};
+use crate::http::{empty_response, headers, reply};
 use crate::legacy::Session;
-use crate::message::{Refusal, response};
-use crate::turn::{Emission, send};
-use crate::world::World;
+use crate::message::{RpcError, response};
+use crate::context::{Emission, send};
+use crate::shared::SharedState;
 
 /// The number of the stream on which a session tells news.
-const NEWS: u64 = 0;
+const CHANGES_STREAM: u64 = 0;
 
 /// The sessions that are open.
 #[derive(Default)]
@@ -29,30 +29,30 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Takes one message of a client.
-    pub(crate) fn take(&self, world: &Arc<World>, headers: &HeaderMap, message: Value) -> Response {
+    pub(crate) fn take(&self, shared: &Arc<SharedState>, headers: &HeaderMap, message: Value) -> Response {
         if message["method"] == "initialize" {
-            return self.initialize(world, &message);
+            return self.initialize(shared, &message);
         }
         let session = match self.find(headers) {
             Ok(session) => session,
-            Err(status) => return lost(status, &message["id"]),
+            Err(status) => return unknown_session(status, &message["id"]),
         };
         match (message["method"].as_str(), message.get("id")) {
-            (None, _) => session.talk.take_reply(message),
+            (None, _) => session.protocol.take_reply(message),
             (Some("notifications/cancelled"), None) => {
                 session.cancel(&message["params"]["requestId"]);
             }
             (Some(_), None) => {}
-            (Some(_), Some(_)) => return session.answer(world.clone(), message),
+            (Some(_), Some(_)) => return session.answer(shared.clone(), message),
         }
-        bare(StatusCode::ACCEPTED)
+        empty_response(StatusCode::ACCEPTED)
     }
 
-    fn initialize(&self, world: &Arc<World>, message: &Value) -> Response {
+    fn initialize(&self, shared: &Arc<SharedState>, message: &Value) -> Response {
         let number = self.opened.fetch_add(1, Ordering::SeqCst);
         let id = format!("session-{}-{number}", std::process::id());
-        let session = HttpSession::open(world, &message["params"]);
-        let greeting = response(&message["id"], Ok(session.talk.greeting()));
+        let session = HttpSession::open(shared, &message["params"]);
+        let greeting = response(&message["id"], Ok(session.protocol.greeting()));
         let mut answer = reply::json(StatusCode::OK, &greeting);
         if let Ok(value) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(headers::SESSION, value);
@@ -66,33 +66,33 @@ impl Sessions {
         let session = match self.find(headers) {
             Ok(session) => session,
             Err(_) if headers::session(headers).is_none() => {
-                return bare(StatusCode::METHOD_NOT_ALLOWED);
+                return empty_response(StatusCode::METHOD_NOT_ALLOWED);
             }
-            Err(status) => return bare(status),
+            Err(status) => return empty_response(status),
         };
-        let place = headers::text(headers, "last-event-id").map(place);
-        match place {
+        let event_position = headers::text(headers, "last-event-id").map(event_position);
+        match event_position {
             None => {
-                let news = session.log(NEWS);
-                news.map(|log| reply::events(log.read(log.len(), None)))
+                let changes = session.log(CHANGES_STREAM);
+                changes.map(|log| reply::events(log.read(log.len(), None)))
             }
             Some(None) => None,
             Some(Some((number, seen))) => session
                 .log(number)
                 .map(|log| reply::events(log.read(seen, None))),
         }
-        .unwrap_or_else(|| bare(StatusCode::NOT_FOUND))
+        .unwrap_or_else(|| empty_response(StatusCode::NOT_FOUND))
     }
 
     pub(crate) fn end(&self, headers: &HeaderMap) -> Response {
         match headers::session(headers) {
-            None => bare(StatusCode::METHOD_NOT_ALLOWED),
+            None => empty_response(StatusCode::METHOD_NOT_ALLOWED),
             Some(id) => match lock(&self.open).remove(id) {
                 Some(session) => {
                     session.close();
-                    bare(StatusCode::NO_CONTENT)
+                    empty_response(StatusCode::NO_CONTENT)
                 }
-                None => bare(StatusCode::NOT_FOUND),
+                None => empty_response(StatusCode::NOT_FOUND),
             },
         }
     }
@@ -106,45 +106,45 @@ impl Sessions {
     }
 }
 
-fn lost(status: StatusCode, id: &Value) -> Response {
-    let refusal = Refusal::new(-32600, "there is no such session; initialize first");
-    reply::refused(status, id, refusal)
+fn unknown_session(status: StatusCode, id: &Value) -> Response {
+    let rpc_error = RpcError::new(-32600, "there is no such session; initialize first");
+    reply::refused(status, id, rpc_error)
 }
 
 /// The stream and the number of messages in `STREAM-MESSAGES`.
-fn place(id: &str) -> Option<(u64, usize)> {
+fn event_position(id: &str) -> Option<(u64, usize)> {
     let (number, seen) = id.split_once('-')?;
     Some((number.parse().ok()?, seen.parse().ok()?))
 }
 
 struct HttpSession {
-    talk: Session,
+    protocol: Session,
     logs: Mutex<HashMap<u64, Arc<EventLog>>>,
     next_log: AtomicU64,
     /// The requests that are being answered, by their id as JSON.
     running: Mutex<HashMap<String, AbortHandle>>,
-    teller: Mutex<Option<AbortHandle>>,
+    notifier: Mutex<Option<AbortHandle>>,
 }
 
 impl HttpSession {
-    fn open(world: &World, params: &Value) -> Arc<Self> {
-        let news = Arc::new(EventLog::new(NEWS));
+    fn open(shared: &SharedState, params: &Value) -> Arc<Self> {
+        let changes = Arc::new(EventLog::new(CHANGES_STREAM));
         let session = Arc::new(Self {
-            talk: Session::open(params),
-            logs: Mutex::new(HashMap::from([(NEWS, news.clone())])),
-            next_log: AtomicU64::new(NEWS + 1),
+            protocol: Session::open(params),
+            logs: Mutex::new(HashMap::from([(CHANGES_STREAM, changes.clone())])),
+            next_log: AtomicU64::new(CHANGES_STREAM + 1),
             running: Mutex::default(),
-            teller: Mutex::default(),
+            notifier: Mutex::default(),
         });
-        let (told, mut heard) = (session.clone(), world.news());
-        let teller = tokio::spawn(async move {
+        let (told, mut heard) = (session.clone(), shared.changes());
+        let notifier = tokio::spawn(async move {
             while let Ok(heard) = heard.recv().await {
-                if let Some(message) = told.talk.tells(&heard) {
-                    news.push(message);
+                if let Some(message) = told.protocol.notification_for(&heard) {
+                    changes.push(message);
                 }
             }
         });
-        *lock(&session.teller) = Some(teller.abort_handle());
+        *lock(&session.notifier) = Some(notifier.abort_handle());
         session
     }
 
@@ -153,22 +153,22 @@ impl HttpSession {
     }
 
     /// Answers a request as a stream. The work goes on when the client leaves, because it may come back.
-    fn answer(self: &Arc<Self>, world: Arc<World>, message: Value) -> Response {
+    fn answer(self: &Arc<Self>, shared: Arc<SharedState>, message: Value) -> Response {
         let number = self.next_log.fetch_add(1, Ordering::SeqCst);
         let log = Arc::new(EventLog::new(number));
         lock(&self.logs).insert(number, log.clone());
-        let first = self.talk.is_primed().then(|| log.priming());
+        let first = self.protocol.is_primed().then(|| log.priming());
         let events = log.read(0, first);
         let key = message["id"].to_string();
-        let (outlet, mut emissions) = mpsc::unbounded_channel();
+        let (sender, mut emissions) = mpsc::unbounded_channel();
         let session = self.clone();
         let work = tokio::spawn(async move {
             let method = message["method"].as_str().unwrap_or_default();
             let answer = session
-                .talk
-                .answer(&world, method, &message["params"], outlet.clone())
+                .protocol
+                .answer(&shared, method, &message["params"], sender.clone())
                 .await;
-            send(&outlet, response(&message["id"], answer));
+            send(&sender, response(&message["id"], answer));
         });
         tokio::spawn(async move {
             while let Some(emission) = emissions.recv().await {
@@ -197,8 +197,8 @@ impl HttpSession {
             .drain()
             .for_each(|(_, task)| task.abort());
         lock(&self.logs).values().for_each(|log| log.end());
-        if let Some(teller) = lock(&self.teller).take() {
-            teller.abort();
+        if let Some(notifier) = lock(&self.notifier).take() {
+            notifier.abort();
         }
     }
 }

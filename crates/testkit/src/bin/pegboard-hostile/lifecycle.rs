@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pegboard_testkit::script::{Grandchild, Moment};
-use pegboard_testkit::{Script, note};
+use pegboard_testkit::{Script, append_line};
 
 use crate::output;
 
 /// Everything a server does before it reads its first message.
 pub(crate) fn begin(script: &Script) {
     if let Some(file) = &script.count_file {
-        let _ = note(file, &format!("start {}", std::process::id()));
+        let _ = append_line(file, &format!("start {}", std::process::id()));
     }
     if let Some(kind) = script.process.grandchild {
         leave_grandchild(kind);
@@ -66,7 +66,7 @@ fn use_processor(time: Duration) {
 }
 
 /// Stands still until the process is killed.
-pub(crate) fn stand_still() -> ! {
+pub(crate) fn park_forever() -> ! {
     loop {
         std::thread::park();
     }

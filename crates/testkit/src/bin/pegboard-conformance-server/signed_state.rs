@@ -4,7 +4,7 @@
 const KEY: [u8; 32] = *b"pegboard conformance fixture key";
 
 /// `text` with a seal for this tool.
-pub(crate) fn seal(tool: &str, text: &str) -> String {
+pub(crate) fn sign(tool: &str, text: &str) -> String {
     format!("{text}.{}", mark(tool, text))
 }
 
@@ -22,11 +22,11 @@ fn mark(tool: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{open, seal};
+    use super::{open, sign};
 
     #[test]
     fn a_seal_holds_for_its_tool_and_its_text_only() {
-        let state = seal("tool", "round.1");
+        let state = sign("tool", "round.1");
         assert_eq!(open("tool", &state), Some("round.1"));
         assert_eq!(open("other", &state), None);
         assert_eq!(open("tool", &format!("{state}-TAMPERED")), None);

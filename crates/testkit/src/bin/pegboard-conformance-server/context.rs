@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use crate::message::{INVALID_PARAMS, Refusal, notification};
+use crate::message::{INVALID_PARAMS, RpcError, notification};
 
 /// From the least to the most severe.
 const LEVELS: [&str; 8] = [
@@ -32,11 +32,11 @@ pub(crate) enum Emission {
     CutStream,
 }
 
-pub(crate) type Outlet = mpsc::UnboundedSender<Emission>;
+pub(crate) type EmissionSender = mpsc::UnboundedSender<Emission>;
 
 /// Sends; a client that has gone away misses it.
-pub(crate) fn send(outlet: &Outlet, message: Value) {
-    let _ = outlet.send(Emission::Message(message));
+pub(crate) fn send(sender: &EmissionSender, message: Value) {
+    let _ = sender.send(Emission::Message(message));
 }
 
 /// How a step ends.
@@ -44,18 +44,18 @@ pub(crate) fn send(outlet: &Outlet, message: Value) {
 pub(crate) enum Outcome {
     Done(Value),
     /// The client has to answer first.
-    Ask(Ask),
-    Refused(Refusal),
+    InputRequired(InputRequired),
+    Refused(RpcError),
 }
 
 /// Questions to the client, by key, and what the server has to remember until they are answered.
 #[derive(Debug, Default)]
-pub(crate) struct Ask {
+pub(crate) struct InputRequired {
     pub(crate) requests: Map<String, Value>,
     pub(crate) state: Option<String>,
 }
 
-impl Ask {
+impl InputRequired {
     /// The capabilities that these questions need and the client did not declare.
     pub(crate) fn undeclared(&self, capabilities: &Value) -> Map<String, Value> {
         self.requests
@@ -81,12 +81,12 @@ pub(crate) struct Inputs {
 
 impl Inputs {
     /// Reads them from a request that was made again.
-    pub(crate) fn read(params: &Value) -> Result<Self, Refusal> {
+    pub(crate) fn read(params: &Value) -> Result<Self, RpcError> {
         let responses = match params.get("inputResponses") {
             None => Map::new(),
             Some(Value::Object(map)) => map.clone(),
             Some(_) => {
-                return Err(Refusal::new(
+                return Err(RpcError::new(
                     INVALID_PARAMS,
                     "`inputResponses` is not an object",
                 ));
@@ -96,7 +96,7 @@ impl Inputs {
             None => None,
             Some(Value::String(state)) => Some(state.clone()),
             Some(_) => {
-                return Err(Refusal::new(
+                return Err(RpcError::new(
                     INVALID_PARAMS,
                     "`requestState` is not a string",
                 ));
@@ -134,17 +134,17 @@ impl Inputs {
 }
 
 /// What a fixture knows of the request it answers.
-pub(crate) struct Turn {
+pub(crate) struct RequestContext {
     pub(crate) params: Value,
     /// What the client declared.
     pub(crate) capabilities: Value,
     /// The least severity the client wants to hear of; `None` is silence.
     pub(crate) log_from: Option<usize>,
     pub(crate) inputs: Inputs,
-    pub(crate) outlet: Outlet,
+    pub(crate) sender: EmissionSender,
 }
 
-impl Turn {
+impl RequestContext {
     /// A text argument of a tool or prompt.
     pub(crate) fn argument(&self, name: &str) -> Option<&str> {
         self.params["arguments"][name].as_str()
@@ -154,7 +154,7 @@ impl Turn {
         if severity(level) >= self.log_from && self.log_from.is_some() {
             let params = json!({"level": level, "logger": "conformance", "data": data});
             send(
-                &self.outlet,
+                &self.sender,
                 notification("notifications/message", Some(params)),
             );
         }
@@ -166,7 +166,7 @@ impl Turn {
         if !token.is_null() {
             let params = json!({"progressToken": token, "progress": progress, "total": total});
             send(
-                &self.outlet,
+                &self.sender,
                 notification("notifications/progress", Some(params)),
             );
         }

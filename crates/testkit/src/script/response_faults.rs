@@ -33,7 +33,7 @@ pub enum NoiseKind {
     /// A line that is JSON, but no message.
     OtherJson,
     /// A message with another program's id and a result.
-    StrangeAnswer,
+    UnknownResponse,
     /// So many bytes without a line break, as one line without end.
     Flood(u64),
     /// A line of so many nested arrays.
@@ -45,17 +45,17 @@ pub enum NoiseKind {
 /// A wrong shape of the answers of one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerFault {
+pub struct ResponseFault {
     /// Which answers.
     pub when: Moment,
     /// What is wrong.
-    pub shape: Shape,
+    pub shape: ResponseShape,
 }
 
 /// Wrong shapes of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum ResponseShape {
     /// A JSON-RPC error of this code.
     Error(i64),
     /// The id of another request, and nothing for the right one.
@@ -107,9 +107,9 @@ pub struct CallScript {
     pub reverse: usize,
     /// Requests to the client that are sent before the answer, as `ping`; the answer waits for the
     /// client's replies and tells them as `METHOD -> result` or `METHOD -> error CODE`. Stdio only.
-    pub asks_client: Vec<String>,
+    pub client_requests: Vec<String>,
     /// The text of the result tells the request's `_meta`, too.
-    pub tells_meta: bool,
+    pub echoes_meta: bool,
     /// So many progress notifications before the answer, when the client gave a progress token.
     pub progress: u32,
 }

@@ -6,10 +6,10 @@ use pegboard_upstream::Caller;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-pub(crate) struct Person;
+pub(crate) struct AutoAcceptUser;
 
 #[async_trait]
-impl Caller for Person {
+impl Caller for AutoAcceptUser {
     fn session(&self) -> &str {
         "conformance"
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::broadcast;
 
 /// More news than any client leaves unread for long; one that does misses the oldest.
-const NEWS_KEPT: usize = 64;
+const CHANGE_BUFFER: usize = 64;
 
 /// Which protocol eras are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,14 @@ impl Eras {
 
 /// Something that changed.
 #[derive(Clone, Debug)]
-pub(crate) enum News {
+pub(crate) enum ChangeEvent {
     Tools,
     Prompts,
     Resources,
     Updated(&'static str),
 }
 
-impl News {
+impl ChangeEvent {
     /// The method of the notification that tells it.
     pub(crate) fn method(&self) -> &'static str {
         match self {
@@ -57,22 +57,22 @@ impl News {
 
 /// The state behind the fixtures. Each trigger adds the extra entry to its list, or takes it away again, so
 /// that a change is one that can be seen.
-pub(crate) struct World {
+pub(crate) struct SharedState {
     pub(crate) eras: Eras,
     extra_tool: AtomicBool,
     extra_prompt: AtomicBool,
     extra_resource: AtomicBool,
-    news: broadcast::Sender<News>,
+    changes: broadcast::Sender<ChangeEvent>,
 }
 
-impl World {
+impl SharedState {
     pub(crate) fn new(eras: Eras) -> Self {
         Self {
             eras,
             extra_tool: AtomicBool::default(),
             extra_prompt: AtomicBool::default(),
             extra_resource: AtomicBool::default(),
-            news: broadcast::channel(NEWS_KEPT).0,
+            changes: broadcast::channel(CHANGE_BUFFER).0,
         }
     }
 
@@ -89,19 +89,19 @@ impl World {
     }
 
     /// Makes a change happen and tells everybody who listens.
-    pub(crate) fn change(&self, news: News) {
-        match news {
-            News::Tools => self.extra_tool.fetch_not(Ordering::SeqCst),
-            News::Prompts => self.extra_prompt.fetch_not(Ordering::SeqCst),
-            News::Resources => self.extra_resource.fetch_not(Ordering::SeqCst),
-            News::Updated(_) => false,
+    pub(crate) fn change(&self, changes: ChangeEvent) {
+        match changes {
+            ChangeEvent::Tools => self.extra_tool.fetch_not(Ordering::SeqCst),
+            ChangeEvent::Prompts => self.extra_prompt.fetch_not(Ordering::SeqCst),
+            ChangeEvent::Resources => self.extra_resource.fetch_not(Ordering::SeqCst),
+            ChangeEvent::Updated(_) => false,
         };
         // Nobody listening is fine.
-        let _ = self.news.send(news);
+        let _ = self.changes.send(changes);
     }
 
     /// What changes from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<News> {
-        self.news.subscribe()
+    pub(crate) fn changes(&self) -> broadcast::Receiver<ChangeEvent> {
+        self.changes.subscribe()
     }
 }

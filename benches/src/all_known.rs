@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use memchr::memmem::find_iter;
 
-use crate::client::{Client, Era, Question};
+use crate::client::{Client, Era, McpRequest};
 use crate::load::runtime;
 use crate::pipe_client::PipeClient;
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{DIRECT, Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 use crate::tool_lists::Size;
 
 const RUNS: usize = 9;
@@ -45,12 +45,12 @@ pub(crate) fn run() {
 
 fn through_the_gateway(setup: &Setup) -> Duration {
     let started = Instant::now();
-    let running = Running::start(setup.serve());
+    let process = ServerProcess::start(setup.serve());
     let path = format!("/mcp/{DIRECT}");
     runtime().block_on(async {
-        let mut client = Client::open(&running.address, &path, Era::Legacy).await;
+        let mut client = Client::open(&process.address, &path, Era::Legacy).await;
         loop {
-            let answer = client.ask(&Question::list()).await;
+            let answer = client.send(&McpRequest::list()).await;
             if find_iter(answer, b"\"inputSchema\"").count() == SERVERS * TOOLS {
                 return started.elapsed();
             }
@@ -61,7 +61,7 @@ fn through_the_gateway(setup: &Setup) -> Duration {
 
 fn by_hand(lists: &[PathBuf]) -> Duration {
     let started = Instant::now();
-    let ask = |list: &Path| {
+    let start_and_list = |list: &Path| {
         let mut command = Command::new(program("mock-server"));
         command.arg(list).args(["--delay-ms", START_MS]);
         let mut client = PipeClient::start(command);
@@ -72,7 +72,7 @@ fn by_hand(lists: &[PathBuf]) -> Duration {
     let clients = std::thread::scope(|scope| {
         let started: Vec<_> = lists
             .iter()
-            .map(|list| scope.spawn(move || ask(list)))
+            .map(|list| scope.spawn(move || start_and_list(list)))
             .collect();
         let joined = started.into_iter().map(|thread| thread.join());
         joined.collect::<Result<Vec<_>, _>>()

@@ -23,7 +23,7 @@ impl ApiClient {
 
     /// Reads a resource and gives the body; anything but a good answer ends the measurement.
     pub(crate) async fn get(&mut self, path: &str) -> &[u8] {
-        let (status, body) = self.ask("GET", path, "").await;
+        let (status, body) = self.send("GET", path, "").await;
         let shown = || String::from_utf8_lossy(body.get(..body.len().min(600)).unwrap_or_default());
         assert!(status == 200, "GET {path} answered {status}: {}", shown());
         body
@@ -31,10 +31,10 @@ impl ApiClient {
 
     /// Asks for something to be done and gives the status.
     pub(crate) async fn post(&mut self, path: &str, body: &str) -> u16 {
-        self.ask("POST", path, body).await.0
+        self.send("POST", path, body).await.0
     }
 
-    async fn ask(&mut self, method: &str, path: &str, body: &str) -> (u16, &[u8]) {
+    async fn send(&mut self, method: &str, path: &str, body: &str) -> (u16, &[u8]) {
         let (head, length) = (&self.head, body.len());
         let more = match method {
             "POST" => format!("Content-Type: application/json\r\nContent-Length: {length}\r\n"),

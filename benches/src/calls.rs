@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::client::{Era, Question};
+use crate::client::{Era, McpRequest};
 use crate::load::{Target, alternate};
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 use crate::tool_lists::{Size, first_tool};
 
 const TOOLS: usize = 20;
@@ -24,12 +24,12 @@ pub(crate) fn run() {
         let setup = Setup::new();
         let lists = setup.generated_lists(1, TOOLS, Size::One);
         let list = lists.first().expect("one list").as_path();
-        let backend = Running::start(mock(list, &["--http", "--era", shown]));
+        let backend = ServerProcess::start(mock(list, &["--http", "--era", shown]));
         let direct = Target {
-            running: &backend,
+            process: &backend,
             path: "/mcp",
             era,
-            question: Question::call(&first_tool(0), ARGUMENTS),
+            request: McpRequest::call(&first_tool(0), ARGUMENTS),
         };
 
         setup.configure_mocks(&lists, &["--era", shown]);
@@ -45,10 +45,10 @@ pub(crate) fn run() {
 
 fn measure(setup: &Setup, direct: &Target<'_>, way: &str, goals: (Goal, Goal)) {
     setup.refresh();
-    let gateway = Running::start(setup.serve());
+    let gateway = ServerProcess::start(setup.serve());
     let through = Target {
-        running: &gateway,
-        question: Question::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS),
+        process: &gateway,
+        request: McpRequest::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS),
         ..direct.clone()
     };
     let [floor, ours] = alternate([direct, &through], 1, ROUNDS, TIME);
@@ -64,7 +64,7 @@ fn measure(setup: &Setup, direct: &Target<'_>, way: &str, goals: (Goal, Goal)) {
         &format!("{what}, 1 client, p99"),
         micros(floor.p99),
         micros(ours.p99),
-        Goal::Shown,
+        Goal::Informational,
     );
     let one = (floor.cpu, ours.cpu);
     let [floor, ours] = alternate([direct, &through], CLIENTS, ROUNDS, TIME);
@@ -76,7 +76,7 @@ fn measure(setup: &Setup, direct: &Target<'_>, way: &str, goals: (Goal, Goal)) {
     );
     let under_load = (floor.cpu, ours.cpu);
     // One client lets the processor sleep between calls, and waking it takes the floor itself longer than the goal.
-    let goals = [Goal::Shown, Goal::AtMost(CPU_GOAL)];
+    let goals = [Goal::Informational, Goal::AtMost(CPU_GOAL)];
     let times = [(1, one), (CLIENTS, under_load)];
     for ((clients, (floor, ours)), goal) in times.into_iter().zip(goals) {
         let what = format!("{what}, own time per call, clients: {clients}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::client::check;
 use crate::pipe_client::PipeClient;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 use crate::tool_lists::{Size, first_tool};
 
 const RUNS: usize = 31;
@@ -34,7 +34,7 @@ fn by_hand(list: &Path) -> Duration {
     command.arg(list);
     let mut client = PipeClient::start(command);
     let name = first_tool(0);
-    let answer = client.ask(&format!(
+    let answer = client.send(&format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"title":"x"}}}}}}"#
     ));
     drop(client);

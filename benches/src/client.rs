@@ -17,14 +17,14 @@ pub(crate) enum Era {
 
 /// A question that is asked again and again.
 #[derive(Clone)]
-pub(crate) struct Question {
+pub(crate) struct McpRequest {
     pub(crate) method: &'static str,
     /// The tool that is called.
     pub(crate) name: Option<String>,
     pub(crate) arguments: String,
 }
 
-impl Question {
+impl McpRequest {
     pub(crate) fn list() -> Self {
         Self {
             method: "tools/list",
@@ -112,15 +112,15 @@ impl Client {
     }
 
     /// Asks and waits for the whole answer.
-    pub(crate) async fn ask(&mut self, question: &Question) -> &[u8] {
+    pub(crate) async fn send(&mut self, request: &McpRequest) -> &[u8] {
         let id = self.next_id;
         self.next_id += 1;
-        let body = question.body(id, self.era);
-        let more = match (self.era, &question.name) {
+        let body = request.body(id, self.era);
+        let more = match (self.era, &request.name) {
             (Era::Legacy, _) => String::new(),
-            (Era::Modern, None) => format!("Mcp-Method: {}\r\n", question.method),
+            (Era::Modern, None) => format!("Mcp-Method: {}\r\n", request.method),
             (Era::Modern, Some(name)) => {
-                format!("Mcp-Method: {}\r\nMcp-Name: {name}\r\n", question.method)
+                format!("Mcp-Method: {}\r\nMcp-Name: {name}\r\n", request.method)
             }
         };
         self.post(&more, &body).await

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::client::{Era, Question};
+use crate::client::{Era, McpRequest};
 use crate::load::{Target, alternate};
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 use crate::tool_lists::{Size, first_tool};
 
 const GOOD: usize = 60;
@@ -23,15 +23,15 @@ const SETTINGS: &str = "[settings]\nttl = \"1s\"\ndiscovery_timeout = \"1s\"\n";
 
 pub(crate) fn run() {
     let setups = [configured(false), configured(true)];
-    let [good, failing] = setups.each_ref().map(|setup| Running::start(setup.serve()));
-    let call = Question::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS);
-    let search = Question::call("search_tools", QUERY);
-    for (what, question) in [("search", search), ("call", call)] {
-        let target = |running| Target {
-            running,
+    let [good, failing] = setups.each_ref().map(|setup| ServerProcess::start(setup.serve()));
+    let call = McpRequest::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS);
+    let search = McpRequest::call("search_tools", QUERY);
+    for (what, request) in [("search", search), ("call", call)] {
+        let target = |process| Target {
+            process,
             path: "/mcp",
             era: Era::Modern,
-            question: question.clone(),
+            request: request.clone(),
         };
         let (floor, ours) = (target(&good), target(&failing));
         let [floor, ours] = alternate([&floor, &ours], 1, ROUNDS, TIME);

@@ -8,9 +8,9 @@ use tokio::task::LocalSet;
 
 use crate::api_client::ApiClient;
 use crate::load::runtime;
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, median, report};
+use crate::report::{Figure, Goal, median, report};
 use crate::tool_lists::{Size, first_tool};
 
 const SERVERS: usize = 500;
@@ -18,7 +18,7 @@ const TOOLS: usize = 100;
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_secs(4);
 /// Servers that are asked for their tools at any moment.
-const ASKED: usize = 8;
+const CONCURRENT_REFRESHES: usize = 8;
 const GOAL: Goal = Goal::Times(2.0);
 
 /// What is read, and how it is called in the table.
@@ -79,23 +79,23 @@ fn known(with_faults: bool) -> Setup {
 }
 
 struct Gateway {
-    running: Running,
+    process: ServerProcess,
     token: String,
 }
 
 impl Gateway {
     fn start(setup: &Setup) -> Self {
-        let running = Running::start(setup.serve());
+        let process = ServerProcess::start(setup.serve());
         let file = setup.folder.path().join("state/admin-token");
         let token = std::fs::read_to_string(file).expect("the token of administrators");
         Self {
-            running,
+            process,
             token: token.trim().to_owned(),
         }
     }
 
     async fn client(&self) -> ApiClient {
-        ApiClient::open(&self.running.address, &self.token).await
+        ApiClient::open(&self.process.address, &self.token).await
     }
 
     /// In microseconds, while the servers are asked one after the other.
@@ -103,11 +103,11 @@ impl Gateway {
         let next = Cell::new(0);
         let runtime = runtime();
         LocalSet::new().block_on(&runtime, async {
-            let asking = (0..ASKED).map(|_| self.ask_servers(&next));
-            let asking = futures_util::future::join_all(asking);
+            let refreshing = (0..CONCURRENT_REFRESHES).map(|_| self.refresh_servers(&next));
+            let refreshing = futures_util::future::join_all(refreshing);
             let mut micros = tokio::select! {
                 micros = self.read(path) => micros,
-                _ = asking => Vec::new(),
+                _ = refreshing => Vec::new(),
             };
             micros.sort_by(f64::total_cmp);
             let place = micros.len().saturating_sub(1) * 99 / 100;
@@ -129,7 +129,7 @@ impl Gateway {
         micros
     }
 
-    async fn ask_servers(&self, next: &Cell<usize>) {
+    async fn refresh_servers(&self, next: &Cell<usize>) {
         let mut client = self.client().await;
         loop {
             let server = next.get() % SERVERS;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, Era, Question, check};
+use crate::client::{Client, Era, McpRequest, check};
 use crate::load::runtime;
 use crate::pipe_client::PipeClient;
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{DIRECT, Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 
 const RUNS: usize = 21;
 const SERVERS: usize = 50;
@@ -82,10 +82,10 @@ fn over_http(
     let runtime = runtime();
     let timed = |command: Command| -> Duration {
         let started = Instant::now();
-        let running = Running::start(command);
+        let process = ServerProcess::start(command);
         runtime.block_on(async {
-            let mut client = Client::open(&running.address, &path, Era::Legacy).await;
-            let answer = client.ask(&Question::list()).await;
+            let mut client = Client::open(&process.address, &path, Era::Legacy).await;
+            let answer = client.send(&McpRequest::list()).await;
             assert_eq!(answer.len(), length, "the same bytes as over stdio");
         });
         started.elapsed()

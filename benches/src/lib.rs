@@ -17,9 +17,9 @@ pub enum Reply {
     /// A message in return, and the session that began with it.
     Message(Bytes, Option<String>),
     /// Nothing: it was a notification.
-    Taken,
+    Accepted,
     /// Nothing, and the client waits for it.
-    Silence,
+    NoResponse,
 }
 
 /// Listens on a port of the system's choice, tells the address on standard output, and answers every
@@ -56,8 +56,8 @@ async fn respond(
     };
     let (message, session) = match answer(&body.to_bytes()) {
         Reply::Message(message, session) => (message, session),
-        Reply::Taken => return Ok(empty(StatusCode::ACCEPTED)),
-        Reply::Silence => return std::future::pending().await,
+        Reply::Accepted => return Ok(empty(StatusCode::ACCEPTED)),
+        Reply::NoResponse => return std::future::pending().await,
     };
     let mut response = Response::builder().header("content-type", "application/json");
     if let Some(session) = session {

@@ -5,22 +5,22 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use crate::client::{Client, Era, Question, check};
-use crate::running::Running;
-use crate::spread::median;
+use crate::client::{Client, Era, McpRequest, check};
+use crate::process::ServerProcess;
+use crate::report::median;
 
 /// Where a question goes.
 #[derive(Clone)]
 pub(crate) struct Target<'a> {
-    pub(crate) running: &'a Running,
+    pub(crate) process: &'a ServerProcess,
     pub(crate) path: &'a str,
     pub(crate) era: Era,
-    pub(crate) question: Question,
+    pub(crate) request: McpRequest,
 }
 
 /// What one run, or the median of several, gave.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Pace {
+pub(crate) struct LoadStats {
     /// In microseconds.
     pub(crate) p50: f64,
     /// In microseconds.
@@ -42,16 +42,16 @@ pub(crate) fn alternate<const N: usize>(
     connections: usize,
     rounds: usize,
     time: Duration,
-) -> [Pace; N] {
-    let mut runs: [Vec<Pace>; N] = std::array::from_fn(|_| Vec::new());
+) -> [LoadStats; N] {
+    let mut runs: [Vec<LoadStats>; N] = std::array::from_fn(|_| Vec::new());
     for _ in 0..rounds {
         for (target, runs) in targets.iter().zip(&mut runs) {
             runs.push(run(target, connections, time));
         }
     }
     runs.map(|runs| {
-        let of = |part: fn(&Pace) -> f64| median(runs.iter().map(part).collect());
-        Pace {
+        let of = |part: fn(&LoadStats) -> f64| median(runs.iter().map(part).collect());
+        LoadStats {
             p50: of(|pace| pace.p50),
             p99: of(|pace| pace.p99),
             per_second: of(|pace| pace.per_second),
@@ -60,25 +60,25 @@ pub(crate) fn alternate<const N: usize>(
     })
 }
 
-fn run(target: &Target<'_>, connections: usize, time: Duration) -> Pace {
+fn run(target: &Target<'_>, connections: usize, time: Duration) -> LoadStats {
     let runtime = runtime();
     let mut clients = Vec::new();
     runtime.block_on(async {
         for _ in 0..connections {
-            let address = &target.running.address;
+            let address = &target.process.address;
             let mut client = Client::open(address, target.path, target.era).await;
             // The first answer shows that it works, and warms up what there is to warm.
-            check(client.ask(&target.question).await);
+            check(client.send(&target.request).await);
             clients.push(client);
         }
     });
-    let cpu = target.running.cpu_nanos();
+    let cpu = target.process.cpu_nanos();
     let started = Instant::now();
     let mut micros: Vec<f64> = LocalSet::new().block_on(&runtime, async {
-        let ask = |client| ask_until(client, target.question.clone(), started + time);
+        let send = |client| send_until(client, target.request.clone(), started + time);
         let tasks: Vec<_> = clients
             .into_iter()
-            .map(|client| tokio::task::spawn_local(ask(client)))
+            .map(|client| tokio::task::spawn_local(send(client)))
             .collect();
         let mut micros = Vec::new();
         for task in tasks {
@@ -87,13 +87,13 @@ fn run(target: &Target<'_>, connections: usize, time: Duration) -> Pace {
         micros
     });
     let took = started.elapsed();
-    let cpu = target.running.cpu_nanos() - cpu;
+    let cpu = target.process.cpu_nanos() - cpu;
     micros.sort_by(f64::total_cmp);
     let at = |part: f64| {
         let place = ((micros.len().saturating_sub(1)) as f64 * part).round() as usize;
         micros.get(place).copied().unwrap_or_default()
     };
-    Pace {
+    LoadStats {
         p50: at(0.5),
         p99: at(0.99),
         per_second: micros.len() as f64 / took.as_secs_f64(),
@@ -101,15 +101,15 @@ fn run(target: &Target<'_>, connections: usize, time: Duration) -> Pace {
     }
 }
 
-async fn ask_until(mut client: Client, question: Question, end: Instant) -> Vec<f64> {
-    let length = client.ask(&question).await.len();
+async fn send_until(mut client: Client, request: McpRequest, end: Instant) -> Vec<f64> {
+    let length = client.send(&request).await.len();
     let mut micros = Vec::with_capacity(1 << 14);
     loop {
         let started = Instant::now();
         if started > end {
             return micros;
         }
-        let answer = client.ask(&question).await;
+        let answer = client.send(&request).await;
         let took = started.elapsed();
         if answer.len() != length {
             check(answer);

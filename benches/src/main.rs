@@ -24,9 +24,9 @@ mod api_client;
 mod client;
 mod load;
 mod pipe_client;
-mod running;
+mod process;
 mod setup;
-mod spread;
+mod report;
 mod tool_lists;
 
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         println!("`{unknown}` is not a measurement; choose from {known}");
         return ExitCode::FAILURE;
     }
-    spread::head();
+    report::head();
     for (name, measure) in MEASUREMENTS {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             measure(lists.as_deref());

@@ -3,11 +3,11 @@
 
 use std::process::Command;
 
-use crate::client::{Client, Era, Question, check};
+use crate::client::{Client, Era, McpRequest, check};
 use crate::load::runtime;
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{DIRECT, Setup, program};
-use crate::spread::{Figure, Goal, median, report};
+use crate::report::{Figure, Goal, median, report};
 use crate::tool_lists::{Size, first_tool};
 
 const RUNS: usize = 3;
@@ -25,13 +25,13 @@ fn with_running_servers(servers: usize, goal: f64) {
     setup.refresh();
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        let gateway = Running::start(setup.serve());
+        let gateway = ServerProcess::start(setup.serve());
         runtime().block_on(async {
             let mut client = Client::open(&gateway.address, "/mcp", Era::Legacy).await;
-            client.ask(&Question::list()).await;
+            client.send(&McpRequest::list()).await;
             for server in 0..servers {
                 let tool = format!("server_{server}__{}", first_tool(server));
-                check(client.ask(&Question::call(&tool, "{}")).await);
+                check(client.send(&McpRequest::call(&tool, "{}")).await);
             }
         });
         ours.push(gateway.resident_megabytes());
@@ -39,18 +39,18 @@ fn with_running_servers(servers: usize, goal: f64) {
         floors.push(floor(list));
     }
     let what = format!("resident memory with {servers} running servers");
-    told(&what, floors, ours, goal);
+    report_megabytes(&what, floors, ours, goal);
 }
 
 fn with_tools(servers: usize, tools: usize, goal: f64) {
     let setup = Setup::known(servers, tools);
     let (mut floors, mut after_meta, mut after_all) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        let gateway = Running::start(setup.serve());
+        let gateway = ServerProcess::start(setup.serve());
         let list = |path: String| {
             runtime().block_on(async {
                 let mut client = Client::open(&gateway.address, &path, Era::Legacy).await;
-                client.ask(&Question::list()).await.to_vec()
+                client.send(&McpRequest::list()).await.to_vec()
             })
         };
         list("/mcp".to_owned());
@@ -61,22 +61,22 @@ fn with_tools(servers: usize, tools: usize, goal: f64) {
     }
     let what = format!("resident memory with {} tools of 1 kB", servers * tools);
     let meta = format!("{what}, the meta tools listed");
-    told(&meta, floors.clone(), after_meta, goal);
-    told(&format!("{what}, all listed"), floors, after_all, goal);
+    report_megabytes(&meta, floors.clone(), after_meta, goal);
+    report_megabytes(&format!("{what}, all listed"), floors, after_all, goal);
 }
 
 fn floor(list: &std::path::Path) -> f64 {
     let mut command = Command::new(program("floor-http"));
     command.args([list, list]);
-    let floor = Running::start(command);
+    let floor = ServerProcess::start(command);
     runtime().block_on(async {
         let mut client = Client::open(&floor.address, "/mcp", Era::Legacy).await;
-        client.ask(&Question::list()).await;
+        client.send(&McpRequest::list()).await;
     });
     floor.resident_megabytes()
 }
 
-fn told(what: &str, floors: Vec<f64>, ours: Vec<f64>, goal: f64) {
+fn report_megabytes(what: &str, floors: Vec<f64>, ours: Vec<f64>, goal: f64) {
     let megabytes = |runs| Figure::Megabytes(median(runs));
     report(what, megabytes(floors), megabytes(ours), Goal::AtMost(goal));
 }

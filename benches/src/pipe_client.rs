@@ -21,19 +21,19 @@ impl PipeClient {
             stdin,
             stdout: BufReader::with_capacity(1 << 16, stdout),
         };
-        client.ask(r#"{"jsonrpc":"2.0","id":1000000,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#);
-        client.tell(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client.send(r#"{"jsonrpc":"2.0","id":1000000,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#);
+        client.write_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         client
     }
 
     /// Asks for the tools.
     pub(crate) fn list(&mut self) -> Vec<u8> {
-        self.ask(r#"{"jsonrpc":"2.0","id":1000001,"method":"tools/list","params":{}}"#)
+        self.send(r#"{"jsonrpc":"2.0","id":1000001,"method":"tools/list","params":{}}"#)
     }
 
     /// Asks and waits for the answer; what the server says by itself is passed over.
-    pub(crate) fn ask(&mut self, message: &str) -> Vec<u8> {
-        self.tell(message);
+    pub(crate) fn send(&mut self, message: &str) -> Vec<u8> {
+        self.write_line(message);
         loop {
             let mut line = Vec::new();
             let read = self.stdout.read_until(b'\n', &mut line);
@@ -45,10 +45,10 @@ impl PipeClient {
         }
     }
 
-    fn tell(&mut self, message: &str) {
+    fn write_line(&mut self, message: &str) {
         let stdin = self.stdin.as_mut().expect("its stdin");
-        let told = stdin.write_all(format!("{message}\n").as_bytes());
-        told.expect("a message");
+        let written = stdin.write_all(format!("{message}\n").as_bytes());
+        written.expect("a message");
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::pipe_client::PipeClient;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 use crate::tool_lists::Size;
 
 const RUNS: usize = 9;
@@ -52,13 +52,13 @@ fn by_hand(lists: &[PathBuf]) -> Duration {
     let started = Instant::now();
     std::thread::scope(|scope| {
         for list in lists {
-            scope.spawn(|| ask(list));
+            scope.spawn(|| start_and_list(list));
         }
     });
     started.elapsed()
 }
 
-fn ask(list: &Path) {
+fn start_and_list(list: &Path) {
     let mut command = Command::new(program("pegboard-replay"));
     command
         .arg(list)

@@ -3,11 +3,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::client::{Client, Era, Question, check};
+use crate::client::{Client, Era, McpRequest, check};
 use crate::load::{Target, alternate, runtime};
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_millis(500);
@@ -21,25 +21,25 @@ pub(crate) fn run() {
 
 fn measure(servers: usize, tools: usize) {
     let setup = Setup::known(servers, tools);
-    let gateway = Running::start(setup.serve());
-    let question = Question::call("search_tools", QUERY);
+    let gateway = ServerProcess::start(setup.serve());
+    let request = McpRequest::call("search_tools", QUERY);
     let answer = runtime().block_on(async {
         let mut client = Client::open(&gateway.address, "/mcp", Era::Legacy).await;
-        client.ask(&question).await.to_vec()
+        client.send(&request).await.to_vec()
     });
     check(&answer);
     let file = setup.file("answer.json", &answer);
     let mut command = Command::new(program("floor-http"));
     command.args([&file, &file]);
-    let floor = Running::start(command);
-    let target = |running| Target {
-        running,
+    let floor = ServerProcess::start(command);
+    let target = |process| Target {
+        process,
         path: "/mcp",
         era: Era::Legacy,
-        question: question.clone(),
+        request: request.clone(),
     };
     let [floor, ours] = alternate([&target(&floor), &target(&gateway)], 1, ROUNDS, TIME);
     let what = format!("`search_tools` over {} tools, p50", servers * tools);
     let (floor, ours) = (Figure::Micros(floor.p50), Figure::Micros(ours.p50));
-    report(&what, floor, ours, Goal::Shown);
+    report(&what, floor, ours, Goal::Informational);
 }

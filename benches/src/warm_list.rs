@@ -3,11 +3,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::client::{Client, Era, Question};
+use crate::client::{Client, Era, McpRequest};
 use crate::load::{Target, alternate, runtime};
-use crate::running::Running;
+use crate::process::ServerProcess;
 use crate::setup::{DIRECT, Setup, program};
-use crate::spread::{Figure, Goal, report};
+use crate::report::{Figure, Goal, report};
 
 const SERVERS: usize = 50;
 const TOOLS: usize = 20;
@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_millis(500);
 
 pub(crate) fn run() {
     let setup = Setup::known(SERVERS, TOOLS);
-    let gateway = Running::start(setup.serve());
+    let gateway = ServerProcess::start(setup.serve());
     let direct = format!("/mcp/{DIRECT}");
     let known = SERVERS * TOOLS;
     for era in [Era::Legacy, Era::Modern] {
@@ -43,21 +43,21 @@ pub(crate) fn run() {
     }
 }
 
-fn measure(setup: &Setup, gateway: &Running, path: &str, era: Era, what: &str, goal: Goal) {
-    let question = Question::list();
+fn measure(setup: &Setup, gateway: &ServerProcess, path: &str, era: Era, what: &str, goal: Goal) {
+    let request = McpRequest::list();
     let answer = runtime().block_on(async {
         let mut client = Client::open(&gateway.address, path, era).await;
-        client.ask(&question).await.to_vec()
+        client.send(&request).await.to_vec()
     });
     let file = setup.file("warm-list.json", &answer);
     let mut command = Command::new(program("floor-http"));
     command.args([&file, &file]);
-    let floor = Running::start(command);
-    let target = |running| Target {
-        running,
+    let floor = ServerProcess::start(command);
+    let target = |process| Target {
+        process,
         path,
         era,
-        question: question.clone(),
+        request: request.clone(),
     };
     let [floor, ours] = alternate([&target(&floor), &target(gateway)], 1, ROUNDS, TIME);
     let (floor, ours) = (Figure::Micros(floor.p50), Figure::Micros(ours.p50));

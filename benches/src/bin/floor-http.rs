@@ -20,7 +20,7 @@ async fn main() -> std::io::Result<()> {
         }
         match has_catalog && holds("\"id\"") {
             true => Reply::Message(list.clone(), None),
-            false => Reply::Taken,
+            false => Reply::Accepted,
         }
     })
     .await

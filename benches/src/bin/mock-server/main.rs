@@ -5,13 +5,13 @@
 //! `LIST` is a JSON file with `tools`. Every call answers a text of 100 letters. If the file of a fault is
 //! there when it starts, it is silent, ends at the first message, or writes lines without end.
 
-mod answers;
+mod responses;
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use answers::Answers;
+use responses::Responses;
 use pegboard_benches::{Reply, serve_http};
 
 fn main() -> io::Result<()> {
@@ -25,13 +25,13 @@ fn main() -> io::Result<()> {
     }
     let present = options.fault.filter(|(_, file)| file.exists());
     let fault = present.map(|(fault, _)| fault);
-    let answers = Answers::new(&options.list, options.is_modern)?;
+    let responses = Responses::new(&options.list, options.is_modern)?;
     match fault {
-        _ if options.http => http(answers, fault.is_some()),
+        _ if options.http => http(responses, fault.is_some()),
         Some(Fault::Flood) => flood(),
         Some(Fault::Crash) => crash(),
-        Some(Fault::Hang) => stdio(&answers, true),
-        None => stdio(&answers, false),
+        Some(Fault::Hang) => stdio(&responses, true),
+        None => stdio(&responses, false),
     }
 }
 
@@ -48,7 +48,7 @@ fn crash() -> io::Result<()> {
     Err(io::Error::other("ended on purpose"))
 }
 
-fn stdio(answers: &Answers, is_silent: bool) -> io::Result<()> {
+fn stdio(responses: &Responses, is_silent: bool) -> io::Result<()> {
     let mut input = io::stdin().lock();
     let mut out = io::stdout().lock();
     let mut line = Vec::with_capacity(4096);
@@ -57,7 +57,7 @@ fn stdio(answers: &Answers, is_silent: bool) -> io::Result<()> {
         if input.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if let Reply::Message(message, _) = answers.reply(&line)
+        if let Reply::Message(message, _) = responses.reply(&line)
             && !is_silent
         {
             let mut message = Vec::from(message);
@@ -69,9 +69,9 @@ fn stdio(answers: &Answers, is_silent: bool) -> io::Result<()> {
 }
 
 #[tokio::main(worker_threads = 2)]
-async fn http(answers: Answers, is_silent: bool) -> io::Result<()> {
-    serve_http(move |message| match answers.reply(message) {
-        Reply::Message(..) if is_silent => Reply::Silence,
+async fn http(responses: Responses, is_silent: bool) -> io::Result<()> {
+    serve_http(move |message| match responses.reply(message) {
+        Reply::Message(..) if is_silent => Reply::NoResponse,
         reply => reply,
     })
     .await

@@ -67,7 +67,7 @@ pub(crate) enum Goal {
     /// At most this more than the floor.
     OnTop(f64),
     /// The figure is only shown.
-    Shown,
+    Informational,
 }
 
 /// Prints the head of the table.
@@ -88,7 +88,7 @@ pub(crate) fn report(what: &str, floor: Figure, ours: Figure, goal: Goal) {
             format!("≤ {most} {unit} on top"),
             ours.value() - floor.value() <= most,
         ),
-        Goal::Shown => (String::new(), true),
+        Goal::Informational => (String::new(), true),
     };
     let missed = if is_met { "" } else { " (missed)" };
     println!("| {what} | {floor} | {ours} | {ratio:.2} | {goal}{missed} |");

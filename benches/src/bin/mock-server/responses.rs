@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 const INFO: &str = r#"{"name":"mock","version":"1"}"#;
 
-pub(crate) struct Answers {
+pub(crate) struct Responses {
     list: String,
     call: String,
     is_modern: bool,
@@ -26,7 +26,7 @@ struct Message<'a> {
     method: Cow<'a, str>,
 }
 
-impl Answers {
+impl Responses {
     pub(crate) fn new(list: &Path, is_modern: bool) -> io::Result<Self> {
         let text = std::fs::read_to_string(list)?;
         // The file is an object with `tools`; a modern result has more members.
@@ -51,10 +51,10 @@ impl Answers {
 
     pub(crate) fn reply(&self, message: &[u8]) -> Reply {
         let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else {
-            return Reply::Taken;
+            return Reply::Accepted;
         };
         let Some(id) = message.id else {
-            return Reply::Taken;
+            return Reply::Accepted;
         };
         let mut session = None;
         let result: Cow<'_, str> = match (message.method.as_ref(), self.is_modern) {

@@ -6,20 +6,20 @@ use std::process::{Child, Command};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A serving program; it is asked to end when this is dropped.
-pub(crate) struct Running {
+pub(crate) struct ServerProcess {
     child: Child,
     /// Host and port.
     pub(crate) address: String,
 }
 
-impl Running {
+impl ServerProcess {
     /// Starts it and reads its output until it tells where it listens.
     pub(crate) fn start(mut command: Command) -> Self {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let copy = writer.try_clone().expect("a pipe's end");
         command.stdout(writer).stderr(copy);
         let child = command.spawn().expect("a serving program");
-        let mut running = Self {
+        let mut process = Self {
             child,
             address: String::new(),
         };
@@ -32,9 +32,9 @@ impl Running {
                 panic!("a serving program never told its address:\n{said}");
             };
             if let Some(address) = address_in(&line) {
-                running.address = address;
+                process.address = address;
                 std::thread::spawn(move || lines.for_each(drop));
-                return running;
+                return process;
             }
             said += &line;
             said.push('\n');
@@ -62,7 +62,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();

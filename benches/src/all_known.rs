@@ -11,8 +11,8 @@ use crate::client::{Client, Era, McpRequest};
 use crate::load::runtime;
 use crate::pipe_client::PipeClient;
 use crate::process::ServerProcess;
-use crate::setup::{DIRECT, Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{DIRECT, Setup, program};
 use crate::tool_lists::Size;
 
 const RUNS: usize = 9;

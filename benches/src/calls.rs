@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::client::{Era, McpRequest};
 use crate::load::{Target, alternate};
 use crate::process::ServerProcess;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program};
 use crate::tool_lists::{Size, first_tool};
 
 const TOOLS: usize = 20;

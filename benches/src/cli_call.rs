@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::client::check;
 use crate::pipe_client::PipeClient;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program};
 use crate::tool_lists::{Size, first_tool};
 
 const RUNS: usize = 31;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::setup::{Setup, program, recorded_lists};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program, recorded_lists};
 use crate::tool_lists::Size;
 
 const RUNS: usize = 41;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client::{Era, McpRequest};
 use crate::load::{Target, alternate};
 use crate::process::ServerProcess;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program};
 use crate::tool_lists::{Size, first_tool};
 
 const GOOD: usize = 60;
@@ -23,7 +23,9 @@ const SETTINGS: &str = "[settings]\nttl = \"1s\"\ndiscovery_timeout = \"1s\"\n";
 
 pub(crate) fn run() {
     let setups = [configured(false), configured(true)];
-    let [good, failing] = setups.each_ref().map(|setup| ServerProcess::start(setup.serve()));
+    let [good, failing] = setups
+        .each_ref()
+        .map(|setup| ServerProcess::start(setup.serve()));
     let call = McpRequest::call(&format!("server_0__{}", first_tool(0)), ARGUMENTS);
     let search = McpRequest::call("search_tools", QUERY);
     for (what, request) in [("search", search), ("call", call)] {

@@ -9,8 +9,8 @@ use tokio::task::LocalSet;
 use crate::api_client::ApiClient;
 use crate::load::runtime;
 use crate::process::ServerProcess;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, median, report};
+use crate::setup::{Setup, program};
 use crate::tool_lists::{Size, first_tool};
 
 const SERVERS: usize = 500;

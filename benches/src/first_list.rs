@@ -9,8 +9,8 @@ use crate::client::{Client, Era, McpRequest, check};
 use crate::load::runtime;
 use crate::pipe_client::PipeClient;
 use crate::process::ServerProcess;
-use crate::setup::{DIRECT, Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{DIRECT, Setup, program};
 
 const RUNS: usize = 21;
 const SERVERS: usize = 50;

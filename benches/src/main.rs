@@ -25,8 +25,8 @@ mod client;
 mod load;
 mod pipe_client;
 mod process;
-mod setup;
 mod report;
+mod setup;
 mod tool_lists;
 
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::client::{Client, Era, McpRequest, check};
 use crate::load::runtime;
 use crate::process::ServerProcess;
-use crate::setup::{DIRECT, Setup, program};
 use crate::report::{Figure, Goal, median, report};
+use crate::setup::{DIRECT, Setup, program};
 use crate::tool_lists::{Size, first_tool};
 
 const RUNS: usize = 3;

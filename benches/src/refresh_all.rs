@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::pipe_client::PipeClient;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program};
 use crate::tool_lists::Size;
 
 const RUNS: usize = 9;

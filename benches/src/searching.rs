@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client::{Client, Era, McpRequest, check};
 use crate::load::{Target, alternate, runtime};
 use crate::process::ServerProcess;
-use crate::setup::{Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{Setup, program};
 
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_millis(500);

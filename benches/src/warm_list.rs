@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::client::{Client, Era, McpRequest};
 use crate::load::{Target, alternate, runtime};
 use crate::process::ServerProcess;
-use crate::setup::{DIRECT, Setup, program};
 use crate::report::{Figure, Goal, report};
+use crate::setup::{DIRECT, Setup, program};
 
 const SERVERS: usize = 50;
 const TOOLS: usize = 20;

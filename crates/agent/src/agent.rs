@@ -5,17 +5,17 @@ use std::sync::Arc;
 use pegboard_catalog::context_summary;
 use pegboard_hub::{Hub, SessionId};
 use pegboard_model::{
-    Limits, Outcome, Reason, Recorder, RunFacts, NoopRecorder, SpanContext, ToolError, ToolResult,
+    Limits, NoopRecorder, Outcome, Reason, Recorder, RunFacts, SpanContext, ToolError, ToolResult,
     TraceId,
 };
 use tokio::time::Instant;
 
-use crate::model_turn::{StopSignal, cancelled};
 use crate::budget::{Budget, BudgetExceeded};
 use crate::cancel::Cancel;
 use crate::definitions::{Definitions, Loading};
 use crate::event::AgentEvent;
 use crate::message::Conversation;
+use crate::model_turn::{StopSignal, cancelled};
 use crate::provider::{FinishReason, Provider, Turn, TurnRequest, Usage};
 use crate::report::RunReport;
 use crate::retry::Retry;

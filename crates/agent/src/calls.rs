@@ -7,10 +7,10 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::agent::Agent;
-use crate::model_turn::StopSignal;
 use crate::definitions::Definitions;
 use crate::event::AgentEvent;
 use crate::message::{ToolOutput, ToolUse};
+use crate::model_turn::StopSignal;
 use crate::toolbox::{ExecutedCall, unfinished_call};
 
 /// Calls that run side by side; further ones wait.

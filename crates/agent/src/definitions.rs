@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, ToolView, meta};
-use pegboard_formats::{DeferredSearch, Format, ConvertOptions, RenderedTools, ToolLosses};
+use pegboard_formats::{ConvertOptions, DeferredSearch, Format, RenderedTools, ToolLosses};
 use pegboard_guard::estimate_tokens;
 use serde_json::Value;
 

@@ -18,11 +18,11 @@
 
 // The loop.
 mod agent;
-mod model_turn;
 mod budget;
 mod calls;
 mod cancel;
 mod event;
+mod model_turn;
 mod report;
 mod retry;
 
@@ -30,9 +30,9 @@ mod retry;
 mod content;
 mod definitions;
 mod meta;
-mod transcript;
 mod render;
 mod toolbox;
+mod transcript;
 
 // Models.
 mod anthropic;
@@ -48,11 +48,11 @@ pub use cancel::Cancel;
 pub use content::Content;
 pub use definitions::{Definitions, Loading};
 pub use event::AgentEvent;
-pub use message::{ToolOutput, ToolOutputBody, Conversation, Message, ToolUse, ToolUseKind};
+pub use message::{Conversation, Message, ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
 pub use openai::OpenAi;
-pub use provider::{FinishReason, TurnDelta, ModelError, Provider, Turn, TurnRequest, Usage};
+pub use provider::{FinishReason, ModelError, Provider, Turn, TurnDelta, TurnRequest, Usage};
+pub use render::render_tools;
 pub use report::{RunReport, UsedTool};
 pub use retry::Retry;
-pub use transcript::{CalledTool, called_tools};
-pub use render::render_tools;
 pub use toolbox::{ExecutedCall, Toolbox};
+pub use transcript::{CalledTool, called_tools};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pegboard_catalog::meta::{
-    CALL, CALL_READ_ONLY, CallToolArgs, DESCRIBE, DescribeToolsArgs, LIST, ListToolsArgs, READ_RESULT, SEARCH,
-    SearchToolsArgs, is_call_tool, is_meta_tool, invalid_args, parse_args,
+    CALL, CALL_READ_ONLY, CallToolArgs, DESCRIBE, DescribeToolsArgs, LIST, ListToolsArgs,
+    READ_RESULT, SEARCH, SearchToolsArgs, invalid_args, is_call_tool, is_meta_tool, parse_args,
 };
 use pegboard_catalog::{Catalog, ToolSearch, search_text};
 use pegboard_hub::{Hub, SessionId};

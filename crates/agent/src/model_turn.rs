@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::budget::BudgetExceeded;
 use crate::cancel::Cancel;
 use crate::event::AgentEvent;
-use crate::provider::{TurnDelta, Turn, TurnRequest};
+use crate::provider::{Turn, TurnDelta, TurnRequest};
 
 /// What a run is stopped by.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_model::{UntrustedText, Reason, ToolError};
-use pegboard_upstream::{ApiResponse, ApiResponseLimits, ApiEndpoint};
+use pegboard_model::{Reason, ToolError, UntrustedText};
+use pegboard_upstream::{ApiEndpoint, ApiResponse, ApiResponseLimits};
 use serde_json::Value;
 
 use crate::provider::ModelError;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pegboard_catalog::{ToolView, meta};
-use pegboard_formats::{Format, ConvertOptions, RenderedTools, SourceTool, definitions_with};
+use pegboard_formats::{ConvertOptions, Format, RenderedTools, SourceTool, definitions_with};
 use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
@@ -19,7 +19,11 @@ pub fn render_tools<'a>(
 }
 
 /// Definitions that are ours, in a provider's form.
-pub(crate) fn render_own_tools(own: &[Value], format: Format, options: &ConvertOptions) -> RenderedTools {
+pub(crate) fn render_own_tools(
+    own: &[Value],
+    format: Format,
+    options: &ConvertOptions,
+) -> RenderedTools {
     let schemas: Vec<String> = own
         .iter()
         .map(|tool| {

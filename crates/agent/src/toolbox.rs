@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_catalog::meta::{self as tools, CallToolArgs};
-use pegboard_guard::{estimate_tokens, coerce_arguments};
+use pegboard_guard::{coerce_arguments, estimate_tokens};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
 use pegboard_shelf::ResultStore;
@@ -130,7 +130,8 @@ impl Toolbox {
             .with_remedy("Write the call again, with all of its arguments as one JSON object.")
         })?;
         let is_search = definitions.loading() == Loading::Deferred
-            && (call.kind == ToolUseKind::Search || call.name == pegboard_formats::SEARCH_TOOL_NAME);
+            && (call.kind == ToolUseKind::Search
+                || call.name == pegboard_formats::SEARCH_TOOL_NAME);
         if is_search {
             return self.found(definitions, call, given, span).await;
         }
@@ -167,7 +168,15 @@ impl Toolbox {
         arguments: &RawValue,
         span: Option<&SpanContext>,
     ) -> ToolResult<MetaOutcome> {
-        meta::run(&self.hub, &self.session, &self.result_store, name, arguments, span).await
+        meta::run(
+            &self.hub,
+            &self.session,
+            &self.result_store,
+            name,
+            arguments,
+            span,
+        )
+        .await
     }
 
     async fn called(

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_guard::{PolicySubject, effective_policy, shorten};
 use pegboard_model::{
-    TrustState, DiscoveryStatus, Policy, EffectivePolicy, ServerName, ServerRecord, ServerSpec, ToolOverride,
+    DiscoveryStatus, EffectivePolicy, Policy, ServerName, ServerRecord, ServerSpec, ToolOverride,
+    TrustState,
 };
 
 use crate::look_alike::remarks;
@@ -56,7 +57,10 @@ impl ListedTool {
 #[derive(Debug)]
 pub(crate) enum Category {
     Own(Box<str>),
-    DerivedCategories { at: usize, among: Arc<DerivedCategories> },
+    DerivedCategories {
+        at: usize,
+        among: Arc<DerivedCategories>,
+    },
 }
 
 /// The categories of a server's tools, by position in the record.

@@ -54,7 +54,13 @@ pub fn generate_example(input_schema: &str) -> Option<Value> {
     tries.find(fits)
 }
 
-fn make(root: &Value, flat: &Map<String, Value>, name: &str, strategy: Strategy, levels: usize) -> Value {
+fn make(
+    root: &Value,
+    flat: &Map<String, Value>,
+    name: &str,
+    strategy: Strategy,
+    levels: usize,
+) -> Value {
     if let Some(preset) = preset(flat, strategy) {
         return preset;
     }
@@ -102,7 +108,12 @@ fn kind(flat: &Map<String, Value>) -> &str {
     }
 }
 
-fn make_object(root: &Value, flat: &Map<String, Value>, strategy: Strategy, levels: usize) -> Value {
+fn make_object(
+    root: &Value,
+    flat: &Map<String, Value>,
+    strategy: Strategy,
+    levels: usize,
+) -> Value {
     let empty = Map::new();
     let properties = flat
         .get("properties")
@@ -122,7 +133,13 @@ fn make_object(root: &Value, flat: &Map<String, Value>, strategy: Strategy, leve
             .get(name)
             .or_else(|| flat.get("additionalProperties"));
         let schema = schema.unwrap_or(&Value::Null);
-        make(root, &flatten(root, schema, strategy.branch), name, strategy, levels)
+        make(
+            root,
+            &flatten(root, schema, strategy.branch),
+            name,
+            strategy,
+            levels,
+        )
     };
     for name in required.iter().take(ITEMS) {
         made.insert((*name).to_owned(), make_field(name));
@@ -156,7 +173,15 @@ fn make_array(
     if let Some(schemas) = fixed.and_then(Value::as_array) {
         let items = schemas.iter().take(ITEMS);
         return items
-            .map(|schema| make(root, &flatten(root, schema, strategy.branch), name, strategy, levels))
+            .map(|schema| {
+                make(
+                    root,
+                    &flatten(root, schema, strategy.branch),
+                    name,
+                    strategy,
+                    levels,
+                )
+            })
             .collect();
     }
     let schema = flat

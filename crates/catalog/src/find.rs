@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_guard::{PolicySubject, decide};
 use pegboard_model::{
-    TrustState, UntrustedText, Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult,
+    Reason, SEPARATOR, ServerName, ToolError, ToolRef, ToolResult, TrustState, UntrustedText,
 };
 
 use crate::entry::ServerEntry;
@@ -107,7 +107,10 @@ impl Catalog {
                     .map(|view| view.exposed().to_string())
                     .collect();
                 let (count, listed) = (several.len(), names.join("`, `"));
-                let message = format!("`{}` is the name of {count} tools: `{listed}`", excerpt(name));
+                let message = format!(
+                    "`{}` is the name of {count} tools: `{listed}`",
+                    excerpt(name)
+                );
                 Err(ToolError::new(Reason::ToolAmbiguous, message).with_nearest(names))
             }
         }
@@ -226,5 +229,7 @@ fn reserved(name: &str, named: &[ToolView<'_>]) -> ToolError {
 }
 
 fn excerpt(text: &str) -> String {
-    UntrustedText::new(text).shortened(EXCERPT_CHARS).to_string()
+    UntrustedText::new(text)
+        .shortened(EXCERPT_CHARS)
+        .to_string()
 }

@@ -23,7 +23,6 @@ mod flatten;
 mod listing;
 mod look_alike;
 pub mod meta;
-mod suggest;
 mod offers;
 mod parameters;
 mod related;
@@ -33,6 +32,7 @@ mod search;
 mod snapshot;
 mod static_tool;
 mod statistics;
+mod suggest;
 mod topic;
 mod uri_template;
 mod view;
@@ -51,7 +51,10 @@ pub use example::generate_example;
 pub use listing::{ListingFilter, write_listing};
 pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
-pub use search::{SemanticCoverage, LexicalSearch, ToolSearch, SearchResults, Hit, ToolVectors, PastSearch, SearchRequest, ScoreExplanation};
+pub use search::{
+    Hit, LexicalSearch, PastSearch, ScoreExplanation, SearchRequest, SearchResults,
+    SemanticCoverage, ToolSearch, ToolVectors,
+};
 pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
 pub use statistics::{CacheStatistics, CachedServer, OfferedCounts, ServerCounts, Statistics};

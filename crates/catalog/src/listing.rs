@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use pegboard_model::{TrustState, ServerName, escape_hidden_json};
+use pegboard_model::{ServerName, TrustState, escape_hidden_json};
 
 use crate::snapshot::Catalog;
 use crate::view::ToolView;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use pegboard_guard::{PolicySubject, effective_policy};
 use pegboard_model::{
-    Annotations, UntrustedText, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
-    ToolResult,
+    Annotations, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
+    ToolResult, UntrustedText,
 };
 
 use crate::entry::ServerEntry;
 use crate::find::refusal;
-use crate::suggest::suggestions;
 use crate::snapshot::Catalog;
+use crate::suggest::suggestions;
 use crate::uri_template;
 
 /// What stands before a server's name and its own uri where many servers' resources are listed together.
@@ -259,5 +259,7 @@ fn listed(names: &[String]) -> String {
 }
 
 fn excerpt(text: &str) -> String {
-    UntrustedText::new(text).shortened(EXCERPT_CHARS).to_string()
+    UntrustedText::new(text)
+        .shortened(EXCERPT_CHARS)
+        .to_string()
 }

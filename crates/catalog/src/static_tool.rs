@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pegboard_guard::{estimate_tokens, shorten, summarise};
 use pegboard_model::{
-    DefinitionParts, ExposedName, UntrustedText, Policy, Reason, ToolError, ToolResult,
+    DefinitionParts, ExposedName, Policy, Reason, ToolError, ToolResult, UntrustedText,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{TrustState, DiscoveryStatus, Policy, ServerName, Timestamp};
+use pegboard_model::{DiscoveryStatus, Policy, ServerName, Timestamp, TrustState};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::ServerEntry;

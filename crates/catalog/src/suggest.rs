@@ -44,7 +44,9 @@ pub(crate) fn suggestions<'a, N: Into<String> + AsRef<str>>(
 }
 
 fn nearest<N: Into<String> + AsRef<str>>(names: impl Iterator<Item = (f64, N)>) -> Vec<String> {
-    let mut alike: Vec<(f64, N)> = names.filter(|(similarity, _)| *similarity >= ALIKE).collect();
+    let mut alike: Vec<(f64, N)> = names
+        .filter(|(similarity, _)| *similarity >= ALIKE)
+        .collect();
     alike.sort_by(|one, other| {
         let by_name = || one.1.as_ref().cmp(other.1.as_ref());
         other.0.total_cmp(&one.0).then_with(by_name)

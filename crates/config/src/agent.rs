@@ -1,13 +1,13 @@
 //! The `[agent]` table: which model `pegboard ask` asks, and where.
 
-use pegboard_model::{UntrustedText, Layer, Reason, Template};
+use pegboard_model::{Layer, Reason, Template, UntrustedText};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::problem::Severity;
-use crate::template::Values;
 use crate::reader::{TableReader, duplicates};
+use crate::template::Values;
 
 /// The keys of `[agent]`.
 pub(crate) const AGENT_KEYS: &[&str] = &[

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{
-    TrustState, HashKey, Layer, Origin, ServerName, ServerSpec, Template, Transport,
+    HashKey, Layer, Origin, ServerName, ServerSpec, Template, Transport, TrustState,
 };
 
 use crate::hash::config_hash;

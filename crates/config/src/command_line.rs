@@ -1,6 +1,6 @@
 //! The command or address of a server as a person must see it before agreeing.
 
-use pegboard_model::{UntrustedText, Template, Transport, secret_arguments};
+use pegboard_model::{Template, Transport, UntrustedText, secret_arguments};
 
 use crate::explain::masked_url;
 use crate::sensitive::has_written_secret;

@@ -1,6 +1,6 @@
 //! What a person should know about a server's definition before it is added or trusted.
 
-use pegboard_model::{UntrustedText, ServerName, Template, Transport, plaintext_secret};
+use pegboard_model::{ServerName, Template, Transport, UntrustedText, plaintext_secret};
 use serde::Serialize;
 
 use crate::loader_variables::loader_variable;

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use pegboard_model::{UntrustedText, Reason, Secret, ServerName, Template, TemplatePart, Transport};
+use pegboard_model::{
+    Reason, Secret, ServerName, Template, TemplatePart, Transport, UntrustedText,
+};
 
 use crate::environment::Environment;
-use crate::template_checks::url_error;
 use crate::name::{NameCheck, check_name};
 use crate::problem::Problem;
 use crate::server::Definition;
 use crate::settings::Settings;
+use crate::template_checks::url_error;
 
 const URL: &str = "_MCP_URL";
 const KEY: &str = "_API_KEY";

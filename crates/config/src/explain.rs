@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pegboard_model::{UntrustedText, Layer, find_secrets};
+use pegboard_model::{Layer, UntrustedText, find_secrets};
 use serde::Serialize;
 
 use crate::node::{Entry, Node, Value};
 use crate::problem::shown_text;
-use crate::sensitive::{Visibility, has_written_secret, secret_items, visibility, shown_name};
+use crate::sensitive::{Visibility, has_written_secret, secret_items, shown_name, visibility};
 use crate::template::hidden;
 use crate::text::SourceText;
 
@@ -86,10 +86,21 @@ fn show(out: &mut String, node: &Node, visibility: Visibility) {
     match &node.value {
         Value::List(items) => {
             out.push('[');
-            for (at, (item, flagged)) in items.iter().zip(secret_items(items, visibility)).enumerate()
+            for (at, (item, flagged)) in items
+                .iter()
+                .zip(secret_items(items, visibility))
+                .enumerate()
             {
                 out.push_str(if at == 0 { "" } else { ", " });
-                show(out, item, if flagged { Visibility::Hidden } else { visibility });
+                show(
+                    out,
+                    item,
+                    if flagged {
+                        Visibility::Hidden
+                    } else {
+                        visibility
+                    },
+                );
             }
             out.push(']');
         }

@@ -11,11 +11,11 @@ use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
 use crate::problem::{Problem, Severity, shown_path};
+use crate::reader::{TableReader, duplicates};
 use crate::regular_file::{ReadError, not_regular, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
 use crate::template::Values;
 use crate::text::SourceText;
-use crate::reader::{TableReader, duplicates};
 
 /// The keys at the top of a file.
 const ROOT_KEYS: &[&str] = &[

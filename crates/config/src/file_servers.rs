@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use pegboard_model::{Reason, ServerName};
 
-use crate::file::ConfigFile;
 use crate::client_files::{is_client_file, is_pegboard};
+use crate::file::ConfigFile;
 use crate::name::{NameCheck, check_name};
 use crate::node::{Entry, Value};
 use crate::problem::{Problem, shown_text};

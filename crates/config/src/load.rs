@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pegboard_model::{UntrustedText, GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec};
+use pegboard_model::{GlobalRules, HashKey, Layer, Limits, ServerName, ServerSpec, UntrustedText};
 use serde::Serialize;
 
 use crate::agent::{AgentSettings, read_agent};
@@ -19,12 +19,12 @@ use crate::policies::read_policies;
 use crate::problem::{Problem, Severity};
 use crate::problem_limit::limit_problems;
 use crate::profile::{Profile, read_profiles};
+use crate::reader::nearest;
 use crate::review::TrustReview;
 use crate::settings::Settings;
 use crate::specs::finish;
 use crate::template::Values;
 use crate::trace::{TraceSettings, read_trace};
-use crate::reader::nearest;
 
 /// What the command line says about configuration.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use pegboard_model::{ClientRequests, Layer, PolicyRule};
 
 use crate::command_line::masked_command_line;
+use crate::env_overrides::{
+    EnvOverride, apply_env_overrides, has_env_overrides, servers_from_environment,
+};
 use crate::environment::Environment;
 use crate::explain::EffectiveValue;
 use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::node::Entry;
-use crate::env_overrides::{EnvOverride, has_env_overrides, apply_env_overrides, servers_from_environment};
 use crate::policies::retained_rules;
 use crate::problem::{shown_path, shown_text};
 use crate::review::ReplacedServer;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pegboard_model::{UntrustedText, GlobalRules, Layer, Origin, Policy, PolicyRule, ServerRules};
+use pegboard_model::{GlobalRules, Layer, Origin, Policy, PolicyRule, ServerRules, UntrustedText};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;

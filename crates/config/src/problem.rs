@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{UntrustedText, Reason};
+use pegboard_model::{Reason, UntrustedText};
 use serde::Serialize;
 
 use crate::text::SourceText;

@@ -98,7 +98,10 @@ pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], li
     }
 }
 
-fn share_of<'s>(shares: &'s mut BTreeMap<PathBuf, FileProblems>, file: &std::path::Path) -> &'s mut FileProblems {
+fn share_of<'s>(
+    shares: &'s mut BTreeMap<PathBuf, FileProblems>,
+    file: &std::path::Path,
+) -> &'s mut FileProblems {
     shares.entry(file.to_owned()).or_default()
 }
 

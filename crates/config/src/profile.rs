@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{UntrustedText, Layer, Reason, ServerName};
+use pegboard_model::{Layer, Reason, ServerName, UntrustedText};
 use serde::Serialize;
 
 use crate::explain::{EffectiveValue, explain_entry};
@@ -11,8 +11,8 @@ use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_path};
 use crate::profile_narrowing::{RejectedKey, WrittenKeys, bounded, narrowed};
-use crate::template::Values;
 use crate::reader::{TableReader, duplicates, nearest};
+use crate::template::Values;
 
 /// The profile of clients that name none.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -177,7 +177,11 @@ fn report_rejected(not: &RejectedKey, profile: &Entry, reader: &mut TableReader<
     let item = not.item.and_then(|at| items.get(at));
     let what = match item.map(|item| &item.value) {
         Some(Value::Text(text)) => {
-            format!("`{}` in `{}`", UntrustedText::new(text).shortened(60), not.key)
+            format!(
+                "`{}` in `{}`",
+                UntrustedText::new(text).shortened(60),
+                not.key
+            )
         }
         _ => format!("`{}`", not.key),
     };
@@ -195,7 +199,10 @@ fn report_rejected(not: &RejectedKey, profile: &Entry, reader: &mut TableReader<
 
 fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut LoadedConfig) {
     for inner in profile.node.entries() {
-        let key = format!("profiles.{name}.{}", UntrustedText::new(&inner.key).shortened(60));
+        let key = format!(
+            "profiles.{name}.{}",
+            UntrustedText::new(&inner.key).shortened(60)
+        );
         let (source, layer) = (&file.source, file.layer);
         explain_entry(&mut loaded.values, "profiles", key, inner, source, layer);
     }
@@ -210,7 +217,8 @@ fn correct_rows(
     rejected: &[RejectedKey],
     loaded: &mut LoadedConfig,
 ) {
-    let list = |texts: &[String]| UntrustedText::new(&format!("[{}]", texts.join(", "))).to_string();
+    let list =
+        |texts: &[String]| UntrustedText::new(&format!("[{}]", texts.join(", "))).to_string();
     let mut of_project = loaded.values.split_off(first);
     // A key that is refused as a whole keeps the row of the user's file.
     of_project.retain(|row| {
@@ -260,7 +268,11 @@ fn is_name(entry: &Entry, reader: &mut TableReader<'_>) -> bool {
     false
 }
 
-fn read_profile(entry: &Entry, loaded: &LoadedConfig, reader: &mut TableReader<'_>) -> Option<Profile> {
+fn read_profile(
+    entry: &Entry,
+    loaded: &LoadedConfig,
+    reader: &mut TableReader<'_>,
+) -> Option<Profile> {
     let mut profile = Profile::default();
     let mut unprefixed = None;
     for entry in reader.table(entry, "{ servers = [\"github\"] }")? {

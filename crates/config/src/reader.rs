@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use pegboard_model::{UntrustedText, Layer, Policy, Reason, Template};
+use pegboard_model::{Layer, Policy, Reason, Template, UntrustedText};
 
 use crate::duration::parse_duration;
 use crate::node::{Entry, Node, Value};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use pegboard_model::{UntrustedText, Template, Transport};
+use pegboard_model::{Template, Transport, UntrustedText};
 use serde::Serialize;
 
 use crate::review::InheritedVariables;
@@ -71,7 +71,10 @@ impl ReceivedValue {
 }
 
 /// Everything of the user that a server would receive.
-pub(crate) fn received(transport: &Transport, inherited: &InheritedVariables) -> Vec<ReceivedValue> {
+pub(crate) fn received(
+    transport: &Transport,
+    inherited: &InheritedVariables,
+) -> Vec<ReceivedValue> {
     let mut found = Vec::new();
     match transport {
         Transport::Stdio {
@@ -158,8 +161,8 @@ fn collect(
             Reference::Secret(name) => (ReceivedValueKind::Secret, name),
             Reference::Variable(name) => (ReceivedValueKind::Variable, name),
         };
-        let is_overlaid =
-            kind == ReceivedValueKind::Variable && inherited.env_overrides.iter().any(|own| own == name);
+        let is_overlaid = kind == ReceivedValueKind::Variable
+            && inherited.env_overrides.iter().any(|own| own == name);
         let new = ReceivedValue {
             kind,
             name: name.to_owned(),

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{TrustState, ConfigHash, UntrustedText, Reason, ServerName, ServerSpec, Template};
+use pegboard_model::{
+    ConfigHash, Reason, ServerName, ServerSpec, Template, TrustState, UntrustedText,
+};
 use pegboard_model::{ToolError, Transport};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{UntrustedText, Limits, Reason, Secret, SecretLookup};
+use pegboard_model::{Limits, Reason, Secret, SecretLookup, UntrustedText};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};

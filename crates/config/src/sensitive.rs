@@ -1,6 +1,6 @@
 //! Which parts of a config file may be secrets, and must not be repeated in a message.
 
-use pegboard_model::{has_url_secret, secret_arguments, find_secrets};
+use pegboard_model::{find_secrets, has_url_secret, secret_arguments};
 
 use crate::agent::AGENT_KEYS;
 use crate::node::{Entry, Node, Value};
@@ -127,7 +127,14 @@ impl VisibleSpans {
             }
             Value::List(items) => {
                 for (item, flagged) in items.iter().zip(secret_items(items, visibility)) {
-                    self.values(item, if flagged { Visibility::Hidden } else { visibility });
+                    self.values(
+                        item,
+                        if flagged {
+                            Visibility::Hidden
+                        } else {
+                            visibility
+                        },
+                    );
                 }
             }
             Value::Text(text) => {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    TrustState, ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules,
-    ServerSpec, Timeouts, ToolOverride, Transport,
+    ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules, ServerSpec,
+    Timeouts, ToolOverride, Transport, TrustState,
 };
 
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
+use crate::reader::TableReader;
 use crate::settings::Settings;
 use crate::tools::ReadTools;
 use crate::transport::WrittenTransport;
-use crate::reader::TableReader;
 
 /// The keys of a server, for did-you-mean and the schema.
 pub(crate) const SERVER_KEYS: &[&str] = &[

@@ -245,7 +245,12 @@ impl Settings {
         taken
     }
 
-    fn apply_one(&mut self, entry: &Entry, layer: Layer, reader: &mut TableReader<'_>) -> Option<()> {
+    fn apply_one(
+        &mut self,
+        entry: &Entry,
+        layer: Layer,
+        reader: &mut TableReader<'_>,
+    ) -> Option<()> {
         match entry.key.as_str() {
             "refresh_on_start" => {
                 use RefreshOnStart::{All, Stale, Unknown};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{TrustState, HashKey, Layer, Origin, Reason, ServerName, Template, Transport};
+use pegboard_model::{HashKey, Layer, Origin, Reason, ServerName, Template, Transport, TrustState};
 
-use crate::trust_store::TrustStore;
 use crate::definition_warnings::written_secrets;
+use crate::env_overrides::EnvOverride;
 use crate::environment::{Environment, Paths};
 use crate::explain::{EffectiveValue, explain_entry};
 use crate::file::ConfigFile;
@@ -14,13 +14,13 @@ use crate::hash::config_hash;
 use crate::load::LoadedConfig;
 use crate::merge::MergedServer;
 use crate::node::Entry;
-use crate::env_overrides::EnvOverride;
 use crate::package_runners::unpinned_package;
 use crate::policies::complete;
 use crate::problem::{Problem, Severity, shown_text};
 use crate::regular_file::special_file_problem;
 use crate::review::{InheritedVariables, TrustReview};
 use crate::settings::Settings;
+use crate::trust_store::TrustStore;
 
 /// Turns what is sound into specs, lists what is broken, and explains both.
 pub(crate) fn finish(
@@ -135,11 +135,18 @@ fn warn_about_secrets(
 }
 
 /// What a project's server gets of the user's environment without its file naming it.
-fn inherited(env_overrides: &[EnvOverride], settings: &Settings, env: &Environment) -> InheritedVariables {
+fn inherited(
+    env_overrides: &[EnvOverride],
+    settings: &Settings,
+    env: &Environment,
+) -> InheritedVariables {
     let allowed = settings.env_allow.iter();
     let allowed = allowed.filter(|name| env.vars.contains_key(*name));
     InheritedVariables {
-        env_overrides: env_overrides.iter().map(|key| key.variable.clone()).collect(),
+        env_overrides: env_overrides
+            .iter()
+            .map(|key| key.variable.clone())
+            .collect(),
         allowed: allowed.cloned().collect(),
     }
 }

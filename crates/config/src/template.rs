@@ -164,8 +164,7 @@ fn variable<'v>(
 }
 
 fn is_empty(template: &Template) -> bool {
-    let is_empty =
-        |part: &TemplatePart| matches!(part, TemplatePart::Resolved(text) if text.reveal().is_empty());
+    let is_empty = |part: &TemplatePart| matches!(part, TemplatePart::Resolved(text) if text.reveal().is_empty());
     template.parts().iter().all(is_empty)
 }
 
@@ -420,7 +419,10 @@ mod tests {
         check("$NAME $ {NAME}", Ok("$NAME $ {NAME}"));
         check("${project}/x", Ok("/work/here/x"));
         check("${env:project}", Ok("a variable"));
-        check("${NONE}", Err(TemplateError::VariableMissing("NONE".into())));
+        check(
+            "${NONE}",
+            Err(TemplateError::VariableMissing("NONE".into())),
+        );
         check(
             "${secret:none}",
             Err(TemplateError::SecretMissing("none".into())),

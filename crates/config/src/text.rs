@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pegboard_model::{UntrustedText, Limits};
+use pegboard_model::{Limits, UntrustedText};
 
 use crate::node::Node;
 use crate::problem::Severity;

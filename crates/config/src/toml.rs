@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use pegboard_model::{UntrustedText, Limits};
+use pegboard_model::{Limits, UntrustedText};
 use toml_parser::decoder::ScalarKind;
 use toml_parser::parser::{Event, EventKind, RecursionGuard, ValidateWhitespace, parse_document};
 use toml_parser::{Expected, ParseError, Source};

@@ -67,7 +67,10 @@ impl ReadTools<'_> {
             return;
         }
         let mut change = ToolOverride::default();
-        for entry in reader.table(tool, r#"{"summary": "…"}"#).unwrap_or_default() {
+        for entry in reader
+            .table(tool, r#"{"summary": "…"}"#)
+            .unwrap_or_default()
+        {
             match entry.key.as_str() {
                 "summary" => change.summary = summary(entry, reader),
                 "description" => change.description = reader.text(entry),

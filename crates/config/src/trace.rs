@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{UntrustedText, Layer, Reason, Template};
+use pegboard_model::{Layer, Reason, Template, UntrustedText};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
-use crate::template_checks::{header_error, url_error};
 use crate::load::LoadedConfig;
 use crate::node::Entry;
 use crate::problem::Severity;
-use crate::template::Values;
 use crate::reader::{TableReader, duplicates};
+use crate::template::Values;
+use crate::template_checks::{header_error, url_error};
 
 /// The keys of `[trace]`.
 pub(crate) const TRACE_KEYS: &[&str] = &[

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use pegboard_model::{Layer, Reason, Template, Transport, secret_arguments};
 
-use crate::template_checks::{anchored, has_stored_secret, header_error, known_parts, known_start, url_error};
 use crate::node::{Entry, Value};
-use crate::working_dir::UserServer;
 use crate::problem::{Severity, shown_text};
-use crate::sensitive::{has_written_secret, shown_name};
 use crate::reader::TableReader;
+use crate::sensitive::{has_written_secret, shown_name};
+use crate::template_checks::{
+    anchored, has_stored_secret, header_error, known_parts, known_start, url_error,
+};
+use crate::working_dir::UserServer;
 
 /// The keys of a transport as they were read, before it is known which transport they make.
 #[derive(Default)]
@@ -126,7 +128,11 @@ impl<'n> WrittenTransport<'n> {
         }
         match self.args.map(|entry| (entry, &entry.node.value)) {
             Some((_, Value::List(items))) => {
-                words.extend(items.iter().filter_map(|item| reader.template("args", item)));
+                words.extend(
+                    items
+                        .iter()
+                        .filter_map(|item| reader.template("args", item)),
+                );
             }
             Some((entry, _)) => {
                 let message = format!(
@@ -140,7 +146,9 @@ impl<'n> WrittenTransport<'n> {
         }
         let mut words = words.into_iter();
         let program = match words.next() {
-            Some(program) if !known_start(&program).is_empty() || has_stored_secret(&program) => program,
+            Some(program) if !known_start(&program).is_empty() || has_stored_secret(&program) => {
+                program
+            }
             _ => {
                 if !reader.failed() {
                     reader.invalid(

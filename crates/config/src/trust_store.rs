@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pegboard_model::{TrustState, ConfigHash, ServerName};
+use pegboard_model::{ConfigHash, ServerName, TrustState};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{WriteLock, create_private_folder, write_file_atomically};

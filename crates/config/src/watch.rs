@@ -298,7 +298,8 @@ mod tests {
         // Longer than the test takes, however slow the machine is.
         let empty_grace = 10 * TIMEOUT;
         let _watcher =
-            Watcher::start_with_grace(files, &ContentHashes::default(), empty_grace, on_change).unwrap();
+            Watcher::start_with_grace(files, &ContentHashes::default(), empty_grace, on_change)
+                .unwrap();
         std::fs::write(&file, "").unwrap();
         // An editor that takes longer than the folder has to be quiet.
         let reported = changes.recv_timeout(2 * DEBOUNCE);

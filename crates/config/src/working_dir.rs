@@ -5,10 +5,10 @@
 
 use pegboard_model::{PROJECT_REFERENCE, Reason, Template, package_runner};
 
-use crate::template_checks::{has_stored_secret, known_parts};
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_text};
 use crate::reader::TableReader;
+use crate::template_checks::{has_stored_secret, known_parts};
 
 /// Package runners that read nothing from their working directory: `uvx` ignores local configuration, and the
 /// containers of the other two have their own files.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pegboard_model::{UntrustedText, Limits};
+use pegboard_model::{Limits, UntrustedText};
 use saphyr::Scalar;
 use saphyr_parser::{Event, Marker, Parser, Span};
 
@@ -100,7 +100,9 @@ impl Builder<'_> {
         let start = self.offsets.byte(&span.start);
         let end = self.offsets.byte(&span.end);
         match event {
-            Event::SequenceStart(anchor, _) => self.begin(anchor, start, PartialCollection::List(Vec::new())),
+            Event::SequenceStart(anchor, _) => {
+                self.begin(anchor, start, PartialCollection::List(Vec::new()))
+            }
             Event::MappingStart(anchor, _) => {
                 self.begin(anchor, start, PartialCollection::Map(Map::default()))
             }
@@ -154,7 +156,12 @@ impl Builder<'_> {
         }
     }
 
-    fn begin(&mut self, anchor: usize, start: usize, filling: PartialCollection) -> Result<(), SyntaxError> {
+    fn begin(
+        &mut self,
+        anchor: usize,
+        start: usize,
+        filling: PartialCollection,
+    ) -> Result<(), SyntaxError> {
         if self.open.len() >= self.depth {
             return Err(SyntaxError::too_large(
                 start,

@@ -103,7 +103,8 @@ impl Encoder {
         let is_shared = kind == TextKind::Query && ids.len() >= MIN_SPLIT_TOKENS && *HAS_TWO_CPUS;
         let shared = is_shared.then(|| {
             let mut other = self.take_scratch();
-            let vector = forward_on_two_threads(weights, processor, &ids, [&mut scratch, &mut other]);
+            let vector =
+                forward_on_two_threads(weights, processor, &ids, [&mut scratch, &mut other]);
             self.return_scratch(other);
             vector
         });
@@ -114,7 +115,11 @@ impl Encoder {
     }
 
     fn take_scratch(&self) -> Scratch {
-        let kept = self.scratches.lock().ok().and_then(|mut scratches| scratches.pop());
+        let kept = self
+            .scratches
+            .lock()
+            .ok()
+            .and_then(|mut scratches| scratches.pop());
         kept.unwrap_or_default()
     }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::thread;
 
 use crate::kernel::{Inputs, Processor};
-use crate::split_attention::{SplitAttention, Exchange};
 use crate::shape::{DIMENSIONS, PAIRS, WIDE, WIDE_PAIRS};
+use crate::split_attention::{Exchange, SplitAttention};
 use crate::vector::Vector;
 use crate::weights::{Layer, Table, Weights};
 

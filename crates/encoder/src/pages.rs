@@ -69,11 +69,7 @@ mod tests {
     #[test]
     fn only_read_only_mappings_of_files_are_given_back() {
         let check = |line, expected| {
-            assert_eq!(
-                is_file_mapping(line, 0x2000, 0x4000),
-                expected,
-                "{line}"
-            );
+            assert_eq!(is_file_mapping(line, 0x2000, 0x4000), expected, "{line}");
         };
         check("1000-5000 r--p 00000000 fd:01 12 /usr/bin/pegboard", true);
         check("2000-4000 r-xp 00000000 fd:01 12 /usr/bin/pegboard", true);

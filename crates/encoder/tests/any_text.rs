@@ -91,8 +91,14 @@ fn r_find_02_only_the_start_of_a_long_text_counts() {
     let start = "word ".repeat(200);
     let longer = format!("{start} and something else entirely");
     let encode = |text, kind| bits(&encoder.encode(text, kind));
-    assert_eq!(encode(&start, TextKind::Query), encode(&longer, TextKind::Document));
-    assert_ne!(encode(&start, TextKind::Query), encode(&start, TextKind::Short));
+    assert_eq!(
+        encode(&start, TextKind::Query),
+        encode(&longer, TextKind::Document)
+    );
+    assert_ne!(
+        encode(&start, TextKind::Query),
+        encode(&start, TextKind::Short)
+    );
     assert_eq!(encoder.token_ids(&start, TextKind::Short).len(), 32);
 }
 

@@ -4,15 +4,15 @@ use pegboard_model::{escape_hidden, escape_hidden_values};
 use serde_json::{Map, Value, json};
 
 use crate::alias::{GEMINI_TOOL, TOOL};
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, append, cut, detail};
 use crate::format::Format;
 use crate::limits::{DESCRIPTION_MAX, EXAMPLES_MAX};
 use crate::loss::{Loss, LossKind};
-use crate::context::ConversionContext;
 use crate::passes::clean::clean;
 use crate::providers::{ProviderSchema, anthropic, bedrock, gemini, openai};
 use crate::restore::Restore;
 use crate::source::{ConvertOptions, SourceTool};
-use crate::description_text::{SchemaObject, append, cut, detail};
 
 /// A tool as a provider takes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,11 @@ pub fn convert(source: &SourceTool<'_>, format: Format) -> ConvertedTool {
 }
 
 /// Converts one tool.
-pub fn convert_with(source: &SourceTool<'_>, format: Format, options: &ConvertOptions) -> ConvertedTool {
+pub fn convert_with(
+    source: &SourceTool<'_>,
+    format: Format,
+    options: &ConvertOptions,
+) -> ConvertedTool {
     let mut notes = ConversionContext::new();
     let name = name(source.name, format, &mut notes);
     let root = read(source.input_schema, &mut notes);

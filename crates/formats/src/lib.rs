@@ -17,19 +17,19 @@
 mod alias;
 mod check;
 mod client_search;
+mod context;
 mod convert;
+mod description_text;
 mod format;
 mod keywords;
 mod limits;
 mod loss;
-mod context;
 mod passes;
 mod pattern;
 mod providers;
 mod render;
 mod restore;
 mod source;
-mod description_text;
 
 pub use check::{Violation, check, check_document};
 pub use client_search::{
@@ -41,4 +41,4 @@ pub use format::{Format, UnknownFormat};
 pub use loss::{Effect, Loss, LossKind};
 pub use render::{RenderedTools, ToolLosses, definitions, definitions_with};
 pub use restore::Restore;
-pub use source::{DeferredSearch, ConvertOptions, SourceTool};
+pub use source::{ConvertOptions, DeferredSearch, SourceTool};

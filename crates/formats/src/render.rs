@@ -12,7 +12,7 @@ use crate::convert::{ConvertedTool, convert_with};
 use crate::format::Format;
 use crate::loss::Loss;
 use crate::restore::Restore;
-use crate::source::{DeferredSearch, ConvertOptions, SourceTool};
+use crate::source::{ConvertOptions, DeferredSearch, SourceTool};
 
 /// What goes into a request.
 #[derive(Clone, Debug)]
@@ -55,7 +55,11 @@ pub fn definitions(sources: &[SourceTool<'_>], format: Format) -> RenderedTools 
 
 /// All tools. They keep the order of the sources; where the format groups them by server, the servers stand
 /// in the order of their first tools.
-pub fn definitions_with(sources: &[SourceTool<'_>], format: Format, options: &ConvertOptions) -> RenderedTools {
+pub fn definitions_with(
+    sources: &[SourceTool<'_>],
+    format: Format,
+    options: &ConvertOptions,
+) -> RenderedTools {
     let mut rendered = RenderedTools {
         document: Value::Null,
         losses: Vec::new(),
@@ -87,7 +91,11 @@ pub fn definitions_with(sources: &[SourceTool<'_>], format: Format, options: &Co
     rendered
 }
 
-fn document<'a>(tools: Vec<(&'a SourceTool<'a>, Value)>, format: Format, options: &ConvertOptions) -> Value {
+fn document<'a>(
+    tools: Vec<(&'a SourceTool<'a>, Value)>,
+    format: Format,
+    options: &ConvertOptions,
+) -> Value {
     let client = options.search == DeferredSearch::Client;
     match format {
         Format::Anthropic | Format::OpenAiResponses | Format::OpenAiChat | Format::Bedrock => {

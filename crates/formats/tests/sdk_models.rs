@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use pegboard_formats::{
-    DeferredSearch, Format, ConvertOptions, anthropic_search_result, definitions, definitions_with,
+    ConvertOptions, DeferredSearch, Format, anthropic_search_result, definitions, definitions_with,
     openai_search_result,
 };
 use serde_json::{Value, json};

@@ -13,9 +13,9 @@ use crate::conversation::Conversation;
 use crate::listeners::Listeners;
 use crate::parked::ParkedCalls;
 use crate::profile::Profile;
+use crate::result_store::ResultStore;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
-use crate::result_store::ResultStore;
 use crate::view::View;
 
 /// What a gateway is told at its start.

@@ -1,6 +1,8 @@
 //! What the meta tools do.
 
-use pegboard_catalog::meta::{CallToolArgs, DescribeToolsArgs, ListToolsArgs, SearchToolsArgs, parse_args};
+use pegboard_catalog::meta::{
+    CallToolArgs, DescribeToolsArgs, ListToolsArgs, SearchToolsArgs, parse_args,
+};
 use pegboard_catalog::search_text;
 use pegboard_model::ToolResult;
 use pegboard_shelf::{ReadResultArgs, read};

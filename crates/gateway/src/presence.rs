@@ -15,11 +15,17 @@ pub(crate) fn note(asked: &Asked<'_>) {
     let conversation = asked.conversation;
     let is_call = asked.message.method() == "tools/call";
     if let Some(presence) = conversation.presence.get() {
-        conversation.shared.hub.record_session_request(presence, is_call);
+        conversation
+            .shared
+            .hub
+            .record_session_request(presence, is_call);
         return;
     }
     if let Some(presence) = begin(asked) {
-        conversation.shared.hub.record_session_request(&presence, is_call);
+        conversation
+            .shared
+            .hub
+            .record_session_request(&presence, is_call);
     }
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
-use pegboard_model::{Era, UntrustedText, Policy, Reason, RpcError, ToolError, ToolResult};
+use pegboard_model::{Era, Policy, Reason, RpcError, ToolError, ToolResult, UntrustedText};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;

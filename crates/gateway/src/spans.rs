@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use pegboard_hub::new_trace;
-use pegboard_model::{TransportKind, Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError};
+use pegboard_model::{
+    Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError, TransportKind,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

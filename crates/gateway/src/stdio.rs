@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_model::{UntrustedText, Limits, Reason, ToolError, ToolResult};
+use pegboard_model::{Limits, Reason, ToolError, ToolResult, UntrustedText};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};

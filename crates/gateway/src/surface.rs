@@ -174,7 +174,11 @@ impl Surface {
             }
             None if !self.profile.has_meta_tools() => meta_tools::DIRECT_INSTRUCTIONS.to_owned(),
             None if self.profile.lists_servers() => {
-                format!("{}{}", meta_tools::INSTRUCTIONS, meta_tools::LISTED_TOOLS_HINT)
+                format!(
+                    "{}{}",
+                    meta_tools::INSTRUCTIONS,
+                    meta_tools::LISTED_TOOLS_HINT
+                )
             }
             None => meta_tools::INSTRUCTIONS.to_owned(),
         }

@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use pegboard_model::{
-    Annotations, ExposedName, UntrustedText, Limits, Reason, Rejection, ServerName, TOOL_NAME_MAX, Tool,
+    Annotations, ExposedName, Limits, Reason, Rejection, ServerName, TOOL_NAME_MAX, Tool,
+    UntrustedText,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::duplicate_keys::has_duplicate_key;
 use crate::fields::Fields;
 use crate::nesting::nesting;
 use crate::schema::{Problem, check_input, check_output};
-use crate::duplicate_keys::has_duplicate_key;
 use crate::{estimate_tokens, fallback_summary, fingerprint, shorten, summarise};
 
 /// Characters of a tool's name in a rejection.

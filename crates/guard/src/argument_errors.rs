@@ -118,7 +118,11 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
         .map(|other| (similarity(other), other))
         .filter(|(similarity, _)| *similarity >= ALIKE);
     let (_, nearest) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(UntrustedText::new(nearest).shortened(SHOWN_NAME).to_string())
+    Some(
+        UntrustedText::new(nearest)
+            .shortened(SHOWN_NAME)
+            .to_string(),
+    )
 }
 
 /// Without what spellings of one name differ in.

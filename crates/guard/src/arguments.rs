@@ -1,14 +1,14 @@
 //! Arguments against a tool's own schema, before a server is touched.
 
 use jsonschema::Validator;
-use pegboard_model::{UntrustedText, Reason, Tool, ToolError, ToolResult};
+use pegboard_model::{Reason, Tool, ToolError, ToolResult, UntrustedText};
 use serde_json::Value;
 
-use crate::dialect::{draft_for, draft_named};
-use crate::validation_cost::SchemaFeatures;
 use crate::argument_errors::{ArgumentError, SHOWN, explain, kind_of};
+use crate::dialect::{draft_for, draft_named};
 use crate::regex_limits::{drop_surplus_patterns, drop_unusable_patterns, linear_patterns};
-use crate::{validation_cost, signature};
+use crate::validation_cost::SchemaFeatures;
+use crate::{signature, validation_cost};
 
 /// Bytes that arguments may hold in all.
 pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -149,7 +149,9 @@ pub fn check_arguments_with(
     );
     let field = match first.field.len() {
         ..=FIELD_BYTES => first.field.clone(),
-        _ => UntrustedText::new(&first.field).shortened(SHOWN).to_string(),
+        _ => UntrustedText::new(&first.field)
+            .shortened(SHOWN)
+            .to_string(),
     };
     Err(ToolError::new(Reason::ArgsInvalid, message)
         .at_tool(exposed)

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
+use pegboard_model::{Reason, ToolError, ToolResult, UntrustedText};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pegboard_model::{UntrustedText, Reason};
+use pegboard_model::{Reason, UntrustedText};
 use serde_json::Value;
 
 use crate::{

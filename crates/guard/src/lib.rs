@@ -12,45 +12,47 @@
 )]
 
 mod admission;
+mod argument_coercion;
+mod argument_errors;
 mod arguments;
 mod arguments_json;
 mod client_requests;
+mod confusables;
 mod dialect;
-mod validation_cost;
-mod argument_errors;
+mod duplicate_keys;
 mod fields;
 mod fingerprint;
 mod glob;
 mod headers;
-mod regex_limits;
-mod confusables;
 mod nesting;
 mod offers;
 mod policy;
+mod policy_explanation;
 mod references;
+mod regex_limits;
 mod schema;
+mod schema_walk;
 mod sentence;
 mod signature;
 mod summary;
 mod tokens;
-mod argument_coercion;
-mod duplicate_keys;
-mod schema_walk;
-mod policy_explanation;
+mod validation_cost;
 
 pub use admission::{Admission, admit, admit_with_known};
-pub use arguments::{ARGUMENTS_BYTES_MAX, ArgumentValidator, check_arguments, check_arguments_with};
+pub use argument_coercion::coerce_arguments;
+pub use argument_errors::ArgumentError;
+pub use arguments::{
+    ARGUMENTS_BYTES_MAX, ArgumentValidator, check_arguments, check_arguments_with,
+};
 pub use arguments_json::parse_arguments;
 pub use client_requests::{Refusal, check_client_request};
-pub use argument_errors::ArgumentError;
+pub use confusables::confusable_groups;
+pub use duplicate_keys::has_duplicate_key;
 pub use fingerprint::fingerprint;
 pub use glob::matches as matches_pattern;
-pub use confusables::confusable_groups;
 pub use offers::{OfferKey, admit_offers};
 pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, effective_policy};
+pub use policy_explanation::{ExplainedRule, PolicyExplanation, explain_decision};
 pub use signature::{signature, signature_of, type_summary};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;
-pub use argument_coercion::coerce_arguments;
-pub use duplicate_keys::has_duplicate_key;
-pub use policy_explanation::{PolicyExplanation, ExplainedRule, explain_decision};

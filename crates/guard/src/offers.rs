@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use pegboard_model::{UntrustedText, Limits, Offer, Reason, Rejection};
+use pegboard_model::{Limits, Offer, Reason, Rejection, UntrustedText};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::duplicate_keys::has_duplicate_key;
 use crate::fields::Fields;
 use crate::nesting::nesting;
 use crate::schema::Problem;
-use crate::duplicate_keys::has_duplicate_key;
 
 /// Characters of a key in a rejection.
 const SHOWN_KEY: usize = 80;

@@ -6,8 +6,8 @@
 //! results the stricter counts, so that a project can only tighten.
 
 use pegboard_model::{
-    Annotations, AskDestructive, GlobalRules, HintEffect, Layer, Origin, Policy, PolicyRule,
-    EffectivePolicy, SEPARATOR, ServerSpec, Tool,
+    Annotations, AskDestructive, EffectivePolicy, GlobalRules, HintEffect, Layer, Origin, Policy,
+    PolicyRule, SEPARATOR, ServerSpec, Tool,
 };
 
 use crate::glob;
@@ -212,7 +212,8 @@ impl<'a> PolicySubject<'a> {
             return HintEffect::None;
         };
         // A project's rules are weighed apart, so that a closer one of the user's does not outweigh them.
-        let own_wins = decides.specificity > Specificity::ServersAnnotation && !decides.is_from_project;
+        let own_wins =
+            decides.specificity > Specificity::ServersAnnotation && !decides.is_from_project;
         let counts = |is_from_project: bool| is_from_project || !own_wins;
         let is_annotation = |pattern: &str| pattern.starts_with('@');
         let of_server = spec.policies.keys().any(|pattern| is_annotation(pattern))
@@ -251,7 +252,11 @@ impl<'a> PolicySubject<'a> {
         }
     }
 
-    fn for_each_server_match(&self, spec: &'a ServerSpec, visit: &mut impl FnMut(MatchingRule<'a>)) {
+    fn for_each_server_match(
+        &self,
+        spec: &'a ServerSpec,
+        visit: &mut impl FnMut(MatchingRule<'a>),
+    ) {
         let is_from_project = self.is_from_project();
         let mut tell = |source, policy: Policy, specificity, weight, is_from_project| {
             visit(MatchingRule {
@@ -265,7 +270,13 @@ impl<'a> PolicySubject<'a> {
         let switch = self.switch();
         if switch == Some(false) {
             let specificity = Specificity::Switch;
-            tell(RuleSource::Switch, Policy::Disable, specificity, 0, is_from_project);
+            tell(
+                RuleSource::Switch,
+                Policy::Disable,
+                specificity,
+                0,
+                is_from_project,
+            );
         }
         // A tool that is switched on by name is not switched off by a broader rule.
         let applies = |specificity, policy| switch != Some(true) || !gives_way(specificity, policy);
@@ -289,7 +300,13 @@ impl<'a> PolicySubject<'a> {
                 false => self.match_server_pattern(spec, &rule.pattern),
             };
             if let Some((specificity, weight)) = fits {
-                tell(RuleSource::Kept(rule), rule.policy, specificity, weight, false);
+                tell(
+                    RuleSource::Kept(rule),
+                    rule.policy,
+                    specificity,
+                    weight,
+                    false,
+                );
             }
         }
     }
@@ -305,7 +322,11 @@ impl<'a> PolicySubject<'a> {
     }
 
     /// How closely a pattern of the server's own table fits. It counts as if the server stood before it.
-    fn match_server_pattern(&self, spec: &ServerSpec, pattern: &str) -> Option<(Specificity, usize)> {
+    fn match_server_pattern(
+        &self,
+        spec: &ServerSpec,
+        pattern: &str,
+    ) -> Option<(Specificity, usize)> {
         let prefix = spec.name.as_str().len() + SEPARATOR.len();
         if pattern.starts_with('@') {
             return self

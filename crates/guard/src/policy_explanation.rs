@@ -3,7 +3,7 @@
 use pegboard_model::{Origin, Policy};
 
 use crate::policy::{
-    Specificity, MatchingRule, PolicyDecision, PolicySubject, RuleSource, decide, strictness,
+    MatchingRule, PolicyDecision, PolicySubject, RuleSource, Specificity, decide, strictness,
 };
 
 /// A rule that fits a tool.
@@ -47,7 +47,11 @@ pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
     };
     let mut rules: Vec<ExplainedRule> = Vec::with_capacity(fitting.len());
     for rule in &fitting {
-        let side = if rule.is_from_project { &projects } else { &own };
+        let side = if rule.is_from_project {
+            &projects
+        } else {
+            &own
+        };
         let is_best = side.as_ref().is_some_and(|best| is_same(best, rule));
         let lost_because = match (is_best, rule.is_from_project == projects_decide) {
             (true, true) => None,

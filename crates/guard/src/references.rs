@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use pegboard_model::{UntrustedText, Reason};
+use pegboard_model::{Reason, UntrustedText};
 use serde_json::Value;
 
 use crate::{schema::Problem, schema_walk::walk};

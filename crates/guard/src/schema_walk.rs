@@ -30,7 +30,10 @@ pub(crate) enum SchemaLocation {
 
 /// Visits the root and every subschema that is an object. Keywords that no standard knows are walked
 /// too, because a `$ref` can point into them. The caller has checked the nesting.
-pub(crate) fn walk<'a>(root: &'a Value, visit: &mut impl FnMut(&'a Map<String, Value>, SchemaLocation)) {
+pub(crate) fn walk<'a>(
+    root: &'a Value,
+    visit: &mut impl FnMut(&'a Map<String, Value>, SchemaLocation),
+) {
     schema(root, SchemaLocation::Root, visit);
 }
 
@@ -48,13 +51,16 @@ fn schema<'a>(
                 }
                 match inner {
                     Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
-                        let direct = keyword == "properties" && location != SchemaLocation::Elsewhere;
+                        let direct =
+                            keyword == "properties" && location != SchemaLocation::Elsewhere;
                         let location = if direct {
                             SchemaLocation::Property
                         } else {
                             SchemaLocation::Elsewhere
                         };
-                        named.values().for_each(|child| schema(child, location, visit));
+                        named
+                            .values()
+                            .for_each(|child| schema(child, location, visit));
                     }
                     _ => schema(inner, SchemaLocation::Elsewhere, visit),
                 }

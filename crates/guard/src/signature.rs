@@ -1,6 +1,6 @@
 //! A tool's arguments in one line.
 
-use pegboard_model::{UntrustedText, Tool};
+use pegboard_model::{Tool, UntrustedText};
 use serde_json::{Map, Value};
 
 use crate::argument_errors::kind_of;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    regex_limits::states,
     references::percent_decoded,
+    regex_limits::states,
     schema_walk::{SchemaLocation, walk},
 };
 
@@ -179,7 +179,8 @@ fn has_embedded_document(root: &Value) -> bool {
     let mut embedded = false;
     walk(root, &mut |map, location| {
         let identifier = map.get("$id").and_then(Value::as_str);
-        embedded |= location != SchemaLocation::Root && identifier.is_some_and(|id| !id.starts_with('#'));
+        embedded |=
+            location != SchemaLocation::Root && identifier.is_some_and(|id| !id.starts_with('#'));
     });
     embedded
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use pegboard_guard::{PolicySubject, decide, effective_policy, explain_decision};
 use pegboard_model::{
-    Annotations, TrustState, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy,
-    PolicyRule, ServerName, ServerRules, ServerSpec, Template, Timeouts, ToolOverride, Transport,
+    Annotations, AskDestructive, ConfigHash, GlobalRules, Layer, Origin, Policy, PolicyRule,
+    ServerName, ServerRules, ServerSpec, Template, Timeouts, ToolOverride, Transport, TrustState,
 };
 use proptest::prelude::*;
 

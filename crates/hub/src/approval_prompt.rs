@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalRequest, AskVia, ClientApproval, ApprovalDecision, EventKind,
-    UntrustedText, Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
+    Activity, ActivityKind, ApprovalDecision, ApprovalRequest, AskVia, ClientApproval, EventKind,
+    Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId, UntrustedText,
 };
 use tokio::time::Instant;
 
@@ -14,8 +14,8 @@ use crate::call::{CallRequest, SessionId};
 use crate::elicitation::{self, Reply};
 use crate::events::elapsed_ms;
 use crate::hub::Inner;
-use crate::slot::lock;
 use crate::shown_arguments::{longest_values, readable};
+use crate::slot::lock;
 
 /// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
 /// inbox, which has room for `Limits::shown_argument_bytes`.
@@ -232,7 +232,11 @@ impl Drop for ApprovalAttempt<'_> {
 }
 
 impl ApprovalAttempt<'_> {
-    async fn try_channels(&self, request: &CallRequest, settings: ApprovalSettings) -> ToolResult<ApprovalOutcome> {
+    async fn try_channels(
+        &self,
+        request: &CallRequest,
+        settings: ApprovalSettings,
+    ) -> ToolResult<ApprovalOutcome> {
         let timeout = settings.timeout;
         // A person who is there has time in any case.
         let deadline = match timeout.is_zero() {

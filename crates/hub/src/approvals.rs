@@ -1,8 +1,8 @@
 //! The inbox of calls that wait for a person, and the consents that last.
 
 use pegboard_model::{
-    ApprovalResponse, ApprovalRequest, ApprovalDecision, UntrustedText, Grant, Reason, ServerName,
-    ToolError, ToolResult,
+    ApprovalDecision, ApprovalRequest, ApprovalResponse, Grant, Reason, ServerName, ToolError,
+    ToolResult, UntrustedText,
 };
 use pegboard_store::InboxViewer;
 use tokio::sync::watch;

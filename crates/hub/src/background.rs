@@ -27,10 +27,12 @@ impl Hub {
             .store(false, Ordering::Release);
         let setting = self.inner.settings.refresh_on_start;
         self.inner
-            .refresh_matching_in_background(&self.catalog(), |entry| match self.inner.freshness(entry) {
-                Freshness::Unknown => self.inner.is_retry_due(entry),
-                Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
-                Freshness::Fresh => setting == RefreshOnStart::All,
+            .refresh_matching_in_background(&self.catalog(), |entry| {
+                match self.inner.freshness(entry) {
+                    Freshness::Unknown => self.inner.is_retry_due(entry),
+                    Freshness::Stale | Freshness::Expired => setting != RefreshOnStart::Unknown,
+                    Freshness::Fresh => setting == RefreshOnStart::All,
+                }
             });
     }
 
@@ -40,25 +42,26 @@ impl Hub {
     pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
         let is_needed = self.inner.is_needed.load(Ordering::Relaxed);
-        self.inner.refresh_matching_in_background(&self.catalog(), |entry| {
-            let by_http = matches!(entry.spec.transport, Transport::Http { .. });
-            let running = || {
-                let slot = self.inner.existing_slot(&entry.spec.name);
-                let running = slot.and_then(|slot| slot.running());
-                let idle = entry.spec.timeouts.idle;
-                running.is_some_and(|running| !running.is_past_idle(idle))
-            };
-            let strict = self.inner.settings.stale_refresh == StaleRefresh::Always;
-            match self.inner.freshness(entry) {
-                Freshness::Unknown => {
-                    let was_tried = entry.record.attempted_at.is_some();
-                    is_needed && was_tried && self.inner.is_retry_due(entry)
+        self.inner
+            .refresh_matching_in_background(&self.catalog(), |entry| {
+                let by_http = matches!(entry.spec.transport, Transport::Http { .. });
+                let running = || {
+                    let slot = self.inner.existing_slot(&entry.spec.name);
+                    let running = slot.and_then(|slot| slot.running());
+                    let idle = entry.spec.timeouts.idle;
+                    running.is_some_and(|running| !running.is_past_idle(idle))
+                };
+                let strict = self.inner.settings.stale_refresh == StaleRefresh::Always;
+                match self.inner.freshness(entry) {
+                    Freshness::Unknown => {
+                        let was_tried = entry.record.attempted_at.is_some();
+                        is_needed && was_tried && self.inner.is_retry_due(entry)
+                    }
+                    Freshness::Fresh => false,
+                    Freshness::Stale => strict || by_http || running(),
+                    Freshness::Expired => true,
                 }
-                Freshness::Fresh => false,
-                Freshness::Stale => strict || by_http || running(),
-                Freshness::Expired => true,
-            }
-        });
+            });
     }
 
     /// Renews the stale marks as time passes; returns how many entries changed their mark.
@@ -98,7 +101,11 @@ impl Inner {
     }
 
     /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
-    pub(crate) fn refresh_in_background(self: &Arc<Self>, spec: Arc<ServerSpec>, trace: &TraceScope) {
+    pub(crate) fn refresh_in_background(
+        self: &Arc<Self>,
+        spec: Arc<ServerSpec>,
+        trace: &TraceScope,
+    ) {
         if may_start(&spec).is_err() || self.is_paused(&spec) {
             return;
         }
@@ -189,7 +196,10 @@ impl Inner {
         self.tasks.spawn(async move {
             tokio::time::sleep_until(at).await;
             // A discovery under way may have got the list from before the change.
-            inner.discoveries_in_progress.landed(&(spec.name.clone(), spec.hash)).await;
+            inner
+                .discoveries_in_progress
+                .landed(&(spec.name.clone(), spec.hash))
+                .await;
             {
                 let mut change = lock(&slot.change);
                 change.scheduled = false;
@@ -200,7 +210,9 @@ impl Inner {
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
             let held = held.filter(|_| !running.is_past_idle(spec.timeouts.idle));
             if held.is_some() {
-                inner.discover_once(spec, &TraceScope::new(), Backoff::Respect).await;
+                inner
+                    .discover_once(spec, &TraceScope::new(), Backoff::Respect)
+                    .await;
                 inner.announce_pending(&slot);
             }
         });

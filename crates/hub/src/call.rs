@@ -5,16 +5,17 @@ use std::sync::Arc;
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
 use pegboard_model::{
-    Activity, ActivityKind, CallFacts, TransportKind, Era, EventKind, Outcome, Reason, SpanContext, Tool,
-    ToolError, ToolResult, TraceId, Transport,
+    Activity, ActivityKind, CallFacts, Era, EventKind, Outcome, Reason, SpanContext, Tool,
+    ToolError, ToolResult, TraceId, Transport, TransportKind,
 };
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers};
+use pegboard_upstream::{
+    CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers,
+};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::call_record::OpenCall;
-use crate::schema_checks::HeaderUse;
 use crate::discover::{Backoff, transport_kind};
 use crate::events::{millis, outcome_of};
 use crate::gate::{GatePass, refused};
@@ -22,6 +23,7 @@ use crate::hub::{Hub, Inner};
 use crate::panics::catch_panic;
 use crate::refresh::may_start;
 use crate::result_check::output_mismatch;
+use crate::schema_checks::HeaderUse;
 use crate::slot::{ConnectionHold, ServerSlot};
 use crate::static_tools::as_result;
 use crate::trace_scope::TraceScope;
@@ -94,7 +96,10 @@ impl Hub {
         let later;
         let found = match catalog.find(&request.tool) {
             Err(error) if error.reason == Reason::ToolUnknown => {
-                let looked = self.inner.discover_missing(&request.tool, &catalog, &trace).await;
+                let looked = self
+                    .inner
+                    .discover_missing(&request.tool, &catalog, &trace)
+                    .await;
                 later = self.inner.catalog.load_full();
                 looked.and_then(|()| later.find(&request.tool))
             }
@@ -113,7 +118,8 @@ impl Hub {
             && !outcome.is_error
             && outcome.kind == OutcomeKind::Complete
         {
-            self.inner.remember_successful_search(&request.session, view);
+            self.inner
+                .remember_successful_search(&request.session, view);
             if let Some(server) = view.server() {
                 let (links, limits) = (&self.inner.links, &self.inner.limits);
                 let uris = links.note(&request.session, server, &outcome.result, limits);
@@ -148,7 +154,9 @@ impl Hub {
             server: view.and_then(ToolView::server),
             tool: view.map_or(tool, ToolView::name),
             exposed: tool,
-            transport: entry.map_or(TransportKind::InProcess, |entry| transport_kind(&entry.spec)),
+            transport: entry.map_or(TransportKind::InProcess, |entry| {
+                transport_kind(&entry.spec)
+            }),
             protocol: entry.and_then(|entry| entry.record.protocol_version.as_deref()),
             started: span.is_some() && self.inner.was_started(entry, started),
             arguments: Some(request.arguments.get()),
@@ -288,7 +296,9 @@ impl Inner {
                     };
                     let pass = pass.as_ref().unwrap_or(context.pass);
                     let context = CallContext { pass, ..context };
-                    result = self.call_once(&slot, entry, renewed, mirrors, context).await;
+                    result = self
+                        .call_once(&slot, entry, renewed, mirrors, context)
+                        .await;
                 }
             }
             _ => {}
@@ -360,7 +370,12 @@ impl Inner {
     }
 
     /// Remembers how the server did.
-    pub(crate) fn note<T>(self: &Arc<Self>, slot: &ServerSlot, hold: &ConnectionHold, result: &ToolResult<T>) {
+    pub(crate) fn note<T>(
+        self: &Arc<Self>,
+        slot: &ServerSlot,
+        hold: &ConnectionHold,
+        result: &ToolResult<T>,
+    ) {
         match result {
             Ok(_) => slot.record_success(),
             Err(error) if error.reason == Reason::ServerExited => {

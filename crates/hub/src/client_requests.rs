@@ -10,8 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pegboard_guard::{Refusal, check_client_request};
 use pegboard_model::{
-    Activity, ActivityKind, ClientRequests, UntrustedText, Reason, RpcError, ServerName, ServerSpec,
-    ToolError, ToolResult,
+    Activity, ActivityKind, ClientRequests, Reason, RpcError, ServerName, ServerSpec, ToolError,
+    ToolResult, UntrustedText,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, Listener, OutcomeKind};
 use serde::Deserialize;
@@ -101,7 +101,10 @@ impl ClientRequestCheck {
     ) -> Result<Option<Box<RawValue>>, Refusal> {
         let checked = check_client_request(&self.server, self.allowed, method, params);
         if let Err(refusal) = &checked {
-            let (server, method) = (&self.server, UntrustedText::new(method).shortened(60).to_string());
+            let (server, method) = (
+                &self.server,
+                UntrustedText::new(method).shortened(60).to_string(),
+            );
             tracing::warn!(target: "pegboard", %server, method, "request to the client refused: {}", refusal.message);
             self.inner.activity.record(Activity {
                 session: Some(self.session.0.clone()),
@@ -166,7 +169,11 @@ impl ClientRequestCheck {
 
     /// Checks the elicitations in a server's error; what is refused is left out.
     fn error(&self, mut error: ToolError) -> ToolError {
-        let Some(rpc) = error.rpc.as_mut().filter(|rpc| rpc.code == URL_ELICITATION_REQUIRED) else {
+        let Some(rpc) = error
+            .rpc
+            .as_mut()
+            .filter(|rpc| rpc.code == URL_ELICITATION_REQUIRED)
+        else {
             return error;
         };
         rpc.message = format!("Server `{}` asks you to open a page first", self.server);

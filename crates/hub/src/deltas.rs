@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::Delta;
-use pegboard_model::{UntrustedText, ServerName, Timestamp};
+use pegboard_model::{ServerName, Timestamp, UntrustedText};
 
 use crate::hub::Hub;
 use crate::slot::lock;

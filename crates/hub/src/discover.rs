@@ -7,9 +7,9 @@ use std::time::Duration;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_guard::admit_with_known;
 use pegboard_model::{
-    CacheUse, TransportKind, DiscoveryFacts, DiscoveryStatus, Era, ErrorSummary, EventKind, Outcome, Reason,
+    CacheUse, DiscoveryFacts, DiscoveryStatus, Era, ErrorSummary, EventKind, Outcome, Reason,
     ServerRecord, ServerSpec, SpanContext, Timeouts, Timestamp, ToolError, ToolResult, TraceId,
-    Transport,
+    Transport, TransportKind,
 };
 use pegboard_upstream::{Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::deltas::{LastDelta, change_summary};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
-use crate::refresh::{RefreshOutcome, Refreshed, DiscoverySource, refused};
+use crate::refresh::{DiscoverySource, RefreshOutcome, Refreshed, refused};
 use crate::session_resources::SessionResources;
 use crate::start_queue::StartPermit;
 use crate::trace_scope::TraceScope;
@@ -212,9 +212,7 @@ async fn ask(
 ) -> ToolResult<DiscoveryResponse> {
     let budget = discovery_timeout(spec, known);
     let deadline = Instant::now() + budget;
-    let (hold, opened) = inner
-        .acquire(spec, known, deadline, backoff, trace)
-        .await?;
+    let (hold, opened) = inner.acquire(spec, known, deadline, backoff, trace).await?;
     let upstream = hold.upstream();
     let changes = upstream.list_changed();
     let list = || async {
@@ -374,7 +372,12 @@ impl Inner {
         former.ok().flatten()
     }
 
-    fn success(&self, spec: &ServerSpec, known: &ServerRecord, answer: DiscoveryResponse) -> ServerRecord {
+    fn success(
+        &self,
+        spec: &ServerSpec,
+        known: &ServerRecord,
+        answer: DiscoveryResponse,
+    ) -> ServerRecord {
         let DiscoveryResponse {
             handshake,
             listing,

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_guard::{PolicySubject, fingerprint, effective_policy};
+use pegboard_guard::{PolicySubject, effective_policy, fingerprint};
 use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
 use crate::call::CallRequest;
 use crate::discover::Backoff;
-use crate::gate::{RequiredFreshness, GatePass, refused};
+use crate::gate::{GatePass, RequiredFreshness, refused};
 use crate::hub::Inner;
 use crate::refresh::{may_start, shutting_down};
 use crate::trace_scope::TraceScope;
@@ -129,7 +129,9 @@ impl Inner {
         // A discovery that is under way may have its list from before whatever is checked here.
         let key = (spec.name.clone(), spec.hash);
         self.discoveries_in_progress.landed(&key).await;
-        let renewed = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
+        let renewed = self
+            .discover_once(spec.clone(), trace, Backoff::Ignore)
+            .await;
         match (check, renewed) {
             (RequiredFreshness::Current, Some(outcome)) => {
                 outcome.result.as_ref().map(drop).map_err(Clone::clone)

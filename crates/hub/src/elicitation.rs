@@ -35,7 +35,11 @@ pub(crate) enum Reply {
 }
 
 /// Asks the user in the client.
-pub(crate) async fn ask(request: &CallRequest, question: &ApprovalPrompt, offers_session: bool) -> Reply {
+pub(crate) async fn ask(
+    request: &CallRequest,
+    question: &ApprovalPrompt,
+    offers_session: bool,
+) -> Reply {
     let caller = request.caller.as_ref();
     let (Some(caller), Some(params)) = (caller, params(question, offers_session)) else {
         return Reply::Failed;

@@ -99,7 +99,11 @@ impl Hub {
         let result = match self.inner.usable(&request.server) {
             Ok(entry) => {
                 let result = match self.inner.gate_offer(&entry, request, &trace).await {
-                    Ok(pass) => self.inner.send_forward(&entry, request, &pass, &trace).await,
+                    Ok(pass) => {
+                        self.inner
+                            .send_forward(&entry, request, &pass, &trace)
+                            .await
+                    }
                     Err(error) => Err(error),
                 };
                 self.inner.renew_if_stale(&entry, &trace);
@@ -145,13 +149,16 @@ impl Inner {
     ) -> ToolResult<CallOutcome> {
         let slot = self.slot(&entry.spec.name);
         let _place = slot.enter(entry.spec.timeouts.call).await?;
-        let result = self.send_forward_once(&slot, entry, request, pass, trace).await;
+        let result = self
+            .send_forward_once(&slot, entry, request, pass, trace)
+            .await;
         match &result {
             Err(error)
                 if error.reason == Reason::ServerExited
                     && REPEATABLE.contains(&request.method.as_str()) =>
             {
-                self.send_forward_once(&slot, entry, request, pass, trace).await
+                self.send_forward_once(&slot, entry, request, pass, trace)
+                    .await
             }
             _ => result,
         }

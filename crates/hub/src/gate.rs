@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pegboard_catalog::{ToolView, changed_fields};
 use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint};
 use pegboard_model::{
-    ConfigHash, ApprovalDecision, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
+    ApprovalDecision, ConfigHash, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
     Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
 };
 use tokio::time::Instant;

@@ -17,25 +17,25 @@ use tokio::sync::{Semaphore, broadcast};
 
 use crate::activity::ActivityLog;
 use crate::announcements::LISTENER_BACKLOG;
-use crate::approval_prompt::{Approver, ApprovalSettings};
-use crate::schema_checks::SchemaChecks;
-use crate::session_grants::SessionGrants;
+use crate::approval_prompt::{ApprovalSettings, Approver};
 use crate::deltas::Deltas;
 use crate::events::{Events, new_trace};
-use crate::single_flight::SingleFlight;
 use crate::freshness::freshness;
 use crate::grant_index::GrantIndex;
-use crate::resource_links::ResourceLinks;
 use crate::meaning::{Encoder, Meaning, SearchMemory};
 use crate::refresh::RefreshOutcome;
-use crate::slot::{ServerConnection, ServerSlot, lock};
+use crate::resource_links::ResourceLinks;
+use crate::resource_watches::ResourceWatches;
+use crate::schema_checks::SchemaChecks;
+use crate::session_grants::SessionGrants;
 use crate::sessions::SessionRegistry;
-use crate::snapshots::{FirstSnapshot, CatalogSnapshots};
+use crate::single_flight::SingleFlight;
+use crate::slot::{ServerConnection, ServerSlot, lock};
+use crate::snapshots::{CatalogSnapshots, FirstSnapshot};
 use crate::start_queue::StartQueue;
 use crate::stats::Counters;
 use crate::tasks::Tasks;
 use crate::unstored::Unstored;
-use crate::resource_watches::ResourceWatches;
 use crate::{HubSettings, ToolHandler};
 
 /// How many lists are checked at the same time.
@@ -122,7 +122,10 @@ impl Hub {
         servers: impl IntoIterator<Item = ServerSpec>,
     ) -> ToolResult<(Self, Vec<ToolError>)> {
         let loaded = parts.store.load().await?;
-        Ok((Self::with_records(parts, loaded.records, servers), loaded.notices))
+        Ok((
+            Self::with_records(parts, loaded.records, servers),
+            loaded.notices,
+        ))
     }
 
     /// Opens a hub over records that were loaded before.
@@ -331,7 +334,8 @@ impl Inner {
     /// Gives up the place of a server that is gone, unless somebody still has to do with it.
     pub(crate) fn remove_unused_slot(&self, server: &ServerName) {
         let mut slots = lock(&self.slots);
-        let unused = |slot: &Arc<ServerSlot>| Arc::strong_count(slot) == 1 && slot.running().is_none();
+        let unused =
+            |slot: &Arc<ServerSlot>| Arc::strong_count(slot) == 1 && slot.running().is_none();
         if slots.get(server).is_some_and(unused) {
             slots.remove(server);
         }
@@ -519,7 +523,12 @@ impl Inner {
 
     /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
     /// a failure to start.
-    pub(crate) fn connection_lost(self: &Arc<Self>, slot: &ServerSlot, running: &Arc<ServerConnection>, error: &ToolError) {
+    pub(crate) fn connection_lost(
+        self: &Arc<Self>,
+        slot: &ServerSlot,
+        running: &Arc<ServerConnection>,
+        error: &ToolError,
+    ) {
         if slot.remove(running) {
             if running.since.elapsed() < SHORT_LIFE {
                 slot.record_failure(&running.config, error);
@@ -538,8 +547,8 @@ fn entry_as_of(
     spec: Arc<ServerSpec>,
     record: Option<Arc<ServerRecord>>,
 ) -> ServerEntry {
-    let record =
-        record.unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
+    let record = record
+        .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
     let stale = freshness(&spec, &record, now, limits).is_stale();
     ServerEntry::new(spec, record).with_stale(stale)
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, exposed_prompt, exposed_uri};
-use pegboard_guard::{PolicySubject, decide, fingerprint, effective_policy};
+use pegboard_guard::{PolicySubject, decide, effective_policy, fingerprint};
 use pegboard_model::{
     Annotations, Fingerprint, Offer, Policy, Reason, ServerName, ServerSpec, ToolError, ToolResult,
     ToolVersion,
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::call::CallRequest;
 use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
-use crate::gate::{RequiredFreshness, GateSubject, refused};
+use crate::gate::{GateSubject, RequiredFreshness, refused};
 use crate::hub::{Hub, Inner};
 use crate::trace_scope::TraceScope;
 
@@ -186,7 +186,8 @@ impl Inner {
         if find(entry, about).is_some() || self.is_fresh(entry) || self.failed_recently(entry) {
             return Ok(entry.clone());
         }
-        self.renew(&entry.spec, RequiredFreshness::Current, trace).await?;
+        self.renew(&entry.spec, RequiredFreshness::Current, trace)
+            .await?;
         self.usable(&entry.spec.name)
     }
 }

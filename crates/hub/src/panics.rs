@@ -10,7 +10,7 @@ use pegboard_model::{Reason, ServerSpec, ToolError, ToolResult, TraceId};
 
 use crate::discover::FinishedDiscovery;
 use crate::hub::Inner;
-use crate::refresh::{RefreshOutcome, DiscoverySource};
+use crate::refresh::{DiscoverySource, RefreshOutcome};
 
 /// Runs the work and turns a panic into an error. The text of the panic may hold anything, so it is not repeated.
 pub(crate) async fn catch_panic<T>(

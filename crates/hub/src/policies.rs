@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_guard::{PolicySubject, PolicyExplanation, explain_decision};
+use pegboard_guard::{PolicyExplanation, PolicySubject, explain_decision};
 use pegboard_model::{GlobalRules, ToolResult};
 
 use crate::approval_prompt::ApprovalSettings;
@@ -48,7 +48,9 @@ impl Hub {
         };
         let exposed = view.exposed().to_string();
         let weighed = match (view.entry(), view.tool()) {
-            (Some(entry), Some(tool)) => explain_decision(PolicySubject::of_server(&entry.spec, tool)),
+            (Some(entry), Some(tool)) => {
+                explain_decision(PolicySubject::of_server(&entry.spec, tool))
+            }
             _ => {
                 let rules = self.inner.rules.load();
                 explain_decision(PolicySubject::of_host(&exposed, &rules))

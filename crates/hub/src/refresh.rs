@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_model::{
-    TrustState, Era, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext, ToolError,
-    ToolResult,
+    Era, LookupFacts, Reason, Rejection, ServerName, ServerSpec, SpanContext, ToolError,
+    ToolResult, TrustState,
 };
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
@@ -117,7 +117,11 @@ pub(crate) fn flat<S: serde::Serializer>(
 impl Hub {
     /// Asks servers for their tools and answers what is different. Fresh lists are left alone unless
     /// `force` is given. All servers are asked side by side; one that fails disturbs no other.
-    pub async fn refresh(&self, which: RefreshScope, force: bool) -> ToolResult<Vec<RefreshOutcome>> {
+    pub async fn refresh(
+        &self,
+        which: RefreshScope,
+        force: bool,
+    ) -> ToolResult<Vec<RefreshOutcome>> {
         let catalog = self.catalog();
         let entries: Vec<_> = match &which {
             RefreshScope::All => catalog
@@ -193,7 +197,10 @@ impl Hub {
         let names: Vec<_> = wanted.to_vec();
         let deadline = self.inner.settings.answer_deadline;
         let is_late = |spec: &Arc<ServerSpec>| {
-            let age = self.inner.discoveries_in_progress.age(&(spec.name.clone(), spec.hash));
+            let age = self
+                .inner
+                .discoveries_in_progress
+                .age(&(spec.name.clone(), spec.hash));
             age.is_some_and(|age| age >= deadline)
         };
         let work = wanted
@@ -276,14 +283,18 @@ impl Inner {
             self.record_discovery(span.as_ref(), spec, &entry.record, &outcome, Duration::ZERO);
             return outcome;
         }
-        let mut outcome = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
+        let mut outcome = self
+            .discover_once(spec.clone(), trace, Backoff::Ignore)
+            .await;
         let is_left_alone = |outcome: &Arc<RefreshOutcome>| {
             let error = outcome.result.as_ref().err();
             error.is_some_and(|error| error.reason == Reason::ServerBackoff)
         };
         if outcome.as_ref().is_some_and(is_left_alone) {
             // It joined somebody more patient.
-            outcome = self.discover_once(spec.clone(), trace, Backoff::Ignore).await;
+            outcome = self
+                .discover_once(spec.clone(), trace, Backoff::Ignore)
+                .await;
         }
         match outcome {
             Some(outcome) => RefreshOutcome::clone(&outcome),
@@ -304,7 +315,9 @@ impl Inner {
             let (hub, of, id) = (inner.clone(), spec.clone(), *trace);
             hub.catch_discovery_panic(of, id, discover(inner, spec, trace, backoff))
         };
-        self.discoveries_in_progress.join(&self.tasks, key, work).await
+        self.discoveries_in_progress
+            .join(&self.tasks, key, work)
+            .await
     }
 
     /// Whether a refresh starts a discovery of this server, rather than join the one in progress.
@@ -349,7 +362,9 @@ pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
             Reason::ServerPending,
             "comes from a project file and was not agreed to",
         ),
-        (true, TrustState::Changed) => (Reason::ConfigChanged, "has changed since it was agreed to"),
+        (true, TrustState::Changed) => {
+            (Reason::ConfigChanged, "has changed since it was agreed to")
+        }
         (true, TrustState::Granted) => return Ok(()),
     };
     Err(ToolError::new(reason, format!("server `{}` {message}", spec.name)).at_server(&spec.name))

@@ -40,7 +40,10 @@ impl ResourceWatches {
         let (limit, whose) = if own >= limits.subscriptions_per_session {
             (limits.subscriptions_per_session, "one session")
         } else if of_server >= limits.subscriptions_per_server {
-            (limits.subscriptions_per_server, "all sessions at one server")
+            (
+                limits.subscriptions_per_server,
+                "all sessions at one server",
+            )
         } else {
             let uris = self.0.entry(server.clone()).or_default();
             uris.entry(uri.to_owned())
@@ -228,7 +231,12 @@ impl Inner {
 
     /// Brings what a connection was asked for to what is wished now. One at a time for each connection, so that
     /// the last wish is what the server knows.
-    async fn sync_watch(&self, running: &ServerConnection, server: &ServerName, uri: &str) -> ToolResult<()> {
+    async fn sync_watch(
+        &self,
+        running: &ServerConnection,
+        server: &ServerName,
+        uri: &str,
+    ) -> ToolResult<()> {
         let mut watched = running.watched.lock().await;
         let wanted = {
             let watches = lock(&self.watches);

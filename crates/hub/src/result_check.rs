@@ -2,7 +2,7 @@
 //! model can often use it, and withholding it would hide what a call did.
 
 use pegboard_catalog::ToolView;
-use pegboard_model::{Foreign, Reason, ToolError};
+use pegboard_model::{UntrustedText, Reason, ToolError};
 use pegboard_upstream::{CallOutcome, OutcomeKind};
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(crate) fn output_mismatch(
         "" => format!("it {}", first.problem),
         field => format!(
             "`{}` {}",
-            Foreign::new(field).shortened(FIELD_SHOWN),
+            UntrustedText::new(field).shortened(FIELD_SHOWN),
             first.problem
         ),
     })

@@ -74,7 +74,11 @@ impl Hub {
 
     /// Begins the session that was announced, if one was.
     pub fn start_deferred_session(&self) {
-        if self.inner.has_deferred_session.swap(false, Ordering::AcqRel) {
+        if self
+            .inner
+            .has_deferred_session
+            .swap(false, Ordering::AcqRel)
+        {
             self.session_started();
         }
     }

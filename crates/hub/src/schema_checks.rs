@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pegboard_catalog::ToolView;
-use pegboard_guard::{ArgumentValidator, ArgumentError, check_arguments_with, fingerprint, signature_of};
+use pegboard_guard::{
+    ArgumentError, ArgumentValidator, check_arguments_with, fingerprint, signature_of,
+};
 use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -76,7 +78,9 @@ impl SchemaChecks {
     pub(crate) fn output_check(&self, tool: &ToolView<'_>) -> Option<OutputCheck> {
         let schema = output_schema_of(tool.definition())?;
         let output = self.ready_for(tool).output;
-        let check = output.get_or_init(|| ArgumentValidator::new(schema)).is_some();
+        let check = output
+            .get_or_init(|| ArgumentValidator::new(schema))
+            .is_some();
         check.then_some(OutputCheck(output))
     }
 

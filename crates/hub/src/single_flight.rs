@@ -128,8 +128,12 @@ mod tests {
         let gate = Arc::new(Barrier::new(2));
         let askers: Vec<_> = (0..1000)
             .map(|_| {
-                let (discoveries_in_progress, tasks, runs, gate) =
-                    (discoveries_in_progress.clone(), tasks.clone(), runs.clone(), gate.clone());
+                let (discoveries_in_progress, tasks, runs, gate) = (
+                    discoveries_in_progress.clone(),
+                    tasks.clone(),
+                    runs.clone(),
+                    gate.clone(),
+                );
                 tokio::spawn(async move {
                     discoveries_in_progress
                         .join(&tasks, "key", || async move {

@@ -230,7 +230,10 @@ impl ServerSlot {
     }
 
     /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
-    pub(crate) fn install(&self, running: Arc<ServerConnection>) -> (ConnectionHold, Option<Arc<ServerConnection>>) {
+    pub(crate) fn install(
+        &self,
+        running: Arc<ServerConnection>,
+    ) -> (ConnectionHold, Option<Arc<ServerConnection>>) {
         *lock(&self.crashed_at) = None;
         let hold = ConnectionHold::new(running.clone());
         let replaced = lock(&self.running).replace(running);
@@ -242,7 +245,11 @@ impl ServerSlot {
     }
 
     /// Takes the connection out if it is this one and `condition` holds; nobody can hold it from then on.
-    fn take_if(&self, this: &Arc<ServerConnection>, condition: impl FnOnce(&ServerConnection) -> bool) -> bool {
+    fn take_if(
+        &self,
+        this: &Arc<ServerConnection>,
+        condition: impl FnOnce(&ServerConnection) -> bool,
+    ) -> bool {
         let mut running = lock(&self.running);
         let is_this = running.as_ref().is_some_and(|r| Arc::ptr_eq(r, this));
         if is_this && condition(this) {

@@ -42,7 +42,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use crate::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, SystemClock};
+    use crate::{CallRequest, Hub, HubParts, HubSettings, NoApprover, SessionId, SystemClock};
     use pegboard_catalog::StaticTool;
     use pegboard_model::{ErrorClass, Reason, ServerSpec, ToolError};
     use pegboard_upstream::{Connect, ConnectHint, Upstream};

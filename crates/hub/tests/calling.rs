@@ -19,7 +19,7 @@ use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
 use pegboard_model::{
-    TrustState, ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult,
+    ErrorClass, EventKind, Policy, Reason, ServerName, ToolError, ToolResult, TrustState,
 };
 use pegboard_testkit::wait_until;
 use serde_json::value::RawValue;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fake::{Bench, spec};
-use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, SessionId, RefreshScope};
+use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, RefreshScope, SessionId};
 use pegboard_model::{ApprovalDecision, Fingerprint, Policy};
 use pegboard_testkit::{server, tool_json};
 use proptest::prelude::*;
@@ -155,7 +155,10 @@ async fn run(steps: Vec<Step>) {
                     .change("a", |behaviour| behaviour.tools = vec![tool]);
             }
             Step::Refresh => {
-                let _ = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
+                let _ = bench
+                    .hub
+                    .refresh(RefreshScope::One(server("a")), true)
+                    .await;
             }
             Step::Expire => {
                 bench.clock.advance(PATIENCE * 2);

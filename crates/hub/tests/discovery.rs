@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, Servers, event_names, spec, wait_for};
-use pegboard_hub::{HubSettings, RefreshOnStart, DiscoverySource, RefreshScope};
+use pegboard_hub::{DiscoverySource, HubSettings, RefreshOnStart, RefreshScope};
 use pegboard_model::{ActivityKind, DiscoveryStatus, EventKind, Reason};
 use pegboard_store::{SqliteStore, StateDir};
 use pegboard_testkit::{FakeClock, server, tool_json, wait_until, with_env};

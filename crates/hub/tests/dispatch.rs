@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
 use pegboard_hub::{ApprovalSettings, CallRequest, ForwardRequest, HubSettings, OfferRef};
-use pegboard_hub::{Hub, SessionId, RefreshScope};
+use pegboard_hub::{Hub, RefreshScope, SessionId};
 use pegboard_model::{
-    ApprovalRequest, AskVia, ApprovalDecision, Policy, Reason, ServerSpec, ToolError, ToolResult,
+    ApprovalDecision, ApprovalRequest, AskVia, Policy, Reason, ServerSpec, ToolError, ToolResult,
 };
 use pegboard_testkit::{server, tool_json};
 use pegboard_upstream::CallOutcome;

@@ -16,9 +16,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, HubSettings, SessionId, ToolHandler, RefreshScope};
+use pegboard_hub::{CallRequest, HubSettings, RefreshScope, SessionId, ToolHandler};
 use pegboard_model::{
-    TrustState, Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId,
+    Event, EventKind, Reason, ServerSpec, ToolOverride, ToolResult, TraceId, TrustState,
 };
 use pegboard_testkit::{server, wait_until};
 use serde_json::value::RawValue;

@@ -31,7 +31,10 @@ async fn hanging_runner(runner: &str, change: impl FnOnce(&mut ServerSpec)) -> B
 /// How long a forced refresh takes until it fails with a timeout.
 async fn waited(bench: &Bench) -> Duration {
     let started = Instant::now();
-    let outcomes = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
+    let outcomes = bench
+        .hub
+        .refresh(RefreshScope::One(server("a")), true)
+        .await;
     let error = outcomes.unwrap().remove(0).result.unwrap_err();
     assert_eq!(error.reason, Reason::DiscoveryTimeout);
     started.elapsed()

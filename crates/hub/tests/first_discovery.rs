@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{CallRequest, HubSettings, SessionId, RefreshScope};
+use pegboard_hub::{CallRequest, HubSettings, RefreshScope, SessionId};
 use pegboard_model::{DiscoveryStatus, Reason};
 use pegboard_testkit::{server, tool_json, wait_until, with_env};
 use pegboard_upstream::processors;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fake::{Behaviour, Bench, event_names, spec, wait_for};
 use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, OfferRef, SessionId};
-use pegboard_model::{TrustState, EventKind, Reason, ServerName, ToolError, ToolResult};
+use pegboard_model::{EventKind, Reason, ServerName, ToolError, ToolResult, TrustState};
 use pegboard_testkit::{http_spec, tool_json, wait_until};
 use serde_json::json;
 use serde_json::value::RawValue;

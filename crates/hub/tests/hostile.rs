@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pegboard_hub::{
-    CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, SystemClock, RefreshScope,
+    CallRequest, Hub, HubParts, HubSettings, NoApprover, RefreshScope, SessionId, SystemClock,
 };
 use pegboard_model::{DiscoveryStatus, ErrorClass, Limits, NoSecrets, Reason, ServerSpec};
 use pegboard_store::{MemoryStore, SqliteStore, StateDir, Store};
@@ -22,7 +22,7 @@ use pegboard_testkit::script::{
     Cursors, Era, Grandchild, ListChanged, Malformed, Moment, NoiseKind, Probe,
 };
 use pegboard_testkit::{Script, processes_with_marker, server, starts_in, wait_until, with_env};
-use pegboard_upstream::{ClientInfo, Connector, NoLogs, ConnectorConfig};
+use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, NoLogs};
 use serde_json::value::RawValue;
 
 const DISCOVERY: Duration = Duration::from_secs(3);
@@ -430,7 +430,10 @@ async fn r_disc_11_r_store_06_two_stores_on_one_folder_start_a_cold_server_once(
         hub(open(), vec![spec.clone()]).await,
         hub(open(), vec![spec]).await,
     );
-    let (a, b) = tokio::join!(one.refresh(RefreshScope::All, true), two.refresh(RefreshScope::All, true));
+    let (a, b) = tokio::join!(
+        one.refresh(RefreshScope::All, true),
+        two.refresh(RefreshScope::All, true)
+    );
     assert!(a.unwrap()[0].result.is_ok() && b.unwrap()[0].result.is_ok());
     assert_eq!(starts_in(&counts).len(), 1);
     assert_eq!(tools(&one), tools(&two));

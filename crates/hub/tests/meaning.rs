@@ -19,7 +19,7 @@ use std::time::Duration;
 use fake::{FakeConnector, Servers, spec};
 use pegboard_catalog::{SemanticCoverage, ToolSearch, ToolVectors};
 use pegboard_hub::{
-    CallRequest, Encoder, Hub, HubSettings, NoApprover, HubParts, SessionId, EncoderInput,
+    CallRequest, Encoder, EncoderInput, Hub, HubParts, HubSettings, NoApprover, SessionId,
 };
 use pegboard_model::{Clock, Limits};
 use pegboard_store::{MemoryLedger, MemoryStore, Store};
@@ -194,7 +194,10 @@ async fn r_find_02_words_alone_until_the_vectors_are_there() {
     assert_eq!(bench.find(None, "drum").0[0], "two__do_gamma");
     let catalog = bench.hub.catalog();
     let finder = bench.hub.finder(None).by_words();
-    assert_eq!(finder.find(&catalog, "zorp", 5).by_meaning, SemanticCoverage::None);
+    assert_eq!(
+        finder.find(&catalog, "zorp", 5).by_meaning,
+        SemanticCoverage::None
+    );
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Behaviour, Bench, spec};
-use pegboard_hub::{Announcement, CallRequest, HubSettings, SessionId, RefreshScope};
+use pegboard_hub::{Announcement, CallRequest, HubSettings, RefreshScope, SessionId};
 use pegboard_model::{DiscoveryStatus, Reason, ServerName};
 use pegboard_testkit::{tool_json, wait_until};
 use pegboard_upstream::OfferKind;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fake::{Behaviour, Bench};
 use pegboard_catalog::StaticTool;
-use pegboard_hub::{CallRequest, SessionId, ToolHandler, RefreshScope};
+use pegboard_hub::{CallRequest, RefreshScope, SessionId, ToolHandler};
 use pegboard_model::{DiscoveryStatus, Reason, ToolResult};
 use pegboard_testkit::server;
 use serde_json::value::RawValue;
@@ -50,7 +50,10 @@ async fn r_sec_01_k11_a_panic_in_a_discovery_fails_that_discovery_alone() {
         assert!(!error.message.contains("assert"), "{}", error.message);
 
         bench.servers.tools("a", &["one"]);
-        let outcome = bench.hub.refresh(RefreshScope::One(server("a")), true).await;
+        let outcome = bench
+            .hub
+            .refresh(RefreshScope::One(server("a")), true)
+            .await;
         outcome.unwrap().remove(0).result.unwrap();
         assert_eq!(bench.tools(), ["a__one", "b__two"], "{place}");
     }

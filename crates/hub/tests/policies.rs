@@ -18,10 +18,10 @@ use async_trait::async_trait;
 use fake::{Behaviour, Bench, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{
-    ApprovalSettings, CallRequest, Caller, Hub, HubSettings, SessionId, ToolHandler, RefreshScope,
+    ApprovalSettings, CallRequest, Caller, Hub, HubSettings, RefreshScope, SessionId, ToolHandler,
 };
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalRequest, AskDestructive, ApprovalDecision, ErrorClass,
+    Activity, ActivityKind, ApprovalDecision, ApprovalRequest, AskDestructive, ErrorClass,
     EventKind, GlobalRules, Layer, Origin, Policy, PolicyRule, Reason, RpcError, ServerSpec,
     ToolResult,
 };
@@ -317,7 +317,8 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
     let servers = next.servers.clone();
     wait_until("the server starts", LONG, || servers.started("a") == 1).await;
     let hub = next.hub.clone();
-    let refresh = tokio::spawn(async move { hub.refresh(RefreshScope::One(server("a")), true).await });
+    let refresh =
+        tokio::spawn(async move { hub.refresh(RefreshScope::One(server("a")), true).await });
     next.servers.change("a", |behaviour| behaviour.hang = false);
     refresh.await.unwrap().unwrap();
     // Either it was sent before the new version was known, or not at all.

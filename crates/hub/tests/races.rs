@@ -16,7 +16,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fake::{Behaviour, Bench, Servers, spec, wait_for};
-use pegboard_hub::{ApprovalPrompt, Approver, CallRequest, Hub, HubSettings, SessionId, PromptResponse, RefreshScope};
+use pegboard_hub::{
+    ApprovalPrompt, Approver, CallRequest, Hub, HubSettings, PromptResponse, RefreshScope,
+    SessionId,
+};
 use pegboard_model::{DiscoveryStatus, Era, ErrorClass, EventKind, Policy, Reason, ToolResult};
 use pegboard_store::{MemoryStore, Store};
 use pegboard_testkit::{FakeClock, server, wait_until, with_env};

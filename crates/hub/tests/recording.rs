@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use fake::{FakeConnector, Servers, spec};
 use pegboard_catalog::ToolSearch;
-use pegboard_hub::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, RefreshScope};
+use pegboard_hub::{CallRequest, Hub, HubParts, HubSettings, NoApprover, RefreshScope, SessionId};
 use pegboard_model::{
     CallFacts, Clock, DiscoveryFacts, Limits, LookupFacts, Outcome, Policy, PolicyFacts, Recorder,
     SearchFacts, ServerSpec, SpanContext, TraceId,
@@ -93,7 +93,7 @@ impl Recorder for Listening {
     }
 
     fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
-        let told = format!("call {} {:?}", facts.exposed, facts.channel);
+        let told = format!("call {} {:?}", facts.exposed, facts.transport);
         let told = format!("{told} started {}", facts.started);
         self.note(span, format!("{told} {}", outcome(facts.outcome)));
     }

@@ -14,7 +14,7 @@ mod fake;
 use std::time::Duration;
 
 use fake::{Bench, spec};
-use pegboard_hub::{ClientTransport, SessionId, RefreshScope};
+use pegboard_hub::{ClientTransport, RefreshScope, SessionId};
 use pegboard_model::{GlobalRules, ServerName};
 
 #[tokio::test]
@@ -53,7 +53,10 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
     assert_eq!((seen.calls, seen.client.as_deref()), (1, Some("client 1")));
     clock.advance(Duration::from_secs(3_600));
     let left = hub.sessions();
-    assert!(left.iter().all(|session| session.face == ClientTransport::Stdio));
+    assert!(
+        left.iter()
+            .all(|session| session.face == ClientTransport::Stdio)
+    );
     hub.session_ended(&SessionId("s1000".to_owned()));
     assert_eq!(hub.sessions().len(), left.len() - 1);
 }
@@ -64,12 +67,18 @@ async fn r_api_06_the_last_discovery_of_a_server_is_remembered_while_it_is_there
     let (hub, one) = (&bench.hub, ServerName::parse("one").unwrap());
     assert!(hub.last_delta(&one).is_none());
     bench.servers.tools("one", &["read", "write"]);
-    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true)
+        .await
+        .unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.added, ["read", "write"]);
     bench.servers.tools("one", &["read"]);
-    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true)
+        .await
+        .unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.removed, ["write"]);
-    hub.refresh(RefreshScope::One(one.clone()), true).await.unwrap();
+    hub.refresh(RefreshScope::One(one.clone()), true)
+        .await
+        .unwrap();
     let last = hub.last_delta(&one).unwrap().delta;
     assert!(last.is_empty() && last.unchanged == 1, "{last:?}");
     hub.apply([]).await;

@@ -158,7 +158,12 @@ pub struct ToolId {
 
 impl fmt::Display for ToolId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.server, crate::UntrustedText::new(&self.tool))
+        write!(
+            f,
+            "{}/{}",
+            self.server,
+            crate::UntrustedText::new(&self.tool)
+        )
     }
 }
 

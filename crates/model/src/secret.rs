@@ -162,7 +162,10 @@ mod tests {
 
     #[test]
     fn r_cfg_08_secrets_print_as_stars() {
-        let template = Template::new("${TOKEN}", vec![TemplatePart::Resolved(Secret::new("canary"))]);
+        let template = Template::new(
+            "${TOKEN}",
+            vec![TemplatePart::Resolved(Secret::new("canary"))],
+        );
         let shown = format!(
             "{:?} {} {:?}",
             Secret::new("canary"),

@@ -270,7 +270,10 @@ mod tests {
         let foreign = SpanContext::parse(&parent, None).unwrap();
         assert_eq!(foreign.child(1).with_labels("call", "s").labels(), None);
         let own = SpanContext::root(&TraceId::from_bytes([1; 16]), 5).unwrap();
-        let own = own.with_labels("call", "s").with_labels("later", "t").child(6);
+        let own = own
+            .with_labels("call", "s")
+            .with_labels("later", "t")
+            .child(6);
         assert_eq!(own.labels().map(|words| words.name.as_str()), Some("call"));
         assert_eq!(SpanContext::root(&TraceId::from_bytes([0; 16]), 5), None);
     }

@@ -169,7 +169,10 @@ mod tests {
             "ok\\u{1b}[2Jgone\\u{202e}abc\\u{e0041}\\u{200b}\\nnext"
         );
         assert_eq!(UntrustedText::block("a\nb").to_string(), "a\nb");
-        assert_eq!(UntrustedText::new("日本語です").shortened(2).to_string(), "日本…");
+        assert_eq!(
+            UntrustedText::new("日本語です").shortened(2).to_string(),
+            "日本…"
+        );
     }
 
     #[test]
@@ -207,7 +210,10 @@ mod tests {
             "{\"a\":\"ä ❤\u{fe0f}\", \"n\": 1.50}",
             "not json",
         ] {
-            assert!(matches!(escape_hidden_values(same), Cow::Borrowed(_)), "{same}");
+            assert!(
+                matches!(escape_hidden_values(same), Cow::Borrowed(_)),
+                "{same}"
+            );
         }
     }
 

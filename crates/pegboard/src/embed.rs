@@ -4,12 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pegboard_agent::{Agent, ExecutedCall, Definitions, Loading, Provider, CalledTool, ToolUse, Toolbox};
+use pegboard_agent::{
+    Agent, CalledTool, Definitions, ExecutedCall, Loading, Provider, ToolUse, Toolbox,
+};
 use pegboard_agent::{ToolUseKind, called_tools};
-use pegboard_catalog::{Description, ToolSearch, StaticTool, describe};
+use pegboard_catalog::{Description, StaticTool, ToolSearch, describe};
 use pegboard_formats::Format;
 use pegboard_hub::ToolHandler;
-use pegboard_hub::{CallOutcome, CallRequest, PendingDiscoveries, RefreshOutcome, SessionId, RefreshScope};
+use pegboard_hub::{
+    CallOutcome, CallRequest, PendingDiscoveries, RefreshOutcome, RefreshScope, SessionId,
+};
 use pegboard_model::{Event, Reason, ServerName, ToolError, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -108,9 +108,9 @@ mod gateway;
 #[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
 pub(crate) mod meaning;
 mod metrics;
-mod observed;
 mod open;
 mod overrides;
+mod telemetry;
 mod web;
 
 pub use embed::{FoundTool, tool_use};
@@ -126,8 +126,8 @@ pub use pegboard_config::Environment;
 pub use pegboard_formats::Format;
 pub use pegboard_gateway::{Gateway, http, stdio};
 pub use pegboard_hub::{
-    ApprovalPrompt, Approver, CallOutcome, CallRequest, Hub, PendingDiscoveries, RefreshOutcome, Refreshed, SessionId,
-    ToolHandler, PromptResponse,
+    ApprovalPrompt, Approver, CallOutcome, CallRequest, Hub, PendingDiscoveries, PromptResponse,
+    RefreshOutcome, Refreshed, SessionId, ToolHandler,
 };
 pub use pegboard_model::{
     ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, SpanContext, ToolError,

@@ -11,12 +11,12 @@ use pegboard_hub::{Encoder, EncoderInput};
 
 /// The encoder; nothing of it is read before its first use.
 pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
-    Some(Arc::new(Embedded(OnceLock::new())))
+    Some(Arc::new(EmbeddedEncoder(OnceLock::new())))
 }
 
-struct Embedded(OnceLock<Option<pegboard_encoder::Encoder>>);
+struct EmbeddedEncoder(OnceLock<Option<pegboard_encoder::Encoder>>);
 
-impl Embedded {
+impl EmbeddedEncoder {
     /// The vector of a text. The weights are part of the program, so they can be read; a build that damaged them
     /// gives every text the same vector, which leaves the ranking to the words.
     fn vector(&self, text: &str, kind: TextKind) -> Option<Vector> {
@@ -38,7 +38,7 @@ impl Embedded {
     }
 }
 
-impl Encoder for Embedded {
+impl Encoder for EmbeddedEncoder {
     fn model(&self) -> &str {
         pegboard_encoder::Encoder::fingerprint()
     }

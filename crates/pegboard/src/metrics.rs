@@ -11,7 +11,7 @@ use crate::Pegboard;
 impl Pegboard {
     /// The route `/metrics`, to be merged with the gateway's own before the guard; empty where nothing is counted.
     pub fn metrics_route(&self, gateway: &Gateway) -> http::Router {
-        let Some(tracer) = self.observed().tracer().cloned() else {
+        let Some(tracer) = self.telemetry().tracer().cloned() else {
             return http::Router::new();
         };
         let gateway = gateway.clone();

@@ -5,18 +5,18 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore, Settings};
 use pegboard_hub::{
-    Approver, ApprovalSettings, Hub, HubSettings, NoApprover, HubParts, RefreshOnStart, StaleRefresh,
-    SystemClock,
+    ApprovalSettings, Approver, Hub, HubParts, HubSettings, NoApprover, RefreshOnStart,
+    StaleRefresh, SystemClock,
 };
 use pegboard_model::{
-    ConfigHash, UntrustedText, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError,
-    ToolRef, ToolResult,
+    ConfigHash, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError, ToolRef,
+    ToolResult, UntrustedText,
 };
 use pegboard_store::{LoadedRecords as Kept, ServerLogs, SqliteLedger, SqliteStore, StateDir};
 use pegboard_trace::Redactor;
-use pegboard_upstream::{ClientInfo, Connector, LogSink, ConnectorConfig};
+use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, LogSink};
 
-use crate::observed::Observed;
+use crate::telemetry::Telemetry;
 
 /// How Pegboard is to be opened.
 #[derive(Default)]
@@ -33,13 +33,13 @@ pub struct Options {
     pub approver: Option<Arc<dyn Approver>>,
     /// The one tool that matters, as somebody wrote it: when its server is known to have it, nothing else that is
     /// known is read.
-    pub sought: Option<String>,
+    pub only_tool: Option<String>,
     /// Servers beside the configured ones, for this run only.
-    pub more_servers: Vec<ServerSpec>,
+    pub extra_servers: Vec<ServerSpec>,
     /// What keeps secrets out of the host program's own logs: it learns every secret that Pegboard comes to know.
     pub redactor: Option<Arc<Redactor>>,
     /// Whether calls, searches and discoveries are counted, for [`Pegboard::metrics_route`].
-    pub counting: bool,
+    pub metrics: bool,
 }
 
 /// What is configured, read but not yet acted on.
@@ -126,7 +126,7 @@ pub struct Pegboard {
     hub: Hub,
     configured: Configured,
     notices: Vec<ToolError>,
-    observed: Arc<Observed>,
+    telemetry: Arc<Telemetry>,
     /// Made when a model's first call is run.
     pub(crate) tools: OnceLock<pegboard_agent::Toolbox>,
 }
@@ -145,15 +145,15 @@ impl Pegboard {
         let loaded = load(&store, &configured, &options)?;
         notices.extend(loaded.notices);
         note_unwritable(&configured.state, &mut notices);
-        let (observed, problems) = Observed::start(&configured, &options);
+        let (telemetry, problems) = Telemetry::start(&configured, &options);
         notices.extend(problems);
-        let parts = parts(&configured, &options, &observed, Arc::new(store));
+        let parts = parts(&configured, &options, &telemetry, Arc::new(store));
         let hub = Hub::with_records(parts, loaded.records, servers(&configured, options));
         Ok(Self {
             hub,
             configured,
             notices,
-            observed: Arc::new(observed),
+            telemetry: Arc::new(telemetry),
             tools: OnceLock::new(),
         })
     }
@@ -163,13 +163,13 @@ impl Pegboard {
     pub fn with_lazy_records(
         configured: Configured,
         options: Options,
-        tell: impl Fn(&ToolError) + Send + 'static,
+        on_notice: impl Fn(&ToolError) + Send + 'static,
     ) -> ToolResult<Self> {
         let store = Arc::new(SqliteStore::open_lazily(&configured.state)?);
         let is_new = store.is_new();
-        let (observed, mut notices) = Observed::start(&configured, &options);
+        let (telemetry, mut notices) = Telemetry::start(&configured, &options);
         note_unwritable(&configured.state, &mut notices);
-        let parts = parts(&configured, &options, &observed, store.clone());
+        let parts = parts(&configured, &options, &telemetry, store.clone());
         let wanted: Vec<(ServerName, ConfigHash)> = wanted(&configured, &options)
             .map(|(name, hash)| (name.clone(), *hash))
             .collect();
@@ -180,7 +180,7 @@ impl Pegboard {
                 records: Vec::new(),
                 notices: vec![error],
             });
-            loaded.notices.iter().for_each(tell);
+            loaded.notices.iter().for_each(on_notice);
             loaded.records
         };
         let hub = Hub::with_lazy_records(parts, read, servers(&configured, options));
@@ -192,7 +192,7 @@ impl Pegboard {
             hub,
             configured,
             notices,
-            observed: Arc::new(observed),
+            telemetry: Arc::new(telemetry),
             tools: OnceLock::new(),
         })
     }
@@ -224,11 +224,11 @@ impl Pegboard {
 
     /// Who is told of events, spans and counts, for whoever has more to tell, such as an agent.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
-        self.observed.recorder()
+        self.telemetry.recorder()
     }
 
-    pub(crate) fn observed(&self) -> &Arc<Observed> {
-        &self.observed
+    pub(crate) fn telemetry(&self) -> &Arc<Telemetry> {
+        &self.telemetry
     }
 
     /// Stops every server that was started, and sends what is left of traces, for two seconds at the most; no
@@ -240,7 +240,7 @@ impl Pegboard {
     /// The same for a program that ends at once and has no time to give memory back.
     pub(crate) async fn finish(&self) {
         self.hub.shutdown().await;
-        self.observed.close().await;
+        self.telemetry.close().await;
     }
 }
 
@@ -254,7 +254,7 @@ fn note_unwritable(state: &StateDir, notices: &mut Vec<ToolError>) {
 /// What is known of the servers, or of the one whose tool is sought.
 fn load(store: &SqliteStore, configured: &Configured, options: &Options) -> ToolResult<Kept> {
     let Some(ToolRef::Qualified { server, tool }) =
-        options.sought.as_deref().and_then(ToolRef::parse)
+        options.only_tool.as_deref().and_then(ToolRef::parse)
     else {
         return store.load_matching(wanted(configured, options));
     };
@@ -277,12 +277,12 @@ fn wanted<'a>(
     options: &'a Options,
 ) -> impl Iterator<Item = (&'a ServerName, &'a ConfigHash)> {
     let servers = configured.loaded.servers.values();
-    let servers = servers.chain(&options.more_servers);
+    let servers = servers.chain(&options.extra_servers);
     servers.map(|spec| (&spec.name, &spec.hash))
 }
 
 fn servers(configured: &Configured, options: Options) -> impl Iterator<Item = ServerSpec> {
-    let more = options.more_servers.into_iter().map(|mut spec| {
+    let more = options.extra_servers.into_iter().map(|mut spec| {
         spec.rules.global = configured.loaded.rules.clone();
         spec
     });
@@ -292,12 +292,12 @@ fn servers(configured: &Configured, options: Options) -> impl Iterator<Item = Se
 fn parts(
     configured: &Configured,
     options: &Options,
-    observed: &Observed,
+    telemetry: &Telemetry,
     store: Arc<SqliteStore>,
 ) -> HubParts {
     let connector = Connector::new(ConnectorConfig {
         limits: configured.limits.clone(),
-        secrets: observed.secrets(configured.secrets()),
+        secrets: telemetry.secrets(configured.secrets()),
         environment: configured.environment.vars.clone(),
         env_allow: configured.loaded.settings.env_allow.clone(),
         work_dirs: Some(configured.state.path().join("work")),
@@ -316,7 +316,7 @@ fn parts(
             true => crate::meaning::encoder(),
             false => None,
         },
-        recorder: observed.recorder().clone(),
+        recorder: telemetry.recorder().clone(),
         approver: options
             .approver
             .clone()

@@ -6,17 +6,20 @@ use std::collections::BTreeMap;
 
 use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_guard::check_arguments;
-use pegboard_model::{UntrustedText, Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef};
+use pegboard_model::{Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef, UntrustedText};
 
 /// How much a name must look like another to be proposed in its place.
-const LIKE_ENOUGH: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// What is known of servers, by name.
-pub(crate) type Known<'a> = BTreeMap<&'a ServerName, &'a ServerRecord>;
+pub(crate) type RecordsByServer<'a> = BTreeMap<&'a ServerName, &'a ServerRecord>;
 
 /// Returns a warning for each override of an unknown tool, each example that its tool would not accept and each
 /// related tool that is unknown. Servers whose tools were never received are left out.
-pub(crate) fn override_problems(loaded: &LoadedConfig, known: &Known<'_>) -> Vec<Problem> {
+pub(crate) fn override_problems(
+    loaded: &LoadedConfig,
+    known: &RecordsByServer<'_>,
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     for spec in loaded.servers.values() {
         let Some(record) = known.get(&spec.name).filter(|record| is_known(record)) else {
@@ -48,7 +51,7 @@ fn is_known(record: &ServerRecord) -> bool {
 /// One server whose tools are known.
 struct Check<'a> {
     loaded: &'a LoadedConfig,
-    known: &'a Known<'a>,
+    known: &'a RecordsByServer<'a>,
     spec: &'a ServerSpec,
     record: &'a ServerRecord,
 }
@@ -81,14 +84,14 @@ impl Check<'_> {
                 let message = format!(
                     "the server has no tool `{shown}`, so `{shown}` under `tools` has no effect"
                 );
-                problems.push(self.problem(&key, message, self.near(name)));
+                problems.push(self.problem(&key, message, self.suggestion(name)));
             }
             return;
         };
-        let Some(words) = self.spec.tools.get(name) else {
+        let Some(tool_override) = self.spec.tools.get(name) else {
             return;
         };
-        for (at, example) in words.examples.iter().enumerate() {
+        for (at, example) in tool_override.examples.iter().enumerate() {
             if let Err(error) = check_arguments(tool, &example.arguments) {
                 let number = at + 1;
                 let message = format!(
@@ -99,13 +102,17 @@ impl Check<'_> {
                 problems.push(self.problem(&format!("{key}.examples"), message, help));
             }
         }
-        for related in words.related.iter().flatten() {
+        for related in tool_override.related.iter().flatten() {
             if !self.is_tool(related) {
                 let related_shown = UntrustedText::new(related).shortened(100);
                 let message = format!(
                     "tool `{shown}` names `{related_shown}` as related, which no known server has"
                 );
-                problems.push(self.problem(&format!("{key}.related"), message, self.near(related)));
+                problems.push(self.problem(
+                    &format!("{key}.related"),
+                    message,
+                    self.suggestion(related),
+                ));
             }
         }
     }
@@ -130,11 +137,11 @@ impl Check<'_> {
     }
 
     /// What to do about a name that is not a tool's.
-    fn near(&self, wrong: &str) -> String {
+    fn suggestion(&self, wrong: &str) -> String {
         let names = self.record.tools.iter().map(|tool| tool.name.as_str());
         let scored = names.map(|name| (strsim::jaro_winkler(wrong, name), name));
         let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
-        match best.filter(|(score, _)| *score >= LIKE_ENOUGH) {
+        match best.filter(|(score, _)| *score >= MIN_SIMILARITY) {
             Some((_, name)) => format!("did you mean `{}`?", UntrustedText::new(name)),
             None => format!(
                 "remove it, or see the names with `pegboard tools {}`",

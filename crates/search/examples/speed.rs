@@ -16,9 +16,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pegboard_encoder::{DIMENSIONS, Encoder, PackedVector, TextKind, Vector, score_each, score_pairs};
+use pegboard_encoder::{
+    DIMENSIONS, Encoder, PackedVector, TextKind, Vector, score_each, score_pairs,
+};
 use pegboard_search::{
-    Index, SemanticQuery, Query, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments,
+    Index, Query, Segment, SegmentBuilder, SemanticQuery, ServerText, ToolText, Vectors,
+    build_segments,
 };
 
 /// Tools of a server.

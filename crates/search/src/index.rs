@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashTable;
 
+use crate::fuzzy_dict::FuzzyDict;
 use crate::interner::Key;
 use crate::merge::{MergedPostings, Worth};
-use crate::fuzzy_dict::FuzzyDict;
 use crate::scratch::Scratch;
 use crate::segment::{NAME_FORMS, Segment};
 use crate::text::ToolPosition;

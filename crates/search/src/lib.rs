@@ -7,28 +7,28 @@
 //! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
 //! Invariant: the name of a tool, written in whatever case and with whatever separators, finds it first.
 
-mod literal_values;
 mod baseline;
 mod compare;
-mod scoring;
 mod distance;
 mod explain;
 mod fusion;
+mod fuzzy_dict;
+mod idf;
 mod index;
 mod interner;
-mod parallel_build;
+mod literal_values;
 mod merge;
 mod named_server;
 mod names;
-mod fuzzy_dict;
+mod parallel_build;
 mod parsed_query;
 mod query;
-mod idf;
-mod segment_builder;
 mod schema;
+mod scoring;
 mod scratch;
 mod search;
 mod segment;
+mod segment_builder;
 mod stems;
 mod synonyms;
 mod text;
@@ -38,10 +38,12 @@ mod vocabulary;
 mod weights;
 
 pub use baseline::{Baseline, Method};
-pub use explain::{MatchedWord, NameMatchKind, NameMatch, MatchKind, ScoreExplanation};
+pub use explain::{MatchKind, MatchedWord, NameMatch, NameMatchKind, ScoreExplanation};
 pub use index::Index;
 pub use parallel_build::build_segments;
-pub use query::{SemanticCoverage, Ranking, Hit, QueryKind, SemanticQuery, Query, PastCall, Vectors};
-pub use segment_builder::SegmentBuilder;
+pub use query::{
+    Hit, PastCall, Query, QueryKind, Ranking, SemanticCoverage, SemanticQuery, Vectors,
+};
 pub use segment::Segment;
-pub use text::{ToolPosition, Field, ServerText, ToolText};
+pub use segment_builder::SegmentBuilder;
+pub use text::{Field, ServerText, ToolPosition, ToolText};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
 
-use crate::segment_builder::SegmentBuilder;
 use crate::segment::Segment;
+use crate::segment_builder::SegmentBuilder;
 
 /// Servers that are worth a thread.
 const OF_THREAD: usize = 16;

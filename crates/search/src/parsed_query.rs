@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::literal_values::without_values;
 use crate::explain::MatchKind;
-use crate::index::Index;
 use crate::idf::idf;
+use crate::index::Index;
+use crate::literal_values::without_values;
 use crate::stems::{is_stop_word, stem};
 use crate::synonyms;
 use crate::tokens::{Part, cut, each_word, folded};
@@ -190,7 +190,8 @@ impl ParsedQuery {
     fn want(&mut self, term: u32, factor: f32, covers: f32, via: MatchKind, word: usize) {
         let (mut known, mut covered) = (false, false);
         for wanted in self.wanted.iter().filter(|wanted| wanted.term == term) {
-            known |= matches!(wanted.via, MatchKind::Same | MatchKind::Joined) || wanted.word == word;
+            known |=
+                matches!(wanted.via, MatchKind::Same | MatchKind::Joined) || wanted.word == word;
             covered = true;
         }
         if !known {

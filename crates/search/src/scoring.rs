@@ -2,7 +2,7 @@
 
 use crate::index::Index;
 use crate::parsed_query::QueryTerm;
-use crate::query::{SemanticCoverage, SemanticQuery, Query};
+use crate::query::{Query, SemanticCoverage, SemanticQuery};
 use crate::scratch::{Evidence, Scratch, fill};
 use crate::weights::{MEMORY_GATE, MEMORY_MOST};
 

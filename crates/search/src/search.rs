@@ -1,11 +1,11 @@
 //! One search, from the request to the hits.
 
-use crate::explain::{MatchedWord, NameMatchKind, NameMatch, ScoreExplanation};
+use crate::explain::{MatchedWord, NameMatch, NameMatchKind, ScoreExplanation};
 use crate::fusion::{Fusion, Parts};
 use crate::index::Index;
 use crate::named_server::{NamedServer, named_server};
 use crate::parsed_query::{ParsedQuery, QueryTerm};
-use crate::query::{SemanticCoverage, Ranking, Hit, QueryKind, Query};
+use crate::query::{Hit, Query, QueryKind, Ranking, SemanticCoverage};
 use crate::scratch::Scratch;
 use crate::text::Field;
 use crate::top_k::TopK;

@@ -11,7 +11,7 @@ mod office;
 use std::sync::Arc;
 
 use office::{OFFICE, catalog, segments};
-use pegboard_search::{ToolPosition, Index, Query, SegmentBuilder, Segment, ServerText, ToolText};
+use pegboard_search::{Index, Query, Segment, SegmentBuilder, ServerText, ToolPosition, ToolText};
 use proptest::prelude::*;
 
 #[test]
@@ -39,7 +39,8 @@ fn an_index_of_kept_segments_equals_one_built_anew() {
     ] {
         let hits = |index: &Index| {
             let found = index.search(&Query::words(text), 20);
-            let hits: Vec<(ToolPosition, f32)> = found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
+            let hits: Vec<(ToolPosition, f32)> =
+                found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
             (hits, found.total, found.kind)
         };
         assert_eq!(hits(&mixed), hits(&anew), "{text}");

@@ -9,7 +9,7 @@
 mod office;
 
 use office::{OFFICE, catalog};
-use pegboard_search::{ToolPosition, SemanticCoverage, QueryKind, Query};
+use pegboard_search::{Query, QueryKind, SemanticCoverage, ToolPosition};
 
 #[test]
 fn r_find_01_exact_names_come_first() {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use office::{OFFICE, catalog};
 use pegboard_search::{
-    ToolPosition, SemanticCoverage, Field, Index, SemanticQuery, NameMatchKind, Query, PastCall, ToolText, Vectors, MatchKind,
-    build_segments,
+    Field, Index, MatchKind, NameMatchKind, PastCall, Query, SemanticCoverage, SemanticQuery,
+    ToolPosition, ToolText, Vectors, build_segments,
 };
 
 /// Vectors of two numbers for every tool; some may be missing.

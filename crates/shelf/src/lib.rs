@@ -16,4 +16,4 @@ mod read;
 mod result_store;
 
 pub use read::{ReadResultArgs, read};
-pub use result_store::{StoredResult, ResultStore};
+pub use result_store::{ResultStore, StoredResult};

@@ -7,7 +7,7 @@ use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::result_store::{StoredResult, floor_char_boundary, part, continuation_note};
+use crate::result_store::{StoredResult, continuation_note, floor_char_boundary, part};
 
 /// Longest pattern that is looked for.
 const PATTERN_BYTES: usize = 500;
@@ -111,7 +111,8 @@ fn matches<'t>(
             if found.end() <= shown && shown > 0 {
                 return None;
             }
-            let before = floor_char_boundary(line, found.start().saturating_sub(AROUND_BYTES)).max(shown);
+            let before =
+                floor_char_boundary(line, found.start().saturating_sub(AROUND_BYTES)).max(shown);
             let end = found.end().min(found.start() + LINE_BYTES);
             shown = floor_char_boundary(line, end + AROUND_BYTES).max(before);
             let piece = line.get(before..shown).unwrap_or_default();

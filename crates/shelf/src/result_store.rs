@@ -224,7 +224,13 @@ fn text_of(block: &RawValue) -> Option<String> {
 }
 
 /// What stands under a part: how much there is, and the exact call that reads on.
-pub(crate) fn continuation_note(id: &str, stored: &StoredResult, from: usize, next: usize, tokens: usize) -> String {
+pub(crate) fn continuation_note(
+    id: &str,
+    stored: &StoredResult,
+    from: usize,
+    next: usize,
+    tokens: usize,
+) -> String {
     let total = stored.text.len();
     let mut note =
         format!("\n\n[Bytes {from} to {next} of {total} (about {tokens} tokens in all).");

@@ -92,7 +92,11 @@ impl DiscoveryLocks {
 
 /// Waits in a thread of its own, not in the runtime's pool: the pool would hold up the program's end
 /// for as long as another process leads. If the caller gives up, the lead is dropped as soon as it comes.
-async fn wait_in_thread(file: File, turn: OwnedMutexGuard<()>, path: &Path) -> StoreResult<DiscoveryLock> {
+async fn wait_in_thread(
+    file: File,
+    turn: OwnedMutexGuard<()>,
+    path: &Path,
+) -> StoreResult<DiscoveryLock> {
     let (sender, receiver) = oneshot::channel();
     let waiting = move || {
         let outcome = file.lock().map(|()| DiscoveryLock {

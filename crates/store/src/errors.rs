@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
+use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 use rusqlite::ErrorCode;
 
 use crate::state_dir::UNWRITABLE_REMEDY;
@@ -23,7 +23,9 @@ pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolE
             "another process kept it busy for too long".to_owned()
         }
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
-        _ => UntrustedText::new(&error.to_string()).shortened(300).to_string(),
+        _ => UntrustedText::new(&error.to_string())
+            .shortened(300)
+            .to_string(),
     };
     ToolError::new(
         Reason::StoreIo,

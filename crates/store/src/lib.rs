@@ -7,16 +7,16 @@
 //! Invariant: every folder is 0700 and every file 0600.
 //! Invariant: nothing panics, whatever the files hold.
 
-mod errors;
 mod discovery_lock;
+mod errors;
 mod ledger;
 mod logs;
-mod search_store;
 mod memory;
 mod private_files;
 mod read_only;
 mod record_format;
 mod seal;
+mod search_store;
 mod sqlite;
 mod state_dir;
 mod store;
@@ -24,8 +24,10 @@ mod store;
 pub use discovery_lock::DiscoveryLock;
 pub use ledger::{InboxViewer, Ledger, MemoryLedger, SqliteLedger};
 pub use logs::ServerLogs;
-pub use search_store::{MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, RememberedQuery};
 pub use memory::MemoryStore;
+pub use search_store::{
+    MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, RememberedQuery, SearchStore,
+};
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;
 pub use store::{LoadedRecords, Store, StoreResult, StoreStats};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord};
 
 use crate::discovery_lock::DiscoveryLocks;
-use crate::search_store::{MAX_REMEMBERED_QUERIES, SearchStore, RememberedQuery};
+use crate::search_store::{MAX_REMEMBERED_QUERIES, RememberedQuery, SearchStore};
 use crate::{DiscoveryLock, LoadedRecords, Store, StoreResult, StoreStats, record_format};
 
 type Key = (ServerName, ConfigHash);

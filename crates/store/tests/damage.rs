@@ -122,7 +122,10 @@ async fn r_store_05_a_damaged_file_is_set_aside_reported_and_rebuilt() {
     );
     store.save(&record(&name("alpha"), 1)).await.unwrap();
     drop(store);
-    assert_eq!(open(folder.path()).load_blocking().unwrap().records.len(), 1);
+    assert_eq!(
+        open(folder.path()).load_blocking().unwrap().records.len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -223,7 +226,10 @@ async fn a_log_left_by_a_store_that_is_gone_is_not_played_into_the_new_one() {
     drop(store);
     fs::remove_file(folder.path().join("pegboard.db")).unwrap();
     fs::write(folder.path().join("pegboard.db-wal"), log).unwrap();
-    assert_eq!(open(folder.path()).load_blocking().unwrap(), LoadedRecords::default());
+    assert_eq!(
+        open(folder.path()).load_blocking().unwrap(),
+        LoadedRecords::default()
+    );
 }
 
 #[tokio::test]
@@ -249,7 +255,10 @@ async fn r_store_05_what_still_holds_the_damaged_file_does_not_harm_the_new_one(
     ];
     assert_eq!(late.load().await.unwrap().records, expected);
     drop(late);
-    assert_eq!(open(folder.path()).load_blocking().unwrap().records, expected);
+    assert_eq!(
+        open(folder.path()).load_blocking().unwrap().records,
+        expected
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalResponse, ApprovalRequest, ConfigHash, ApprovalDecision,
+    Activity, ActivityKind, ApprovalDecision, ApprovalRequest, ApprovalResponse, ConfigHash,
     Fingerprint, Grant, ServerName, Timestamp, ToolVersion,
 };
 use pegboard_store::{Ledger, MemoryLedger, SqliteLedger, StateDir};

@@ -6,7 +6,9 @@ mod fixture;
 
 use fixture::{config, name, open, record};
 use pegboard_model::{Fingerprint, Timestamp};
-use pegboard_store::{MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, MemoryStore, RememberedQuery, Store};
+use pegboard_store::{
+    MAX_REMEMBERED_QUERIES_PER_TOOL, MemoryStore, RememberedQuery, SearchStore, Store,
+};
 
 const MODEL: &str = "model-1";
 

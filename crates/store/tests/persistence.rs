@@ -459,5 +459,8 @@ async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
     }
     store.rest().await;
     drop(store);
-    assert_eq!(open(folder.path()).load_blocking().unwrap().records.len(), 50);
+    assert_eq!(
+        open(folder.path()).load_blocking().unwrap().records.len(),
+        50
+    );
 }

@@ -30,7 +30,7 @@ mod wait;
 
 pub use binary::binary;
 pub use clock::FakeClock;
-pub use counts::{methods_in, append_line, starts_in};
+pub use counts::{append_line, methods_in, starts_in};
 pub use hostile_http::HostileHttp;
 pub use model_server::{ModelRequest, ModelScript, ModelServer, ModelTurn, ScriptedCall};
 pub use process::{is_alive, own_peak_rss_kib, own_rss_kib, processes_with_marker, rss_kib};

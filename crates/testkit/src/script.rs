@@ -1,19 +1,19 @@
 //! What a hostile server does, as data. The JSON form of a [`Script`] is what `pegboard-hostile --script`
 //! takes; every field may be left out, and `{}` is a well-behaved server of both eras without tools.
 
-mod response_faults;
 mod http;
 mod list;
 mod malformed;
+mod response_faults;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use response_faults::{ResponseFault, CallScript, Noise, NoiseKind, ResponseShape};
 pub use http::{HttpFault, HttpFaultKind, HttpScript};
 pub use list::{Cursors, ListScript, Mutation, MutationAt};
 pub use malformed::Malformed;
+pub use response_faults::{CallScript, Noise, NoiseKind, ResponseFault, ResponseShape};
 
 /// A server's behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    TrustState, ConfigHash, Layer, Origin, ServerName, ServerSpec, Template, Timeouts, Transport,
+    ConfigHash, Layer, Origin, ServerName, ServerSpec, Template, Timeouts, Transport, TrustState,
 };
 use serde_json::{Value, json};
 

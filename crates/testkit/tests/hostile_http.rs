@@ -146,7 +146,10 @@ fn http_goes_wrong_as_the_script_says() {
         list(&Script::new().http(Moment::Start, HttpFaultKind::EndlessEvent)).len(),
         200_000
     );
-    assert_eq!(list(&Script::new().http(Moment::Start, HttpFaultKind::Drop)), "");
+    assert_eq!(
+        list(&Script::new().http(Moment::Start, HttpFaultKind::Drop)),
+        ""
+    );
     assert!(!list(&Script::new().http(Moment::List, HttpFaultKind::CutBody(9))).ends_with('}'));
 }
 

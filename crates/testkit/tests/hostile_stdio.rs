@@ -265,12 +265,18 @@ fn answers_take_wrong_shapes() {
             json!({}),
         )
     };
-    assert_eq!(answer(ResponseShape::Error(-32603))["error"]["code"], -32603);
+    assert_eq!(
+        answer(ResponseShape::Error(-32603))["error"]["code"],
+        -32603
+    );
     assert_eq!(answer(ResponseShape::WrongId)["id"], 4_242_424_242_u64);
     assert_eq!(answer(ResponseShape::TextId)["id"], "5");
     let both = answer(ResponseShape::Both);
     assert!(both.get("result").is_some() && both.get("error").is_some());
-    assert_eq!(answer(ResponseShape::Neither), json!({"jsonrpc": "2.0", "id": 5}));
+    assert_eq!(
+        answer(ResponseShape::Neither),
+        json!({"jsonrpc": "2.0", "id": 5})
+    );
     let mut twice = start(&Script::new().answer(Moment::List, ResponseShape::Twice));
     assert_eq!(twice.modern(1, "tools/list", json!({})), twice.message());
 }

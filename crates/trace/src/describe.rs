@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pegboard_model::{
-    CacheUse, CallFacts, TransportKind, DiscoveryFacts, LookupFacts, PolicyFacts, RequestFacts, RunFacts,
-    SearchFacts, ServerName, SpanContext, TurnFacts,
+    CacheUse, CallFacts, DiscoveryFacts, LookupFacts, PolicyFacts, RequestFacts, RunFacts,
+    SearchFacts, ServerName, SpanContext, TransportKind, TurnFacts,
 };
 
 use crate::keys;

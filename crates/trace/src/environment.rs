@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::{UntrustedText, Secret};
+use pegboard_model::{Secret, UntrustedText};
 
 use crate::plan::{Destination, LangfuseKeys, TraceConfig, TracePlan};
 

@@ -1,6 +1,6 @@
 //! What happened to servers and tools, as log lines under fixed names.
 
-use pegboard_model::{Event, EventKind, UntrustedText, LookupFacts, Recorder, SpanContext};
+use pegboard_model::{Event, EventKind, LookupFacts, Recorder, SpanContext, UntrustedText};
 
 /// Most characters of a server's error in a log line.
 const ERROR_MAX: usize = 300;

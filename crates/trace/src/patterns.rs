@@ -38,7 +38,10 @@ fn all_patterns() -> Vec<String> {
             .map(|start| regex::escape(start))
             .collect();
         let (prefixes, class) = (prefixes.join("|"), pattern.characters.class());
-        format!(r"(?<keep>)\b(?:{prefixes})[{class}]{{{},}}", pattern.min_length)
+        format!(
+            r"(?<keep>)\b(?:{prefixes})[{class}]{{{},}}",
+            pattern.min_length
+        )
     });
     let key = format!(
         r"(?s)(?<keep>){PEM_START}[A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::contract::Caller;
 use crate::capabilities::declares;
+use crate::client_request::{ClientRequest, StopReason};
+use crate::contract::Caller;
 use crate::envelope::present;
 use crate::listeners::Listeners;
 use crate::response_timer::CallActivity;
-use crate::client_request::{ClientRequest, StopReason};
 use crate::roots::Roots;
 use crate::surrogates::{paired, repaired};
 use crate::transport::CallOrigin;

@@ -12,13 +12,13 @@ use crate::byte_budget::ByteBudget;
 use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
 use crate::dialect::ClientInfo;
 use crate::era_retries::EraRetries;
+use crate::errors::ErrorContext;
 use crate::http::HttpOpening;
 use crate::http::client::Clients;
 use crate::machine_load::MachineLoad;
 use crate::resolve::Resolver;
-use crate::stdio::StdioOpening;
 use crate::session::SessionConfig;
-use crate::errors::ErrorContext;
+use crate::stdio::StdioOpening;
 
 /// What all conversations share.
 pub struct ConnectorConfig {
@@ -60,7 +60,12 @@ impl Connector {
         }
     }
 
-    fn talk_setup(&self, spec: &ServerSpec, resolver: Resolver<'_>, budget: Duration) -> SessionConfig {
+    fn talk_setup(
+        &self,
+        spec: &ServerSpec,
+        resolver: Resolver<'_>,
+        budget: Duration,
+    ) -> SessionConfig {
         SessionConfig {
             errors: ErrorContext {
                 server: spec.name.clone(),

@@ -59,7 +59,11 @@ pub trait Upstream: Send + Sync {
     ) -> ToolResult<CallOutcome>;
 
     /// Any other request, passed on: resources, prompts, completion. Dropping the future cancels it.
-    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome>;
+    async fn request(
+        &self,
+        request: ForwardedRequest<'_>,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome>;
 
     /// All pages of one of the server's other lists, each definition as the server wrote it. A server that
     /// does not know the method has none.

@@ -92,9 +92,8 @@ pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageError> {
     if !text.trim_start().starts_with('{') {
         // An array would be read as the fields in their order, which nobody means.
-        return Err(
-            serde_json::from_str::<IgnoredAny>(text).map_or(MessageError::NotJson, |_| MessageError::NotRpc)
-        );
+        return Err(serde_json::from_str::<IgnoredAny>(text)
+            .map_or(MessageError::NotJson, |_| MessageError::NotRpc));
     }
     let fields: RawMessage<'_> = match serde_json::from_str(text) {
         Ok(fields) => fields,
@@ -311,7 +310,9 @@ mod tests {
                 answer: Err(why),
             }) => format!("bad {id} {why}"),
             Ok(Message::UnaddressedError(error)) => format!("complaint {}", error.code),
-            Ok(Message::Request(ServerRequest { id, method, .. })) => format!("request {id} {method}"),
+            Ok(Message::Request(ServerRequest { id, method, .. })) => {
+                format!("request {id} {method}")
+            }
             Ok(Message::Notification { method, .. }) => format!("note {method}"),
             Err(flaw) => format!("{flaw:?}"),
         };

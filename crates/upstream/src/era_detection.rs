@@ -8,8 +8,10 @@ use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use crate::contract::Handshake;
 use crate::dialect::{ClientInfo, Dialect, MODERN_VERSION, initialize_params};
 use crate::envelope::RpcResponse;
-use crate::handshake_outcome::{InitializeOutcome, DiscoverOutcome, classify_initialize, classify_discover, unsupported};
 use crate::errors::ErrorContext;
+use crate::handshake_outcome::{
+    DiscoverOutcome, InitializeOutcome, classify_discover, classify_initialize, unsupported,
+};
 
 /// Silence after which a server may be one that ignores what it does not know. It is still listened to:
 /// a modern server may just be slow to start.
@@ -112,7 +114,10 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
     }
 
     /// `None`: not modern.
-    fn probed(&self, answer: ToolResult<RpcResponse>) -> Result<Option<Handshake>, HandshakeFailure> {
+    fn probed(
+        &self,
+        answer: ToolResult<RpcResponse>,
+    ) -> Result<Option<Handshake>, HandshakeFailure> {
         match answer {
             Err(error) if error.reason == Reason::FrameInvalid => Ok(None),
             Err(error) => Err(probe_failure(error)),
@@ -135,7 +140,8 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
 }
 
 fn probe_failure(error: ToolError) -> HandshakeFailure {
-    let may_retry_initialize = matches!(error.reason, Reason::ServerExited | Reason::HandshakeFailed);
+    let may_retry_initialize =
+        matches!(error.reason, Reason::ServerExited | Reason::HandshakeFailed);
     HandshakeFailure {
         error,
         may_retry_initialize,
@@ -148,7 +154,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::testing::{Peer, pair, errors};
+    use crate::testing::{Peer, errors, pair};
 
     const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}"#;
     const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}"#;

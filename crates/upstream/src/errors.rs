@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
+use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 use serde::de::IgnoredAny;
 
 use crate::envelope::{RpcError, TOO_DEEP};
@@ -245,7 +245,10 @@ mod tests {
                 message: String::new(),
                 data: None,
             };
-            assert_eq!(errors().refused(RequestSubject::Call("t"), &error).reason, reason);
+            assert_eq!(
+                errors().refused(RequestSubject::Call("t"), &error).reason,
+                reason
+            );
         }
     }
 

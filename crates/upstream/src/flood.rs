@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
-use crate::token_bucket::TokenBucket;
 use crate::frame::LineReader;
+use crate::token_bucket::TokenBucket;
 
 /// How long the reading rests while there is a flood. A pipe fills up meanwhile, so that one wake-up serves it all;
 /// an answer among the flood comes later by this at the most.

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use crate::contract::{CallOptions, CallOutcome, ForwardedRequest};
 use crate::dialect::{LOG_LEVEL, quoted};
 use crate::envelope::RpcResponse;
+use crate::errors::RequestSubject;
 use crate::outcome::outcome;
 use crate::response_timer::{CallActivity, TimeLimit};
 use crate::session::Session;
-use crate::transport::{RpcRequest, CallOrigin, Body, ResponseSize, RpcTransport};
-use crate::errors::RequestSubject;
+use crate::transport::{Body, CallOrigin, ResponseSize, RpcRequest, RpcTransport};
 
 /// The requests that a server may answer by asking for input.
 const TAKES_INPUT: &[&str] = &["tools/call", "prompts/get", "resources/read"];
@@ -60,7 +60,11 @@ impl<W: RpcTransport> Session<W> {
         self.forward(passed, &options).await
     }
 
-    async fn forward(&self, passed: OutgoingRequest<'_>, options: &CallOptions) -> ToolResult<CallOutcome> {
+    async fn forward(
+        &self,
+        passed: OutgoingRequest<'_>,
+        options: &CallOptions,
+    ) -> ToolResult<CallOutcome> {
         let errors = &self.setup.errors;
         let activity = Arc::new(CallActivity::new());
         let time_limit = TimeLimit {

@@ -170,7 +170,8 @@ fn told(fields: &RawHandshake<'_>, era: Era, version: &str, limits: &Limits) -> 
         era,
         protocol_version: version.to_owned(),
         info: fields.info.or(in_meta).and_then(info),
-        instructions: instructions.map(|text| truncate(&text, limits.instructions_bytes).to_owned()),
+        instructions: instructions
+            .map(|text| truncate(&text, limits.instructions_bytes).to_owned()),
         list_changed,
         declares_tools: Some(tools.is_some()),
         capabilities: fields.capabilities.map(|raw| raw.get().into()),
@@ -268,7 +269,10 @@ mod tests {
             message: String::new(),
             data: Some(raw(r#"{"supported":["2026-07-28"]}"#)),
         };
-        assert_eq!(common_version(&offered_versions(&error(-32022))), Some("2026-07-28"));
+        assert_eq!(
+            common_version(&offered_versions(&error(-32022))),
+            Some("2026-07-28")
+        );
         assert!(offered_versions(&error(-32602)).is_empty());
         assert!(
             is_modern(&error(-32020)) && !is_modern(&error(-32602)) && !is_modern(&error(-32042))

@@ -4,9 +4,12 @@ use pegboard_model::{Limits, Reason, ToolError};
 
 use crate::contract::Handshake;
 use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSION, MODERN_VERSIONS};
-use crate::envelope::{RpcResponse, RpcError};
-use crate::handshake::{ParsedHandshake, assumed_handshake, parse_discover, parse_initialize, is_modern, common_version, offered_versions};
+use crate::envelope::{RpcError, RpcResponse};
 use crate::errors::ErrorContext;
+use crate::handshake::{
+    ParsedHandshake, assumed_handshake, common_version, is_modern, offered_versions,
+    parse_discover, parse_initialize,
+};
 
 const METHOD_NOT_FOUND: i64 = -32601;
 /// How many of a server's revisions an error names.
@@ -60,7 +63,9 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
     match answer {
         RpcResponse::Result(result) => match parse_initialize(&result, limits) {
             ParsedHandshake::Negotiated(handshake) => InitializeOutcome::Legacy(handshake),
-            ParsedHandshake::NoCommonVersion(versions) => InitializeOutcome::UnsupportedVersions(versions),
+            ParsedHandshake::NoCommonVersion(versions) => {
+                InitializeOutcome::UnsupportedVersions(versions)
+            }
             ParsedHandshake::Unusable => InitializeOutcome::Unusable,
         },
         RpcResponse::TooDeep(_) => InitializeOutcome::Unusable,
@@ -68,7 +73,9 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
             Ok(handshake) => InitializeOutcome::Modern(handshake),
             Err(versions) => InitializeOutcome::UnsupportedVersions(versions),
         },
-        RpcResponse::Error(error) if error.code == METHOD_NOT_FOUND => InitializeOutcome::NoMethod(error),
+        RpcResponse::Error(error) if error.code == METHOD_NOT_FOUND => {
+            InitializeOutcome::NoMethod(error)
+        }
         RpcResponse::Error(error) => InitializeOutcome::Refused(error),
     }
 }

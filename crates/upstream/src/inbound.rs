@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
 use crate::callers::{CallerRegistry, MessageSource};
+use crate::client_request::ClientRequest;
 use crate::contract::{Announcement, Health, LogSink};
 use crate::dialect::{refusal, reply};
 use crate::envelope::{self, ServerRequest, present, string};
-use crate::client_request::ClientRequest;
+use crate::errors::ErrorContext;
 use crate::redact::truncate;
 use crate::root_request::{self, RootsRequest};
-use crate::errors::ErrorContext;
 
 /// Log messages of a server by protocol that are passed on, over the life of a conversation.
 const LOG_MESSAGES: u64 = 10_000;
@@ -161,7 +161,12 @@ impl Inbound {
     }
 
     /// A notification came in.
-    pub(crate) fn handle_notification(&self, method: &str, params: Option<&RawValue>, place: MessageSource) {
+    pub(crate) fn handle_notification(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        place: MessageSource,
+    ) {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
         match method {
             "notifications/progress" if self.callers.progress(params) => {}
@@ -221,7 +226,12 @@ impl Inbound {
     }
 
     /// A request came in. Only legacy servers may ask.
-    pub(crate) fn handle_request(&self, request: &ServerRequest<'_>, is_modern: bool, place: MessageSource) -> RequestAction {
+    pub(crate) fn handle_request(
+        &self,
+        request: &ServerRequest<'_>,
+        is_modern: bool,
+        place: MessageSource,
+    ) -> RequestAction {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
         let ServerRequest { id, method, params } = request;
         let refused = match method.as_ref() {

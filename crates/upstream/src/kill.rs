@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::subreaper::{self, EndedServer};
 use crate::process::Process;
+use crate::subreaper::{self, EndedServer};
 use crate::sweep::{end_all, sweep};
 
 /// How long a server may take to end after its input was closed.

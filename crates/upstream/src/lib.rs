@@ -17,57 +17,57 @@ mod contract;
 mod machine_load;
 
 // The protocol, over any transport.
-mod token_bucket;
 mod capabilities;
 mod dialect;
-mod era_retries;
 mod envelope;
+mod era_retries;
+mod forward;
 mod handshake;
+mod handshake_outcome;
 mod header_text;
-mod mirror;
+mod inbound;
 mod list_kind;
+mod mirror;
 mod outcome;
 mod pager;
-mod forward;
 mod response_timer;
-mod surrogates;
 mod session;
-mod inbound;
-mod handshake_outcome;
-mod watch_resource;
 mod subscriptions;
+mod surrogates;
+mod token_bucket;
 mod transport;
+mod watch_resource;
 
 // The clients behind calls.
 mod byte_budget;
 mod callers;
-mod listeners;
 mod client_request;
+mod listeners;
 mod root_request;
 mod roots;
 
 // Servers on pipes.
-mod subreaper;
 mod browser;
-mod malformed;
 mod environment;
 mod era_detection;
 mod flood;
 mod frame;
 mod kill;
-mod stdio_rpc;
+mod malformed;
 mod marks;
-mod suggest_program;
 mod outbox;
 mod owner_limit;
 mod parent_death;
 mod process;
-mod stdio_reader;
 mod safe_path;
 mod spawn;
 mod stderr;
 mod stdio;
 mod stdio_listen;
+mod stdio_reader;
+mod stdio_rpc;
+mod subreaper;
+mod suggest_program;
 mod supervise;
 mod sweep;
 mod watcher;
@@ -77,9 +77,9 @@ mod work_dir;
 mod http;
 
 // Secrets and words.
+mod errors;
 mod redact;
 mod resolve;
-mod errors;
 
 #[cfg(test)]
 mod session_tests;
@@ -88,20 +88,23 @@ mod shared_stdio_tests;
 #[cfg(test)]
 mod testing;
 
-pub use subreaper::{adopt_orphans, end_leftovers};
-pub use byte_budget::{ByteBudget, ByteReservation, BudgetExceeded};
+pub use byte_budget::{BudgetExceeded, ByteBudget, ByteReservation};
+pub use capabilities::declares;
 pub use connector::{Connector, ConnectorConfig};
 pub use contract::{
-    Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, ForwardedRequest, Handshake,
-    Health, InputResponses, Listener, LogSink, NoLogs, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, ForwardedRequest,
+    Handshake, Health, InputResponses, Listener, LogSink, NoLogs, OfferKind, OutcomeKind,
+    ToolListing, Upstream,
 };
-pub use capabilities::declares;
 pub use dialect::ClientInfo;
-pub use http::{ApiResponse, ApiResponseLimits, ApiEndpoint};
+pub use http::{ApiEndpoint, ApiResponse, ApiResponseLimits};
 pub use machine_load::{MachineLoad, processors};
 pub use marks::{runs_under_a_server, sweep_orphans};
 pub use mirror::mirrored_headers;
-pub use watcher::{WATCH_ARGUMENT, stop_watcher, run_watcher, start_watcher_early, set_watcher_program};
+pub use subreaper::{adopt_orphans, end_leftovers};
+pub use watcher::{
+    WATCH_ARGUMENT, run_watcher, set_watcher_program, start_watcher_early, stop_watcher,
+};
 
 /// The present moment, for `Health`.
 fn now() -> pegboard_model::Timestamp {

@@ -1,7 +1,7 @@
 //! The lists that a server pages through.
 
-use crate::contract::OfferKind;
 use crate::capabilities::ServerCapabilities;
+use crate::contract::OfferKind;
 
 /// One of a server's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -175,10 +175,12 @@ impl PartialMessage {
             Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) if traces.is_answer() => {
                 Continuation::Split(traces)
             }
-            Diagnosis::PartialMessage(traces) if text.len() <= KEPT_BYTES => Continuation::More(Self {
-                text: Some(text),
-                traces,
-            }),
+            Diagnosis::PartialMessage(traces) if text.len() <= KEPT_BYTES => {
+                Continuation::More(Self {
+                    text: Some(text),
+                    traces,
+                })
+            }
             _ => Continuation::Unrelated,
         }
     }
@@ -186,9 +188,9 @@ impl PartialMessage {
 
 fn starts_message(line: &str) -> bool {
     match diagnose(line) {
-        Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _) => {
-            traces.has_version
-        }
+        Diagnosis::Whole(traces)
+        | Diagnosis::PartialMessage(traces)
+        | Diagnosis::Broken(traces, _) => traces.has_version,
     }
 }
 
@@ -217,8 +219,9 @@ mod tests {
             ("{ jsonrpc: '2.0', id: 4 }", None, false),
             ("{broken", None, false),
         ] {
-            let (Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _)) =
-                diagnose(text);
+            let (Diagnosis::Whole(traces)
+            | Diagnosis::PartialMessage(traces)
+            | Diagnosis::Broken(traces, _)) = diagnose(text);
             assert_eq!((traces.id, traces.is_answer()), (id, is_answer), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! Arguments that a modern server on the network wants repeated as headers by `x-mcp-header`.
 
 use memchr::memmem;
-use pegboard_model::{UntrustedText, Reason, ToolError};
+use pegboard_model::{Reason, ToolError, UntrustedText};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

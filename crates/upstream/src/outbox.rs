@@ -196,7 +196,11 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         let sending = async {
             for number in 0..500 {
-                assert!(outbox.send(format!("frame {number}"), WriteMode::None).await);
+                assert!(
+                    outbox
+                        .send(format!("frame {number}"), WriteMode::None)
+                        .await
+                );
             }
         };
         let reading = async {

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::contract::{CallOutcome, OutcomeKind};
 use crate::envelope::present;
+use crate::errors::{ErrorContext, RequestSubject};
 use crate::surrogates::paired;
-use crate::errors::{RequestSubject, ErrorContext};
 
 /// Made once, because making one costs more than looking through a usual result.
 static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));

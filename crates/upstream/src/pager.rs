@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::contract::{OfferKind, ToolListing};
 use crate::envelope::{RpcResponse, capped, present, string};
-use crate::list_kind::ListKind;
 use crate::errors::ErrorContext;
+use crate::list_kind::ListKind;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -355,10 +355,7 @@ mod tests {
     #[tokio::test]
     async fn r_disc_12_cache_hints_are_read_and_clamped() {
         let day = Limits::default().max_ttl.as_millis() as u64;
-        assert_eq!(
-            Limits::default().max_ttl,
-            Duration::from_secs(24 * 3600)
-        );
+        assert_eq!(Limits::default().max_ttl, Duration::from_secs(24 * 3600));
         for (ttl, expected) in [
             ("60000", Some(60_000)),
             ("0", None),

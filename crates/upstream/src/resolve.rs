@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pegboard_model::{
-    UntrustedText, Layer, Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError,
-    ToolResult, secret_arguments, secret_parts, find_secrets,
+    Layer, Reason, SecretLookup, ServerSpec, Template, TemplatePart, ToolError, ToolResult,
+    UntrustedText, find_secrets, secret_arguments, secret_parts,
 };
 
 use crate::connector::ConnectorConfig;

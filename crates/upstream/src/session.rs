@@ -7,16 +7,16 @@ use std::time::Duration;
 use pegboard_model::{ConfigHash, Era, Limits, Reason, ToolError, ToolResult};
 use serde_json::value::RawValue;
 
-use crate::contract::{Handshake, OfferKind, ToolListing};
 use crate::capabilities::ServerCapabilities;
+use crate::contract::{Handshake, OfferKind, ToolListing};
 use crate::dialect::{ClientInfo, Dialect, quoted};
 use crate::era_retries::EraRetries;
+use crate::errors::{ErrorContext, format_duration};
 use crate::list_kind::{ListKind, may_offer};
 use crate::pager::list_all;
 use crate::redact::Redactor;
 use crate::subscriptions::Subscriptions;
 use crate::transport::{RpcRequest, RpcTransport};
-use crate::errors::{ErrorContext, format_duration};
 
 /// How the conversation is led.
 pub(crate) struct Negotiated {
@@ -146,9 +146,10 @@ impl<W: RpcTransport> Session<W> {
             listing
         });
         listed.map_err(|error| match error.reason {
-            Reason::DiscoveryFailed | Reason::DiscoveryTimeout => {
-                self.setup.errors.with_stderr(error, &self.transport.stderr())
-            }
+            Reason::DiscoveryFailed | Reason::DiscoveryTimeout => self
+                .setup
+                .errors
+                .with_stderr(error, &self.transport.stderr()),
             _ => error,
         })
     }
@@ -185,7 +186,9 @@ impl<W: RpcTransport> Session<W> {
     async fn list_once(&self, list: ListKind) -> ToolResult<ToolListing> {
         let agreed = self.agreed();
         let may_lack = match list {
-            ListKind::Tools => agreed.handshake.declares_tools != Some(true) && !self.is_era_unproven(),
+            ListKind::Tools => {
+                agreed.handshake.declares_tools != Some(true) && !self.is_era_unproven()
+            }
             ListKind::Offers(_) => !self.is_era_unproven(),
         };
         list_all(

@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind, OutcomeKind,
+    Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind,
+    OutcomeKind,
 };
 use crate::dialect::LOG_LEVEL;
-use crate::stdio_listen::listen;
 use crate::session::Session;
+use crate::stdio_listen::listen;
 use crate::testing::ClientAnswer::{Never, Refusal, Result as Answers};
 use crate::testing::{Client, Memory, Peer, session};
 
@@ -390,7 +391,13 @@ async fn r_gate_03_other_lists_are_paged_like_tools() {
             found,
             [r#"{"uriTemplate":"a", "n":1.50}"#, r#"{"uriTemplate":"b"}"#]
         );
-        assert!(session.offers(OfferKind::Resources).await.unwrap().is_empty());
+        assert!(
+            session
+                .offers(OfferKind::Resources)
+                .await
+                .unwrap()
+                .is_empty()
+        );
         let error = session.offers(OfferKind::Resources).await.unwrap_err();
         assert!(error.message.contains("`resources/list`"), "{error}");
     };
@@ -448,7 +455,12 @@ async fn r_gate_03_a_modern_server_is_asked_again_when_something_else_is_watched
     let (session, mut peer) = session(true, r#"{"prompts":{"listChanged":true},"resources":{}}"#);
     let rpc = Arc::clone(&session.transport.0);
     let subscriptions = Arc::clone(&session.subscriptions);
-    tokio::spawn(listen(rpc, session.dialect().clone(), subscriptions, session.has()));
+    tokio::spawn(listen(
+        rpc,
+        session.dialect().clone(),
+        subscriptions,
+        session.has(),
+    ));
     let first = peer.json().await;
     assert_eq!(first["method"], "subscriptions/listen");
     assert_eq!(

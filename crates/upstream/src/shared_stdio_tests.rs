@@ -17,7 +17,10 @@ const ROOTS_A: &str = r#"{"roots":[{"uri":"file:///a"}]}"#;
 const ROOTS_B: &str = r#"{"roots":[{"uri":"file:///b"}]}"#;
 const ASK_ROOTS: &str = "{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"roots/list\"}\n";
 
-fn call(session: &Arc<Session<Memory>>, client: &Arc<Client>) -> JoinHandle<ToolResult<CallOutcome>> {
+fn call(
+    session: &Arc<Session<Memory>>,
+    client: &Arc<Client>,
+) -> JoinHandle<ToolResult<CallOutcome>> {
     let (session, caller) = (Arc::clone(session), Arc::clone(client) as Arc<dyn Caller>);
     tokio::spawn(async move {
         let options = CallOptions {

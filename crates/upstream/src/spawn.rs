@@ -7,18 +7,18 @@ use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
+use pegboard_model::{Reason, ToolError, ToolResult, UntrustedText};
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
 
+use crate::errors::ErrorContext;
 use crate::kill::ProcessGroup;
 use crate::marks::{MARK, next_mark, sweep_orphans};
-use crate::suggest_program::suggest_program;
 use crate::parent_death::kill_with_parent;
+use crate::suggest_program::suggest_program;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
-use crate::errors::ErrorContext;
-use crate::{subreaper, owner_limit};
+use crate::{owner_limit, subreaper};
 
 /// What is run. It holds secrets, so it has no `Debug`.
 #[derive(Clone)]

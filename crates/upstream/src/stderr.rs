@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::contract::LogSink;
-use crate::redact::{Redactor, truncate};
 use crate::errors::ErrorContext;
+use crate::redact::{Redactor, truncate};
 
 /// What is read at a time: a whole pipe.
 const CHUNK: usize = 64 * 1024;

@@ -13,24 +13,24 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health, LogSink,
-    OfferKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
+    LogSink, OfferKind, ToolListing, Upstream,
 };
 use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS, request};
 use crate::envelope::RpcResponse;
-use crate::era_detection::{HandshakeTransport, HandshakeClient, HandshakeFailure};
+use crate::era_detection::{HandshakeClient, HandshakeFailure, HandshakeTransport};
+use crate::errors::{ErrorContext, format_duration};
 use crate::handshake::assumed_handshake;
+use crate::inbound::Inbound;
 use crate::kill::StopMode;
-use crate::stdio_rpc::StdioRpc;
+use crate::session::{Session, SessionConfig};
 use crate::spawn::{Launch, spawn};
 use crate::stderr::{Ring, drain};
 use crate::stdio_listen::listen;
-use crate::supervise::{ProcessHandle, Supervisor, supervise};
-use crate::session::{Session, SessionConfig};
-use crate::inbound::Inbound;
+use crate::stdio_rpc::StdioRpc;
 use crate::subscriptions::Subscriptions;
-use crate::transport::{RpcRequest, CallOrigin, ResponseSize, RpcTransport};
-use crate::errors::{ErrorContext, format_duration};
+use crate::supervise::{ProcessHandle, Supervisor, supervise};
+use crate::transport::{CallOrigin, ResponseSize, RpcRequest, RpcTransport};
 
 /// What is needed to start a server and open the conversation.
 pub(crate) struct StdioOpening<'a> {
@@ -75,8 +75,10 @@ impl StdioOpening<'_> {
             };
             let setback = match opened {
                 Ok(handshake) => {
-                    let subscriptions = Subscriptions::new(self.setup.limits.subscriptions_per_server);
-                    let session = Session::new(pipe, self.setup, handshake, Arc::new(subscriptions));
+                    let subscriptions =
+                        Subscriptions::new(self.setup.limits.subscriptions_per_server);
+                    let session =
+                        Session::new(pipe, self.setup, handshake, Arc::new(subscriptions));
                     return Ok(Arc::new(StdioUpstream {
                         session,
                         subscribed: AtomicBool::new(false),
@@ -309,7 +311,11 @@ impl Upstream for StdioUpstream {
         self.session.call(tool, arguments, options).await
     }
 
-    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(
+        &self,
+        request: ForwardedRequest<'_>,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
         self.session.request(request, options).await
     }
 

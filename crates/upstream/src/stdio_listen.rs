@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::envelope::RpcResponse;
 use crate::stdio_rpc::StdioRpc;
 use crate::subscriptions::{LISTEN, Subscriptions};
-use crate::transport::{RpcRequest, ResponseSize};
+use crate::transport::{ResponseSize, RpcRequest};
 
 /// How long a server that ended the announcements is left alone before it is asked again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -43,7 +43,8 @@ pub(crate) async fn listen(
         };
         let id = rpc.new_id();
         let frame = RpcRequest::own(&dialect, LISTEN, &members).frame(id);
-        let mut open: ListenRequest<'_> = Box::pin(rpc.request(id, frame, ResponseSize::Frame, true));
+        let mut open: ListenRequest<'_> =
+            Box::pin(rpc.request(id, frame, ResponseSize::Frame, true));
         // It is sent before the earlier one is taken back, so that nothing is missed between them.
         let mut ended = poll_fn(|context| {
             Poll::Ready(match open.as_mut().poll(context) {

@@ -9,15 +9,18 @@ use pegboard_model::Reason;
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
-use crate::token_bucket::TokenBucket;
 use crate::callers::MessageSource;
-use crate::malformed::{Diagnosis, Continuation, PartialMessage, split_first_object, is_wide_encoding, diagnose, trim_bom};
-use crate::envelope::{RpcResponse, MessageError, ServerRequest, Message, batch, parse};
+use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, batch, parse};
 use crate::flood::FloodControl;
 use crate::frame::{LineFault, LineReader};
-use crate::stdio_rpc::{StdioRpc, ReadEnd};
-use crate::outbox::WriteMode;
 use crate::inbound::RequestAction;
+use crate::malformed::{
+    Continuation, Diagnosis, PartialMessage, diagnose, is_wide_encoding, split_first_object,
+    trim_bom,
+};
+use crate::outbox::WriteMode;
+use crate::stdio_rpc::{ReadEnd, StdioRpc};
+use crate::token_bucket::TokenBucket;
 
 /// How long the rest of an answer may take that a line end cut off.
 const REST_TIME: Duration = Duration::from_secs(1);
@@ -162,7 +165,8 @@ impl StdioRpc {
             Message::Response { id, answer } => self.deliver(id, answer),
             Message::UnaddressedError(error) => self.inbound.handle_unaddressed_error(&error),
             Message::Notification { method, params } => {
-                self.inbound.handle_notification(&method, params, MessageSource::Shared);
+                self.inbound
+                    .handle_notification(&method, params, MessageSource::Shared);
             }
             Message::Request(request) => self.take_request(&request),
         }
@@ -175,7 +179,9 @@ impl StdioRpc {
         let at = error.valid_up_to();
         let why = format!("is not valid UTF-8 (at byte {at})");
         match diagnose(text) {
-            Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) | Diagnosis::Broken(traces, _)
+            Diagnosis::Whole(traces)
+            | Diagnosis::PartialMessage(traces)
+            | Diagnosis::Broken(traces, _)
                 if traces.is_answer() =>
             {
                 self.fail(traces.id, &why);
@@ -237,7 +243,10 @@ impl StdioRpc {
 
     fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>) {
         let is_modern = self.modern.load(Ordering::Relaxed);
-        match self.inbound.handle_request(request, is_modern, MessageSource::Shared) {
+        match self
+            .inbound
+            .handle_request(request, is_modern, MessageSource::Shared)
+        {
             // A server that asks without reading our answers loses them; reading never waits for writing.
             RequestAction::Reply(frame) => self.outgoing.try_send(frame),
             later => {

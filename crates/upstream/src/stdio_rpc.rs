@@ -11,10 +11,10 @@ use tokio::task::AbortHandle;
 
 use crate::dialect::{cancelled, notification};
 use crate::envelope::RpcResponse;
-use crate::outbox::{WriteMode, Outbox};
-use crate::inbound::Inbound;
-use crate::transport::{RpcRequest, ResponseSize};
 use crate::errors::ErrorContext;
+use crate::inbound::Inbound;
+use crate::outbox::{Outbox, WriteMode};
+use crate::transport::{ResponseSize, RpcRequest};
 
 /// How the reading side ended.
 #[derive(Debug)]
@@ -242,7 +242,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::testing::{Peer, logs, pair, pair_with, errors};
+    use crate::testing::{Peer, errors, logs, pair, pair_with};
 
     /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).
     async fn answered(lines: &str) -> (ToolResult<RpcResponse>, Arc<StdioRpc>) {

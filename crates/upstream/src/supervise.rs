@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::kill::{ProcessGroup, StopMode, stop, kill_leftovers};
-use crate::stdio_rpc::{StdioRpc, ReadEnd, ReaderHandle};
-use crate::stderr::Ring;
 use crate::errors::ErrorContext;
+use crate::kill::{ProcessGroup, StopMode, kill_leftovers, stop};
+use crate::stderr::Ring;
+use crate::stdio_rpc::{ReadEnd, ReaderHandle, StdioRpc};
 
 /// How long a server that closed its output may take to end.
 const AFTER_OUTPUT_CLOSED: Duration = Duration::from_secs(1);
@@ -30,9 +30,8 @@ pub(crate) struct ProcessHandle {
 impl ProcessHandle {
     /// Stops the child and waits until nothing of it is left.
     pub(crate) async fn stop(&self, mode: StopMode) {
-        self.orders.send_modify(|order| {
-            *order = Some(order.map_or(mode, |given| given.max(mode)))
-        });
+        self.orders
+            .send_modify(|order| *order = Some(order.map_or(mode, |given| given.max(mode))));
         let mut gone = self.gone.clone();
         // An error means that the task is gone, with the runtime it ran on; the group dies with its handle then.
         let _ = gone.wait_for(|gone| *gone).await;
@@ -114,9 +113,7 @@ impl Supervisor {
                     .finish(self.errors.error(Reason::Cancelled, "was stopped"));
                 // A less patient order may come while a patient one is carried out.
                 let rpc = Arc::clone(&self.rpc);
-                let stopping = stop(&mut self.child, &self.group, mode, || {
-                    rpc.close_input()
-                });
+                let stopping = stop(&mut self.child, &self.group, mode, || rpc.close_input());
                 let hurried = order.wait_for(|order| order.is_some_and(|given| given > mode));
                 let hurry = tokio::select! {
                     _ = stopping => false,
@@ -134,10 +131,7 @@ impl Supervisor {
 
     async fn stop(&mut self, mode: StopMode) {
         let rpc = Arc::clone(&self.rpc);
-        stop(&mut self.child, &self.group, mode, || {
-            rpc.close_input()
-        })
-        .await;
+        stop(&mut self.child, &self.group, mode, || rpc.close_input()).await;
     }
 
     /// The child ended by itself: its group goes, then what it wrote last is read.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::subreaper::{EndedServer, end_leftovers_of, is_adopting};
 use crate::marks::kill_all_marked;
+use crate::subreaper::{EndedServer, end_leftovers_of, is_adopting};
 
 /// Marks whose processes are to be killed, and who waits for that.
 struct SweepQueue {

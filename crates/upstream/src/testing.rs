@@ -13,14 +13,14 @@ use tokio::io::{
 use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
 use crate::envelope::RpcResponse;
+use crate::errors::ErrorContext;
 use crate::handshake::{ParsedHandshake, parse_discover, parse_initialize};
-use crate::stdio_rpc::{StdioRpc, ReaderHandle};
+use crate::inbound::Inbound;
 use crate::redact::Redactor;
 use crate::session::{Session, SessionConfig};
-use crate::inbound::Inbound;
+use crate::stdio_rpc::{ReaderHandle, StdioRpc};
 use crate::subscriptions::Subscriptions;
-use crate::transport::{RpcRequest, CallOrigin, RpcTransport};
-use crate::errors::ErrorContext;
+use crate::transport::{CallOrigin, RpcRequest, RpcTransport};
 
 /// The server's end.
 pub(crate) struct Peer {

@@ -4,9 +4,9 @@ use pegboard_model::{Reason, ToolResult};
 
 use crate::dialect::quoted;
 use crate::envelope::RpcResponse;
+use crate::errors::RequestSubject;
 use crate::session::Session;
 use crate::transport::{RpcRequest, RpcTransport};
-use crate::errors::RequestSubject;
 
 impl<W: RpcTransport> Session<W> {
     /// Asks a legacy server for the updates of a resource, or no longer; a modern one is asked by the stream of
@@ -37,14 +37,20 @@ impl<W: RpcTransport> Session<W> {
         }
         let members = format!(r#""uri":{}"#, quoted(uri));
         let limit = self.setup.list_time;
-        let ask = self.transport.ask(RpcRequest::own(&agreed.dialect, method, &members));
+        let ask = self
+            .transport
+            .ask(RpcRequest::own(&agreed.dialect, method, &members));
         match tokio::time::timeout(limit, ask).await {
-            Ok(Ok(RpcResponse::Result(_))) if watch => {
-                self.subscriptions.set(uri, true).map(drop).map_err(too_many)
-            }
+            Ok(Ok(RpcResponse::Result(_))) if watch => self
+                .subscriptions
+                .set(uri, true)
+                .map(drop)
+                .map_err(too_many),
             Ok(Ok(RpcResponse::Result(_))) => Ok(()),
             Ok(Ok(RpcResponse::TooDeep(_))) => Err(errors.too_deep()),
-            Ok(Ok(RpcResponse::Error(error))) => Err(errors.refused(RequestSubject::Method(method), &error)),
+            Ok(Ok(RpcResponse::Error(error))) => {
+                Err(errors.refused(RequestSubject::Method(method), &error))
+            }
             Ok(Err(error)) => Err(error),
             Err(_) => Err(errors.timeout(RequestSubject::Method(method), limit)),
         }

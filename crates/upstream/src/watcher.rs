@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-use crate::subreaper;
 use crate::marks::{kill_all_of, owner_part, sweep_orphans};
 use crate::spawn::start_watcher;
+use crate::subreaper;
 
 /// An owner that is still there after this has more to do than one call, which a look through all processes
 /// would only slow down.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pegboard_model::{Reason, Secret};
-use pegboard_upstream::{ApiResponseLimits, ApiEndpoint};
+use pegboard_upstream::{ApiEndpoint, ApiResponseLimits};
 
 const LIMITS: ApiResponseLimits = ApiResponseLimits {
     event_bytes: 10_000,
@@ -95,7 +95,7 @@ async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
         (reply.status(), reply.header("retry-after")),
         (529, Some("3"))
     );
-    assert_eq!(reply.beginning().await, "busy");
+    assert_eq!(reply.body_prefix().await, "busy");
     let gone = ApiEndpoint::at("http://127.0.0.1:1/v1", &[]).expect("an address");
     let error = gone
         .post(Bytes::new(), LIMITS)
@@ -104,7 +104,9 @@ async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
         .expect_err("nobody");
     assert_eq!(error.reason, Reason::ConnectFailed);
     for wrong in ["", "ftp://x", "not an address"] {
-        let error = ApiEndpoint::at(wrong, &[]).map(|_| ()).expect_err("no address");
+        let error = ApiEndpoint::at(wrong, &[])
+            .map(|_| ())
+            .expect_err("no address");
         assert_eq!(error.reason, Reason::ConfigInvalid, "{wrong}");
     }
     let newline = [("authorization", Secret::new("a\nb"))];

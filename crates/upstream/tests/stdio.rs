@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use fixture::*;
 use pegboard_model::{Era, Limits, Reason, Secret, Template, TemplatePart, Transport};
-use pegboard_upstream::{CallOptions, Connect, ConnectHint, Connector, OutcomeKind, ConnectorConfig};
+use pegboard_upstream::{
+    CallOptions, Connect, ConnectHint, Connector, ConnectorConfig, OutcomeKind,
+};
 
 #[tokio::test]
 async fn r_disc_06_a_legacy_server_is_started_asked_and_stopped() {

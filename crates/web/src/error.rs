@@ -3,7 +3,7 @@
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use pegboard_model::{ErrorClass, UntrustedText, Reason, ToolError};
+use pegboard_model::{ErrorClass, Reason, ToolError, UntrustedText};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -7,10 +7,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use pegboard_gateway::http::{Unread, read_body};
-use pegboard_model::{UntrustedText, Limits, Reason, ServerName, ToolError};
+use pegboard_model::{Limits, Reason, ServerName, ToolError, UntrustedText};
 use serde::de::DeserializeOwned;
 
-use crate::error::{ApiResult, ApiError};
+use crate::error::{ApiError, ApiResult};
 use crate::state::WebState;
 
 /// What a request to the API may hold at the most; a server's definition or a call's arguments with a file in them.

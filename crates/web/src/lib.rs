@@ -18,13 +18,13 @@ mod dashboard;
 mod login_routes;
 
 // Who asks, what they send, and what they get back.
-mod response;
 mod error;
 mod extract;
-mod role;
-mod session;
-mod security_headers;
 mod logins;
+mod response;
+mod role;
+mod security_headers;
+mod session;
 
 // What everything works on.
 mod config_admin;
@@ -32,11 +32,11 @@ mod state;
 
 pub use api::openapi;
 pub use config_admin::{
-    DEFAULT_PROJECT, ConfigAdmin, NewServer, NewTransport, Project, ProjectView, TrustReview,
+    ConfigAdmin, DEFAULT_PROJECT, NewServer, NewTransport, Project, ProjectView, TrustReview,
 };
+pub use logins::{LOGIN_CODE_LIFETIME, LoginStore, Logins, StoredLogin};
 pub use role::{Admin, Authorized};
 pub use state::{WebParts, WebState};
-pub use logins::{LoginStore, Logins, LOGIN_CODE_LIFETIME, StoredLogin};
 
 use axum::Router;
 
@@ -48,5 +48,7 @@ pub fn routes(state: WebState) -> Router {
         .merge(login_routes::routes(state.clone()))
         .merge(dashboard::assets())
         .merge(dashboard::routes(state))
-        .layer(axum::middleware::map_response(security_headers::add_security_headers))
+        .layer(axum::middleware::map_response(
+            security_headers::add_security_headers,
+        ))
 }

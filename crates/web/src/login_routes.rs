@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use crate::dashboard;
 use crate::error::ApiError;
+use crate::logins::LOGIN_PATH;
 use crate::session::session_of;
 use crate::state::WebState;
-use crate::logins::LOGIN_PATH;
 
 /// A form with one code is far smaller.
 const FORM_BYTES: usize = 4 * 1024;

@@ -11,8 +11,8 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use responses::Responses;
 use pegboard_benches::{Reply, serve_http};
+use responses::Responses;
 
 fn main() -> io::Result<()> {
     let options = Options::read(std::env::args().skip(1));

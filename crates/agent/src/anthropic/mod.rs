@@ -9,8 +9,8 @@ use pegboard_upstream::ApiEndpoint;
 use serde_json::{Value, json};
 
 use crate::content::Content;
-use crate::message::{ToolOutput, ToolOutputBody, Message};
-use crate::provider::{TurnDelta, ModelError, Provider, Turn, TurnRequest};
+use crate::message::{Message, ToolOutput, ToolOutputBody};
+use crate::provider::{ModelError, Provider, Turn, TurnDelta, TurnRequest};
 use crate::provider_http;
 
 const BASE_URL: &str = "https://api.anthropic.com";

@@ -6,7 +6,7 @@ use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
 use crate::message::{ToolUse, ToolUseKind};
-use crate::provider::{FinishReason, TurnDelta, ModelError, Turn, Usage};
+use crate::provider::{FinishReason, ModelError, Turn, TurnDelta, Usage};
 use crate::provider_http;
 
 /// What was read so far.

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use pegboard_formats::{Format, openai_search_result};
 use pegboard_model::{Reason, Secret, ToolResult};
-use pegboard_upstream::{ApiResponse, ApiEndpoint};
+use pegboard_upstream::{ApiEndpoint, ApiResponse};
 use serde_json::{Value, json};
 
 use crate::content::Content;
-use crate::message::{ToolOutput, ToolOutputBody, Message};
-use crate::provider::{TurnDelta, ModelError, Provider, Turn, TurnRequest};
+use crate::message::{Message, ToolOutput, ToolOutputBody};
+use crate::provider::{ModelError, Provider, Turn, TurnDelta, TurnRequest};
 use crate::provider_http;
 
 const BASE_URL: &str = "https://api.openai.com/v1";

@@ -6,7 +6,7 @@ use pegboard_guard::parse_arguments;
 use serde_json::{Map, Value};
 
 use crate::message::{ToolUse, ToolUseKind};
-use crate::provider::{FinishReason, TurnDelta, ModelError, Turn, Usage};
+use crate::provider::{FinishReason, ModelError, Turn, TurnDelta, Usage};
 use crate::provider_http;
 
 /// What was read so far.
@@ -29,7 +29,9 @@ impl TurnReader {
             .and_then(Value::as_str)
             .unwrap_or_default()
         {
-            "response.output_text.delta" | "response.refusal.delta" => on_delta(TurnDelta::Text(delta())),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                on_delta(TurnDelta::Text(delta()))
+            }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 on_delta(TurnDelta::Thinking(delta()));
             }

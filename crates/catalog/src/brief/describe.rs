@@ -176,7 +176,11 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
             let written = output
                 .as_str()
                 .map_or_else(|| output.to_string(), str::to_owned);
-            let _ = write!(text, " gives {}", line(&escape_hidden_values(&written), 200));
+            let _ = write!(
+                text,
+                " gives {}",
+                line(&escape_hidden_values(&written), 200)
+            );
         }
         text
     };

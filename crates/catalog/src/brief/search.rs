@@ -246,9 +246,17 @@ fn in_full(tool: &ToolView<'_>) -> String {
     if let Some(failed) = tool.entry().and_then(|entry| failed_refresh(entry)) {
         let _ = writeln!(text, "Stale: {failed}");
     }
-    let _ = writeln!(text, "Input schema: {}", escape_hidden_values(input_schema(tool)));
+    let _ = writeln!(
+        text,
+        "Input schema: {}",
+        escape_hidden_values(input_schema(tool))
+    );
     if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {
-        let _ = writeln!(text, "Output schema: {}", escape_hidden_values(schema.get()));
+        let _ = writeln!(
+            text,
+            "Output schema: {}",
+            escape_hidden_values(schema.get())
+        );
     }
     if let Some(hints) = parts.and_then(|parts| parts.annotations) {
         let _ = writeln!(text, "Annotations: {}", escape_hidden_values(hints.get()));

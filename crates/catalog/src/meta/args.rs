@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::definitions::{MAX_BATCH, CALL, CALL_READ_ONLY, DESCRIBE, LIST, SEARCH};
+use super::definitions::{CALL, CALL_READ_ONLY, DESCRIBE, LIST, MAX_BATCH, SEARCH};
 use crate::brief::{Detail, ListRequest, describe_json, describe_text, list_json, list_text};
 use crate::snapshot::Catalog;
 
@@ -220,7 +220,10 @@ fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolR
         return Err(wrong(tool, message).at_field(field));
     }
     if all.len() > MAX_BATCH {
-        let message = format!("{} at once are too many; the most is {MAX_BATCH}", all.len());
+        let message = format!(
+            "{} at once are too many; the most is {MAX_BATCH}",
+            all.len()
+        );
         return Err(wrong(tool, message).at_field(field));
     }
     Ok(all)

@@ -5,8 +5,10 @@ mod search_data;
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Fingerprint, ServerName};
-use pegboard_search::{ToolPosition, Index, QueryKind, SemanticQuery, Query, PastCall, Vectors, build_segments};
-pub use pegboard_search::{SemanticCoverage, ScoreExplanation};
+use pegboard_search::{
+    Index, PastCall, Query, QueryKind, SemanticQuery, ToolPosition, Vectors, build_segments,
+};
+pub use pegboard_search::{ScoreExplanation, SemanticCoverage};
 
 pub use self::search_data::ToolVectors;
 pub(crate) use self::search_data::{SearchData, segment_of_host};
@@ -197,7 +199,11 @@ impl Catalog {
         }
     }
 
-    fn remembered(&self, search_index: &SearchIndex, past_searches: &[PastSearch]) -> Vec<PastCall> {
+    fn remembered(
+        &self,
+        search_index: &SearchIndex,
+        past_searches: &[PastSearch],
+    ) -> Vec<PastCall> {
         let place = |past: &PastSearch| {
             let position = self.position(&past.server)?;
             let segment = search_index.servers.binary_search(&position).ok()?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-use pegboard_search::{SegmentBuilder, Segment, ServerText, ToolText};
+use pegboard_search::{Segment, SegmentBuilder, ServerText, ToolText};
 
 use crate::entry::ServerEntry;
 use crate::view::ToolView;
@@ -119,7 +119,10 @@ pub(crate) fn segment_of_host<'a>(tools: impl Iterator<Item = ToolView<'a>>) -> 
 }
 
 fn text_of<'a>(view: &ToolView<'a>, aliases: &'a [String]) -> ToolText<'a> {
-    let description = match view.user_override().and_then(|words| words.summary.as_deref()) {
+    let description = match view
+        .user_override()
+        .and_then(|words| words.summary.as_deref())
+    {
         Some(summary) => Cow::Owned(format!("{summary}\n{}", view.description())),
         None => view.description(),
     };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::admit;
 use pegboard_model::{
-    TrustState, ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord,
-    ServerSpec, Template, Timeouts, Timestamp, Tool, Transport,
+    ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord, ServerSpec,
+    Template, Timeouts, Timestamp, Tool, Transport, TrustState,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 use pegboard_catalog::Catalog;
-use pegboard_model::{TrustState, Policy, Reason};
+use pegboard_model::{Policy, Reason, TrustState};
 use proptest::prelude::*;
 use serde_json::json;
 

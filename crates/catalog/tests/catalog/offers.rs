@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, ServerEntry, exposed_prompt, exposed_uri};
-use pegboard_model::{TrustState, Offer, Offers, Reason, ServerSpec};
+use pegboard_model::{Offer, Offers, Reason, ServerSpec, TrustState};
 
 use crate::fixture::{catalog, entry, name, record, spec};
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, Conflict, ServerEntry, StaticTool};
 use pegboard_model::{
-    TrustState, ConfigHash, DiscoveryStatus, Policy, Reason, ServerRecord, Timestamp, ToolOverride,
+    ConfigHash, DiscoveryStatus, Policy, Reason, ServerRecord, Timestamp, ToolOverride, TrustState,
 };
 use serde_json::json;
 

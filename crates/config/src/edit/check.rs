@@ -10,11 +10,11 @@ use super::plan::Step;
 use crate::environment::Environment;
 use crate::node::Node;
 use crate::problem::{Problem, Severity, shown_path};
+use crate::reader::TableReader;
 use crate::server::read_server;
 use crate::settings::Settings;
 use crate::template::Values;
 use crate::text::SourceText;
-use crate::reader::TableReader;
 
 /// Compares the changed file with the old one after the same change to plain values: whatever the
 /// editing of the text did, it did only this.

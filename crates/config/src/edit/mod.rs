@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::atomic::{WriteLock, create_private_folder, mode_of, write_file_atomically};
 use crate::file::{read_text, syntax_problem};
 use crate::problem::{Problem, shown_path};
-use crate::text::{Format, SourceText};
 use crate::reader::ANNOTATIONS;
+use crate::text::{Format, SourceText};
 use plan::{Place, Step, find_server};
 
 /// A server to be written into a file. Values are written as they are, so `${VAR}` stays a reference.
@@ -329,7 +329,8 @@ fn edit_file(
             Format::Yaml => yaml::apply(&source, &step),
         };
         let changed = changed.ok_or_else(|| check::manual_edit_problem(&source, &step))?;
-        let next = parsed(file, changed, &limits).map_err(|_| check::manual_edit_problem(&source, &step))?;
+        let next = parsed(file, changed, &limits)
+            .map_err(|_| check::manual_edit_problem(&source, &step))?;
         check::check_only_intended_change(&source, &next, &step)?;
         check::check_edited_server(&next, &step)?;
         source = next;

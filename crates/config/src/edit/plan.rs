@@ -1,6 +1,6 @@
 //! What is to be changed, and where.
 
-use pegboard_model::{UntrustedText, Reason, ServerName};
+use pegboard_model::{Reason, ServerName, UntrustedText};
 use serde_json::Value;
 
 use crate::client_files::is_client_file;

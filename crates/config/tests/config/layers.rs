@@ -1,8 +1,8 @@
 //! Files, projects and the environment laid over each other.
 
 use crate::fixture::{Fixture, names, server, short};
-use pegboard_config::{TrustStore, SecretStore, command_line};
-use pegboard_model::{TrustState, Layer, NoSecrets, Secret, ServerName, Transport};
+use pegboard_config::{SecretStore, TrustStore, command_line};
+use pegboard_model::{Layer, NoSecrets, Secret, ServerName, Transport, TrustState};
 
 #[test]
 fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
@@ -160,12 +160,18 @@ fn servers_of_a_project_are_pending_until_they_are_trusted() {
     agreements
         .grant(loaded.project.as_ref().unwrap(), &theirs.name, &theirs.hash)
         .unwrap();
-    assert_eq!(server(&fixture.load(), "theirs").approval, TrustState::Granted);
+    assert_eq!(
+        server(&fixture.load(), "theirs").approval,
+        TrustState::Granted
+    );
     let fixture = fixture.project(
         ".mcp.json",
         r#"{"mcpServers":{"theirs":{"command":"b","args":["2"]}}}"#,
     );
-    assert_eq!(server(&fixture.load(), "theirs").approval, TrustState::Changed);
+    assert_eq!(
+        server(&fixture.load(), "theirs").approval,
+        TrustState::Changed
+    );
 }
 
 #[test]
@@ -396,7 +402,11 @@ fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
 #[test]
 fn r_disc_05_the_hash_covers_what_runs_and_nothing_else() {
     let hash = |text: &str, var: &str| {
-        server(&Fixture::with("config.toml", text).var("V", var).load(), "a").hash
+        server(
+            &Fixture::with("config.toml", text).var("V", var).load(),
+            "a",
+        )
+        .hash
     };
     let base = "[servers.a]\ncommand = 'x'\nargs = ['1', '2']\nenv = { K = '${V}' }\ncwd = '/c'\n";
     let same = hash(base, "v");
@@ -513,7 +523,8 @@ fn r_sec_07_files_of_another_user_are_ignored_with_one_notice() {
 #[cfg(unix)]
 #[test]
 fn r_sec_07_a_file_of_another_user_does_not_hide_ones_own_project() {
-    let mut fixture = Fixture::new().project(".mcp.json", r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
+    let mut fixture =
+        Fixture::new().project(".mcp.json", r#"{"mcpServers":{"mine":{"command":"b"}}}"#);
     let own = fixture.env.working_dir.clone();
     let below = own.join("vendor/.mcp.json");
     fixture = fixture.file(&below, r#"{"mcpServers":{"theirs":{"command":"b"}}}"#);
@@ -548,7 +559,10 @@ fn r_sec_07_a_link_or_folder_of_another_user_is_ignored_and_a_named_file_is_not(
     fixture = fixture.project(".pegboard/config.toml", "[servers.folder]\ncommand = 'c'\n");
     assert_eq!(names(&fixture.load()), ["folder"]);
     give_away(&[fixture.env.working_dir.join(".pegboard")]);
-    assert!(names(&fixture.load()).is_empty(), "a folder of another user");
+    assert!(
+        names(&fixture.load()).is_empty(),
+        "a folder of another user"
+    );
     give_away(std::slice::from_ref(&mine));
     fixture.options.config_file = Some(mine);
     let loaded = fixture.load();

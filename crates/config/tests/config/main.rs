@@ -12,13 +12,13 @@
 mod clients;
 mod duplicates;
 mod edits;
+mod fixture;
 mod layers;
-mod server_keys;
 mod policies;
 mod profiles;
-mod robust;
 mod redaction;
+mod robust;
+mod server_keys;
 mod traces;
 mod trust;
 mod unusual_files;
-mod fixture;

@@ -106,7 +106,8 @@ fn r_sec_08_a_project_cannot_lengthen_the_time_in_which_a_version_is_not_compare
     let ttl = |user: &str, project: &str| {
         let user = format!("[settings]\n{user}\n[servers.a]\ncommand = \"true\"\n");
         let project = format!("[settings]\nttl = \"{project}\"\n");
-        let fixture = Fixture::with("config.toml", &user).project(".pegboard/config.toml", &project);
+        let fixture =
+            Fixture::with("config.toml", &user).project(".pegboard/config.toml", &project);
         let loaded = fixture.load();
         (server(&loaded, "a").ttl, short(&loaded))
     };

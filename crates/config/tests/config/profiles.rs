@@ -124,7 +124,9 @@ fn check_narrowed(
     expected: (&[&str], ProfileMode),
     not_taken: &[&str],
 ) {
-    let loaded = fixture(own).project(".pegboard/config.toml", project).load();
+    let loaded = fixture(own)
+        .project(".pegboard/config.toml", project)
+        .load();
     let profile = &loaded.profiles[name];
     assert_eq!(
         (profile.servers.as_slice(), profile.mode),

@@ -55,7 +55,10 @@ proptest! {
 #[test]
 fn the_sound_files_are_sound_enough_to_be_mutated() {
     for (file, text) in FILES.iter().zip(SOUND) {
-        assert!(!Fixture::with(file, text).load().servers.is_empty(), "{file}");
+        assert!(
+            !Fixture::with(file, text).load().servers.is_empty(),
+            "{file}"
+        );
     }
 }
 

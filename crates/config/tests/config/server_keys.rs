@@ -209,7 +209,8 @@ fn r_cfg_02_byte_order_mark_and_windows_line_ends_are_accepted() {
 
 #[test]
 fn r_disc_05_the_hash_is_the_same_in_every_format() {
-    let hash = |file, text| server(&Fixture::with(file, text).var("TOKEN", "t").load(), "files").hash;
+    let hash =
+        |file, text| server(&Fixture::with(file, text).var("TOKEN", "t").load(), "files").hash;
     assert_eq!(hash("config.toml", TOML), hash("config.yaml", YAML));
     assert_eq!(hash("config.toml", TOML), hash("config.json", JSON));
 }

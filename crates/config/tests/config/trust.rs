@@ -1,7 +1,7 @@
 //! What a person sees before trusting a project's server.
 
-use pegboard_config::{TrustStore, LoadedConfig, SecretStore, TrustReview};
-use pegboard_model::{TrustState, Secret, ServerName};
+use pegboard_config::{LoadedConfig, SecretStore, TrustReview, TrustStore};
+use pegboard_model::{Secret, ServerName, TrustState};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, server};

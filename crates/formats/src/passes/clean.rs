@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail};
 use crate::keywords::{
     BOOKKEEPING, COUNTS, FLAGS, LIST, NAMED, NUMBERS, ONE, OPENNESS, TEXTS, TYPES, types_of,
 };
 use crate::limits::DEPTH_MAX;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
-use crate::description_text::{SchemaObject, detail};
 
 /// The schema with nothing in it but keywords that are known, with values that they take.
 pub(crate) fn clean(schema: Value, notes: &mut ConversionContext) -> SchemaObject {
@@ -61,7 +61,11 @@ pub(crate) fn is_never(node: &SchemaObject) -> bool {
 }
 
 /// A keyword's value, well-formed; `None` for one that says nothing.
-fn known(keyword: &str, value: Value, notes: &mut ConversionContext) -> Result<Option<Value>, LossKind> {
+fn known(
+    keyword: &str,
+    value: Value,
+    notes: &mut ConversionContext,
+) -> Result<Option<Value>, LossKind> {
     const INVALID: LossKind = LossKind::KeywordInvalid;
     Ok(Some(match value {
         value if keyword == "type" => return Ok(types(value, notes)),

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail};
 use crate::keywords::{LIST, NAMED, ONE, each_child, size};
 use crate::limits::{DEPTH_MAX, REFERENCES_MAX};
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::clean::drop_flags;
 use crate::passes::merge;
-use crate::description_text::{SchemaObject, detail};
 
 /// What happens to a schema that contains itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,11 @@ pub(crate) enum Recursion {
 ///
 /// Models follow a schema that is written out better than one that refers, and several providers take no
 /// reference at all.
-pub(crate) fn inline(root: SchemaObject, recursion: Recursion, notes: &mut ConversionContext) -> SchemaObject {
+pub(crate) fn inline(
+    root: SchemaObject,
+    recursion: Recursion,
+    notes: &mut ConversionContext,
+) -> SchemaObject {
     let document = Value::Object(root.clone());
     let mut inliner = Inliner {
         recursive: recursive_references(&document),
@@ -72,7 +76,12 @@ impl Inliner {
     }
 
     /// `beside` is what stands next to the reference; it holds too, and has the word in descriptions.
-    fn resolve_reference(&mut self, reference: &str, mut beside: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
+    fn resolve_reference(
+        &mut self,
+        reference: &str,
+        mut beside: SchemaObject,
+        notes: &mut ConversionContext,
+    ) -> SchemaObject {
         self.children(&mut beside, notes);
         let Some(target) = resolve(&self.document, reference)
             .and_then(Value::as_object)

@@ -2,14 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::keywords::{ANNOTATIONS, types_of};
-use crate::loss::LossKind;
 use crate::context::ConversionContext;
 use crate::description_text::{SchemaObject, detail};
+use crate::keywords::{ANNOTATIONS, types_of};
+use crate::loss::LossKind;
 
 /// One schema that takes what both take, as far as one can say it. Where they speak to readers, or cannot be
 /// joined, the first has the word.
-pub(crate) fn both(first: SchemaObject, second: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
+pub(crate) fn both(
+    first: SchemaObject,
+    second: SchemaObject,
+    notes: &mut ConversionContext,
+) -> SchemaObject {
     let mut joined = first;
     for (keyword, theirs) in second {
         let Some(ours) = joined.get_mut(&keyword) else {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail, say, sentence};
 use crate::keywords::each_child;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::pattern::is_portable;
-use crate::description_text::{SchemaObject, detail, say, sentence};
 
 /// Says patterns in words that the checkers would refuse the schema for.
 pub(crate) fn portable_patterns(node: &mut SchemaObject, notes: &mut ConversionContext) {

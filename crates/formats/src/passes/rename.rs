@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::alias::NameRule;
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail, say};
 use crate::limits::PROPERTY_NAME_MAX;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::restore::{Place, RestoreBuilder};
-use crate::description_text::{SchemaObject, detail, say};
 
 /// Parameters at Anthropic, Bedrock and OpenAI.
 pub(crate) const PARAMETER: NameRule = NameRule {

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::{SchemaObject, detail};
 use crate::keywords::{ANNOTATIONS, types_of};
 use crate::limits::ALTERNATIVES_MAX;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::merge;
 use crate::passes::shape::join_all_of;
-use crate::description_text::{SchemaObject, detail};
 
 /// Makes the root one object. Gives back sentences for the tool's description that say what it can no
 /// longer say itself.
@@ -101,7 +101,11 @@ fn flatten(
 }
 
 /// Writes out a schema that contains itself where it stands at the root; further down it stays a reference.
-fn expand(node: &mut SchemaObject, definitions: &Map<String, Value>, notes: &mut ConversionContext) {
+fn expand(
+    node: &mut SchemaObject,
+    definitions: &Map<String, Value>,
+    notes: &mut ConversionContext,
+) {
     for _ in 0..LEVELS_MAX {
         let Some(Value::String(reference)) = node.shift_remove("$ref") else {
             return;

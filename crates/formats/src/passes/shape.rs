@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 use crate::keywords::{ANNOTATIONS, of_type, size, type_of, types_of};
 use crate::limits::ALTERNATIVES_MAX;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::clean::is_never;
 use crate::passes::merge;
-use crate::description_text::SchemaObject;
 
 /// A schema with its combinators resolved, one level deep: the schemas below are still to be looked at.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 use crate::keywords::{each_child, types_of};
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::clean::is_never;
-use crate::description_text::SchemaObject;
 
 /// Makes every tuple a list of whatever the tuple holds, and gives every list its `items`.
 pub(crate) fn ensure_items(node: &mut SchemaObject, notes: &mut ConversionContext) {

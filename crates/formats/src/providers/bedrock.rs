@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
@@ -11,7 +12,6 @@ use crate::passes::root::flatten_root;
 use crate::providers::ProviderSchema;
 use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::description_text::SchemaObject;
 
 pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Cut, notes);

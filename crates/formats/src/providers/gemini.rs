@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::loss::LossKind;
 use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
+use crate::loss::LossKind;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::rename::{GEMINI_PARAMETER, rename_properties};
 use crate::passes::root::flatten_root;
@@ -13,7 +14,6 @@ use crate::pattern::is_regular;
 use crate::providers::ProviderSchema;
 use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::description_text::SchemaObject;
 
 pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
     let mut root = inline(root, Recursion::Cut, notes);
@@ -224,7 +224,8 @@ fn list(
     let mut inside = place.clone();
     inside.push(None);
     let items = notes.at("items", |notes| {
-        schema(items, &inside, restore, notes).unwrap_or_else(|| anything(SchemaObject::new(), notes))
+        schema(items, &inside, restore, notes)
+            .unwrap_or_else(|| anything(SchemaObject::new(), notes))
     });
     out.insert("items".to_owned(), Value::Object(items));
     keep_counts(node, out, &["minItems", "maxItems"]);

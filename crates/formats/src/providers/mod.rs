@@ -8,8 +8,8 @@ pub(crate) mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod gemini;
 pub(crate) mod openai;
-mod unsupported_keywords;
 mod strict;
+mod unsupported_keywords;
 
 /// A schema as the provider takes it.
 #[derive(Debug)]

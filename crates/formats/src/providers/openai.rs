@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
+use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 use crate::keywords::CONDITIONS;
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::inline::{Recursion, inline};
 use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
@@ -13,9 +14,12 @@ use crate::passes::root::flatten_root;
 use crate::passes::tuples::ensure_items;
 use crate::providers::{ProviderSchema, strict};
 use crate::restore::{Place, RestoreBuilder};
-use crate::description_text::SchemaObject;
 
-pub(crate) fn prepare(root: SchemaObject, wants_strict: bool, notes: &mut ConversionContext) -> ProviderSchema {
+pub(crate) fn prepare(
+    root: SchemaObject,
+    wants_strict: bool,
+    notes: &mut ConversionContext,
+) -> ProviderSchema {
     let mut root = inline(root, Recursion::Keep, notes);
     let sentences = flatten_root(&mut root, notes);
     portable_patterns(&mut root, notes);

@@ -5,18 +5,18 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::context::ConversionContext;
+use crate::description_text::SchemaObject;
 use crate::keywords::type_of;
 use crate::limits::{
     STRICT_CHARACTERS_MAX, STRICT_ENUM_VALUES_MAX, STRICT_LEVELS_MAX, STRICT_LONG_ENUM,
     STRICT_LONG_ENUM_CHARACTERS, STRICT_PROPERTIES_MAX,
 };
 use crate::loss::LossKind;
-use crate::context::ConversionContext;
 use crate::passes::shape::{Shape, shape};
 use crate::pattern::is_regular;
 use crate::providers::unsupported_keywords::describe_unsupported;
 use crate::restore::{Place, RestoreBuilder};
-use crate::description_text::SchemaObject;
 
 /// The formats that the strict mode knows.
 const FORMATS: [&str; 9] = [

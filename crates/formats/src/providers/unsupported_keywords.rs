@@ -2,13 +2,17 @@
 
 use serde_json::Value;
 
-use crate::keywords::CONDITIONS;
-use crate::loss::LossKind;
 use crate::context::ConversionContext;
 use crate::description_text::{SchemaObject, detail, listed, say, sentence};
+use crate::keywords::CONDITIONS;
+use crate::loss::LossKind;
 
 /// Says in words what can be said in words, and reports every keyword that is left over.
-pub(crate) fn describe_unsupported(rest: SchemaObject, said: &mut SchemaObject, notes: &mut ConversionContext) {
+pub(crate) fn describe_unsupported(
+    rest: SchemaObject,
+    said: &mut SchemaObject,
+    notes: &mut ConversionContext,
+) {
     for (keyword, value) in rest {
         let name = keyword.as_str();
         match name {

@@ -1,8 +1,8 @@
 //! Whole requests.
 
 use pegboard_formats::{
-    DeferredSearch, Format, LossKind, ConvertOptions, SEARCH_TOOL_NAME, SourceTool, check_document, convert,
-    convert_with, definitions, definitions_with,
+    ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, check_document,
+    convert, convert_with, definitions, definitions_with,
 };
 use serde_json::{Value, json};
 

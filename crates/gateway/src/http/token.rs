@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pegboard_model::{UntrustedText, Reason, Secret, ToolError, ToolResult};
+use pegboard_model::{Reason, Secret, ToolError, ToolResult, UntrustedText};
 use tempfile::NamedTempFile;
 
 /// The name of the file in the state folder whose token reads and calls tools.
@@ -212,7 +212,10 @@ fn unusable(path: &Path, why: &str) -> ToolError {
         false => "",
     };
     let path = path.to_string_lossy();
-    let message = format!("the token {} cannot be used: {why}", UntrustedText::new(&path));
+    let message = format!(
+        "the token {} cannot be used: {why}",
+        UntrustedText::new(&path)
+    );
     let remedy = format!(
         "Make a new one with `pegboard token{flag} --rotate`, and give it to your clients."
     );

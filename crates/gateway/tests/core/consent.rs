@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pegboard_gateway::{Gateway, Mode};
 use pegboard_hub::ApprovalSettings;
-use pegboard_model::{AskVia, ClientApproval, ApprovalDecision, Policy, ServerSpec};
+use pegboard_model::{ApprovalDecision, AskVia, ClientApproval, Policy, ServerSpec};
 use serde_json::{Value, json};
 
 use crate::client::{Client, gateway, profile};

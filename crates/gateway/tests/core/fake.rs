@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts, SystemClock};
+use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover, SystemClock};
 use pegboard_model::{ClientRequests, Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::MemoryStore;
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
-    OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
+    Health, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -238,7 +238,11 @@ impl Upstream for Running {
         (self.server.on_call)(tool.to_owned(), arguments, options).await
     }
 
-    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(
+        &self,
+        request: ForwardedRequest<'_>,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
         let members = serde_json::from_str(&format!("{{{}}}", request.members)).unwrap();
         (self.server.on_request)(request.method.to_owned(), members, options).await
     }

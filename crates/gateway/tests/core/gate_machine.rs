@@ -12,7 +12,7 @@ use std::time::Duration;
 use pegboard_gateway::{Gateway, Mode};
 use pegboard_hub::{ApprovalSettings, Hub, RefreshScope};
 use pegboard_model::{
-    AskDestructive, AskVia, ClientApproval, ApprovalDecision, Fingerprint, GlobalRules, Layer,
+    ApprovalDecision, AskDestructive, AskVia, ClientApproval, Fingerprint, GlobalRules, Layer,
     Origin, Policy, PolicyRule, ServerSpec,
 };
 use pegboard_testkit::{FakeClock, server as named};
@@ -448,7 +448,8 @@ impl Record {
             "outside of `{profile}`: {ran:?}"
         );
         let refusals = self.approvals.iter();
-        let mut refusals = refusals.filter(|approval| approval.decision == ApprovalDecision::Refuse);
+        let mut refusals =
+            refusals.filter(|approval| approval.decision == ApprovalDecision::Refuse);
         assert!(
             !refusals.any(|refusal| refusal.call == ran.call),
             "refused: {ran:?}"

@@ -1,7 +1,7 @@
 //! What the whole gate must hold, said a second time and in few words: which tool a written name means, what the rules
 //! say of a version, and which approvals cover a call.
 
-use pegboard_model::{AskDestructive, ClientApproval, ApprovalDecision, Fingerprint, Policy};
+use pegboard_model::{ApprovalDecision, AskDestructive, ClientApproval, Fingerprint, Policy};
 use serde_json::{Value, json};
 
 /// The names that clients call, and the tool that each means: the server's configured name, then its own name for it.

@@ -54,7 +54,10 @@ async fn r_gate_01_a_fixed_list_is_answered_before_anything_is_read() {
             answers.push(bytes(client, method, params.clone()).await);
         }
         assert_eq!(answers[0], answers[1], "{method}");
-        assert!(!unread.hub().is_catalog_loaded(), "{method} needs nothing of it");
+        assert!(
+            !unread.hub().is_catalog_loaded(),
+            "{method} needs nothing of it"
+        );
     }
     // Once the list is out, what is known is read by itself.
     wait_until("it is read", LONG, || unread.hub().is_catalog_loaded()).await;

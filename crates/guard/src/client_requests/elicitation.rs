@@ -1,6 +1,6 @@
 //! Elicitation requests: a server asks the user something, by a form or by a page to open.
 
-use pegboard_model::{UntrustedText, ServerName};
+use pegboard_model::{ServerName, UntrustedText};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -79,7 +79,9 @@ fn attributed(server: &ServerName, asks: &str, message: &str) -> String {
         .trim()
         .replace(['`', '\u{2035}', '\u{2cb}', '\u{ff40}'], "'");
     let message = message.replace("\r\n", "\n").replace('\r', "\n");
-    let shown = UntrustedText::block(&message).shortened(MESSAGE_MAX).to_string();
+    let shown = UntrustedText::block(&message)
+        .shortened(MESSAGE_MAX)
+        .to_string();
     let shown = shown.replace('\t', " ");
     let mut lines: Vec<&str> = shown
         .lines()

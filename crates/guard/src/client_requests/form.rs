@@ -19,7 +19,10 @@ const DEPTH_MAX: usize = 8;
 
 /// Checks the schema of a form. Texts are escaped and cut; values that come back to the server must be free of
 /// hidden characters, since changing them would change the answer.
-pub(super) fn check_form(mut schema: Value, secrets: &mut SecretDetector) -> Result<Value, Refusal> {
+pub(super) fn check_form(
+    mut schema: Value,
+    secrets: &mut SecretDetector,
+) -> Result<Value, Refusal> {
     let Some(form) = schema.as_object_mut() else {
         return Err(Refusal::new("`requestedSchema` is not an object"));
     };

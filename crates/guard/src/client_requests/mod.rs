@@ -10,7 +10,7 @@ mod form;
 mod sampling;
 mod secrets;
 
-use pegboard_model::{ClientRequests, UntrustedText, ServerName};
+use pegboard_model::{ClientRequests, ServerName, UntrustedText};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 

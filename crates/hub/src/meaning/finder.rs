@@ -1,6 +1,6 @@
 //! One search, by whoever asks.
 
-use pegboard_catalog::{SemanticCoverage, Catalog, ToolSearch, SearchResults, SearchRequest};
+use pegboard_catalog::{Catalog, SearchRequest, SearchResults, SemanticCoverage, ToolSearch};
 use pegboard_model::{SearchFacts, SpanContext};
 use tokio::time::Instant;
 

@@ -9,8 +9,8 @@ use pegboard_model::EventKind;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::vector_cache::{VectorCache, TextKey};
-use super::{Meaning, EncoderInput};
+use super::vector_cache::{TextKey, VectorCache};
+use super::{EncoderInput, Meaning};
 use crate::hub::{Hub, Inner};
 
 /// How long a start is left alone before vectors are looked at: whoever started it waits for other things.
@@ -195,7 +195,10 @@ impl Inner {
     ) -> bool {
         let (server, config) = (entry.name(), &entry.spec.hash);
         let encoder = &meaning.encoder;
-        let tools: Vec<EncoderInput> = entry.searchable_tools().map(|view| text_of(&view)).collect();
+        let tools: Vec<EncoderInput> = entry
+            .searchable_tools()
+            .map(|view| text_of(&view))
+            .collect();
         let keys: Vec<TextKey> = tools.iter().map(TextKey::of).collect();
         let about = entry.description();
         let server_key = TextKey::of(&EncoderInput {

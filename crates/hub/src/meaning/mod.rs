@@ -2,9 +2,9 @@
 //! memory of searches that led somewhere.
 
 mod finder;
-mod vector_cache;
 mod indexing;
 mod search_memory;
+mod vector_cache;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pegboard_catalog::{SearchResults, PastSearch, ToolView};
+use pegboard_catalog::{PastSearch, SearchResults, ToolView};
 use pegboard_model::ToolResult;
 use pegboard_store::RememberedQuery;
 use tokio::sync::OnceCell;
@@ -92,7 +92,12 @@ impl SearchMemory {
     }
 
     /// A session was shown tools.
-    pub(super) fn searched(&self, session: &SessionId, vector: &Arc<[f32]>, found: &SearchResults<'_>) {
+    pub(super) fn searched(
+        &self,
+        session: &SessionId,
+        vector: &Arc<[f32]>,
+        found: &SearchResults<'_>,
+    ) {
         if !self.enabled || found.hits.is_empty() {
             return;
         }
@@ -140,7 +145,11 @@ impl Hub {
 
 impl Inner {
     /// Remembers the search that led to a successful call, if one did.
-    pub(crate) fn remember_successful_search(self: &Arc<Self>, session: &SessionId, view: &ToolView<'_>) {
+    pub(crate) fn remember_successful_search(
+        self: &Arc<Self>,
+        session: &SessionId,
+        view: &ToolView<'_>,
+    ) {
         if !self.recall.enabled {
             return;
         }

@@ -102,7 +102,10 @@ mod tests {
 
     #[test]
     fn other_words_have_another_key() {
-        assert_ne!(TextKey::of(&words("ab", "c")), TextKey::of(&words("a", "bc")));
+        assert_ne!(
+            TextKey::of(&words("ab", "c")),
+            TextKey::of(&words("a", "bc"))
+        );
         assert_eq!(TextKey::of(&words("a", "b")), TextKey::of(&words("a", "b")));
     }
 }

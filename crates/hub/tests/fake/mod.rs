@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Approver, Hub, HubSettings, NoApprover, HubParts, StaleRefresh};
+use pegboard_hub::{Approver, Hub, HubParts, HubSettings, NoApprover, StaleRefresh};
 use pegboard_model::{
     Clock, Era, Event, EventKind, Limits, Reason, RpcError, ServerName, ServerSpec, ToolError,
     ToolResult,
@@ -16,8 +16,8 @@ use pegboard_model::{
 use pegboard_store::{Ledger, MemoryLedger, MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
-    MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
+    Health, MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -319,7 +319,11 @@ impl Upstream for Running {
         })
     }
 
-    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(
+        &self,
+        request: ForwardedRequest<'_>,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
         let (method, members) = (request.method.to_owned(), request.members.to_owned());
         let name = request.name.unwrap_or_default().to_owned();
         let request = [self.server.clone(), method, members, name];

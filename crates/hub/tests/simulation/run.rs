@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pegboard_hub::{CallRequest, Hub, HubSettings, NoApprover, HubParts, SessionId, RefreshScope};
-use pegboard_model::{Clock, Limits, Reason, ServerName, ServerSpec, Silent};
+use pegboard_hub::{CallRequest, Hub, HubParts, HubSettings, NoApprover, RefreshScope, SessionId};
+use pegboard_model::{Clock, Limits, Reason, ServerName, ServerSpec, NoopRecorder};
 use pegboard_store::{MemoryLedger, Store};
 use pegboard_testkit::{FakeClock, stdio_spec};
 use serde_json::value::RawValue;
@@ -301,7 +301,8 @@ impl Run {
         self.hub.apply(specs(&self.disabled)).await;
         self.clock.advance(FOREVER);
         tokio::time::sleep(FOREVER).await;
-        let refreshed = tokio::time::timeout(FOREVER, self.hub.refresh(RefreshScope::All, true)).await;
+        let refreshed =
+            tokio::time::timeout(FOREVER, self.hub.refresh(RefreshScope::All, true)).await;
         refreshed.expect("the refresh ends").unwrap();
         let expected: BTreeMap<String, BTreeSet<String>> = SERVERS
             .into_iter()
@@ -345,7 +346,7 @@ async fn open(
     let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),
         encoder: None,
-        recorder: Arc::new(Silent),
+        recorder: Arc::new(NoopRecorder),
         store: store.clone() as Arc<dyn Store>,
         connector: Arc::new(Connector(servers.clone())),
         clock: clock.clone() as Arc<dyn Clock>,

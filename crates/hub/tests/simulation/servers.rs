@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_model::{Era, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
-    MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
+    Health, MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
 use pegboard_store::{
-    Lead, Loaded, SearchStore, MemoryStore, RememberedQuery, Store, StoreResult, StoreStats,
+    DiscoveryLock, LoadedRecords, MemoryStore, RememberedQuery, SearchStore, Store, StoreResult, StoreStats,
 };
 
 use crate::random::Random;
@@ -79,7 +79,7 @@ impl SearchStore for FaultyStore {
 
 #[async_trait]
 impl Store for FaultyStore {
-    async fn load(&self) -> StoreResult<Loaded> {
+    async fn load(&self) -> StoreResult<LoadedRecords> {
         self.inner.load().await
     }
 
@@ -123,7 +123,7 @@ impl Store for FaultyStore {
         self.inner.stats().await
     }
 
-    async fn lead(&self, server: &ServerName) -> StoreResult<Lead> {
-        self.inner.lead(server).await
+    async fn lock_discovery(&self, server: &ServerName) -> StoreResult<DiscoveryLock> {
+        self.inner.lock_discovery(server).await
     }
 }

@@ -39,15 +39,15 @@ pub(crate) struct Global {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Colours::Auto, value_name = "WHEN")]
-    pub(crate) color: Colours,
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
     /// Log on the error output: error, warn, info, debug or trace [default: off]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colours {
+pub(crate) enum ColorChoice {
     Auto,
     Always,
     Never,
@@ -514,7 +514,7 @@ pub(crate) struct PolicySetArgs {
     pub(crate) pattern: String,
     /// What may be done with them
     #[arg(value_enum)]
-    pub(crate) policy: PolicyWord,
+    pub(crate) policy: PolicyArg,
     /// In the table of this server [default: the table for all servers]
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
@@ -537,7 +537,7 @@ pub(crate) struct PolicyUnsetArgs {
 
 /// What may be done with tools.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum PolicyWord {
+pub(crate) enum PolicyArg {
     /// They are called
     Allow,
     /// A person is asked first

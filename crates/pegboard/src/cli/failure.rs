@@ -10,11 +10,11 @@ use super::output::{Output, Paint};
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: u8,
-    what: What,
+    cause: Cause,
 }
 
 #[derive(Debug)]
-enum What {
+enum Cause {
     Error(Box<ToolError>),
     /// It was shown already, for example as part of the answer.
     Shown,
@@ -30,7 +30,7 @@ impl Failure {
     pub(crate) fn shown(exit: u8) -> Self {
         Self {
             exit,
-            what: What::Shown,
+            cause: Cause::Shown,
         }
     }
 
@@ -42,7 +42,7 @@ impl Failure {
     }
 
     pub(crate) fn show(&self, output: &Output) {
-        let What::Error(error) = &self.what else {
+        let Cause::Error(error) = &self.cause else {
             return;
         };
         if output.json {
@@ -65,7 +65,7 @@ impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
         Self {
             exit: error.reason.exit_code(),
-            what: What::Error(Box::new(error)),
+            cause: Cause::Error(Box::new(error)),
         }
     }
 }

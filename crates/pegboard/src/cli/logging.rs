@@ -10,7 +10,7 @@ use super::output::{Output, Paint};
 use crate::Configured;
 
 /// What is said without being asked for, where spans are sent: that they do not arrive, and that they do again.
-const ABOUT_TRACES: &str = "off,pegboard_trace=info";
+const EXPORT_PROBLEMS_ONLY: &str = "off,pegboard_trace=info";
 
 /// The logs of this process, written out to their last line when the last handle is dropped.
 #[derive(Clone, Default)]
@@ -41,10 +41,10 @@ pub(crate) fn start(
         settings.level.clone_from(&global.log_level);
     }
     if settings.level.is_none() {
-        if global.quiet || !crate::observed::may_trace(configured) {
+        if global.quiet || !crate::telemetry::may_trace(configured) {
             return Ok(());
         }
-        settings.level = Some(ABOUT_TRACES.to_owned());
+        settings.level = Some(EXPORT_PROBLEMS_ONLY.to_owned());
     }
     let redactor = Arc::<Redactor>::default();
     match start_logs(&settings, redactor.clone()) {

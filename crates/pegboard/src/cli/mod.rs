@@ -3,17 +3,19 @@
 mod args;
 mod commands;
 mod failure;
-mod frequent;
+mod fast_args;
 mod logging;
 mod output;
-mod people;
+mod prompts;
 mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pegboard_upstream::{WATCH_ARGUMENT, stop_watcher, end_leftovers, run_watcher, set_watcher_program};
+use pegboard_upstream::{
+    WATCH_ARGUMENT, end_leftovers, run_watcher, set_watcher_program, stop_watcher,
+};
 
 use args::Arguments;
 use output::Output;
@@ -49,7 +51,7 @@ fn hide_memory() {
 }
 
 fn run() -> ExitCode {
-    let read = frequent::read().map_or_else(Arguments::try_parse, Ok);
+    let read = fast_args::parse().map_or_else(Arguments::try_parse, Ok);
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -8,26 +8,26 @@ use anstyle::{AnsiColor, Style};
 use pegboard_model::escape_hidden_json;
 use serde::Serialize;
 
-use super::args::{Colours, Global};
+use super::args::{ColorChoice, Global};
 use super::failure::Failure;
 use super::logging::Logging;
 use super::table;
 
 /// A terminal narrower than this is treated as this wide.
-const NARROWEST: u16 = 40;
+const MIN_WIDTH: u16 = 40;
 /// From this width on a table of tools has room for their categories.
-const ROOM_FOR_THREE_COLUMNS: u16 = 110;
+const WIDE_TABLE_WIDTH: u16 = 110;
 /// As much as a pipe takes at once.
 const STREAM_BUFFER: usize = 64 * 1024;
 /// What tables are laid out for when no terminal is there.
-const WIDTH_WITHOUT_TERMINAL: u16 = 120;
+const DEFAULT_WIDTH: u16 = 120;
 
 /// Where and how a command writes.
 #[derive(Clone)]
 pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,
-    colours: bool,
+    use_color: bool,
     pub(crate) logging: Logging,
 }
 
@@ -43,10 +43,10 @@ pub(crate) enum Paint {
 
 impl Output {
     pub(crate) fn new(global: &Global) -> Self {
-        let colours = match global.color {
-            Colours::Always => true,
-            Colours::Never => false,
-            Colours::Auto => {
+        let use_color = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
                 std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
                     && (both_are_terminals()
                         || std::env::var_os("CLICOLOR_FORCE").is_some_and(|v| v != "0"))
@@ -55,13 +55,13 @@ impl Output {
         Self {
             json: global.json,
             quiet: global.quiet,
-            colours,
+            use_color,
             logging: Logging::default(),
         }
     }
 
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
-        if !self.colours {
+        if !self.use_color {
             return text.to_owned();
         }
         let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
@@ -139,11 +139,11 @@ impl Output {
 
     /// Whether there is room for little more than a name and a sentence.
     pub(crate) fn is_narrow(&self) -> bool {
-        std::io::stdout().is_terminal() && terminal_width() < ROOM_FOR_THREE_COLUMNS
+        std::io::stdout().is_terminal() && terminal_width() < WIDE_TABLE_WIDTH
     }
 
     /// Whether a person watches and waits.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn is_interactive(&self) -> bool {
         !self.quiet && !self.json && std::io::stderr().is_terminal()
     }
 
@@ -165,8 +165,8 @@ impl Output {
 
 pub(crate) fn terminal_width() -> u16 {
     match terminal_size::terminal_size() {
-        Some((width, _)) => width.0.max(NARROWEST),
-        None => WIDTH_WITHOUT_TERMINAL,
+        Some((width, _)) => width.0.max(MIN_WIDTH),
+        None => DEFAULT_WIDTH,
     }
 }
 

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthChar;
 /// What stands between two columns.
 const GAP: &str = "  ";
 /// The flexible column is not cut below this.
-const NARROWEST_COLUMN: usize = 12;
+const MIN_COLUMN_WIDTH: usize = 12;
 
 /// Lays rows out in columns; `fit` names a column that is cut until a row fits a width.
 pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> Strin
         .map(|column| {
             rows.iter()
                 .filter_map(|row| row.get(column))
-                .map(|cell| places(cell))
+                .map(|cell| display_width(cell))
                 .max()
         })
         .map(Option::unwrap_or_default)
@@ -24,7 +24,7 @@ pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> Strin
         && let Some(wanted) = widths.get_mut(column)
     {
         let room = width.saturating_sub(all - *wanted);
-        *wanted = (*wanted).min(room.max(NARROWEST_COLUMN));
+        *wanted = (*wanted).min(room.max(MIN_COLUMN_WIDTH));
     }
     let right: Vec<bool> = (0..columns)
         .map(|column| holds_numbers(rows, column))
@@ -32,8 +32,8 @@ pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> Strin
     let lines = rows.iter().map(|row| {
         let cells = row.iter().zip(&widths).zip(&right);
         let cells = cells.map(|((cell, width), right)| {
-            let cell = cut(cell, *width);
-            let padding = " ".repeat(width.saturating_sub(places(&cell)));
+            let cell = truncate(cell, *width);
+            let padding = " ".repeat(width.saturating_sub(display_width(&cell)));
             if *right {
                 format!("{padding}{cell}")
             } else {
@@ -58,8 +58,8 @@ fn holds_numbers(rows: &[Vec<String>], column: usize) -> bool {
 }
 
 /// A text cut to so many places, with a mark where it was cut and colours ended.
-fn cut(text: &str, width: usize) -> String {
-    if places(text) <= width {
+fn truncate(text: &str, width: usize) -> String {
+    if display_width(text) <= width {
         return text.to_owned();
     }
     let (mut kept, mut used, mut coloured) = (String::new(), 0, false);
@@ -81,7 +81,7 @@ fn cut(text: &str, width: usize) -> String {
     format!("{kept}…{end}")
 }
 
-fn places(text: &str) -> usize {
+fn display_width(text: &str) -> usize {
     let shown = characters(text).filter(|(_, is_escape)| !is_escape);
     shown
         .map(|(character, _)| character.width().unwrap_or(0))
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room_and_wide_characters_two_places() {
+    fn color_codes_have_no_width_and_wide_characters_have_two() {
         let table = rows(&[
             &["A", "B"],
             &["\u{1b}[32mgood\u{1b}[0m", "x"],
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn the_flexible_column_is_cut_to_the_width_and_to_one_line() {
+    fn flexible_column_is_truncated_to_the_width() {
         let table = rows(&[&["name", "a summary that is rather long", "7"]]);
         let text = render(&table, Some((1, 24)));
         assert_eq!(text, "name  a summary that…  7");
-        assert!(places(&text) <= 24);
+        assert!(display_width(&text) <= 24);
         assert_eq!(
             render(&table, None),
             "name  a summary that is rather long  7"
@@ -132,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_ends_its_colour() {
+    fn truncated_text_resets_its_color() {
         assert_eq!(
-            cut("\u{1b}[2mdim and long\u{1b}[0m", 6),
+            truncate("\u{1b}[2mdim and long\u{1b}[0m", 6),
             "\u{1b}[2mdim a…\u{1b}[0m"
         );
     }

@@ -27,7 +27,7 @@ pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
             skip_line(&mut input)?;
             Some(protocol::too_large(limit))
         } else {
-            server.answer(&line)
+            server.handle_line(&line)
         };
         if let Some(answer) = answer {
             serde_json::to_writer(&mut output, &answer)?;

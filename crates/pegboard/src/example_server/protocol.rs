@@ -30,13 +30,13 @@ pub(super) struct Server {
     notes: Notes,
 }
 
-struct Failure {
+struct RpcError {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
-impl Failure {
+impl RpcError {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -54,19 +54,19 @@ enum Era {
 
 impl Server {
     /// The answer to one line; `None` for blank lines, notifications and responses.
-    pub(super) fn answer(&mut self, line: &[u8]) -> Option<Value> {
+    pub(super) fn handle_line(&mut self, line: &[u8]) -> Option<Value> {
         if line.trim_ascii().is_empty() {
             return None;
         }
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return Some(error(
                 &Value::Null,
-                Failure::new(PARSE_ERROR, "this line is not JSON"),
+                RpcError::new(PARSE_ERROR, "this line is not JSON"),
             ));
         };
         let Some(method) = message.get("method").and_then(Value::as_str) else {
             let is_response = message.get("result").or(message.get("error")).is_some();
-            let failure = Failure::new(
+            let failure = RpcError::new(
                 INVALID_REQUEST,
                 "a request is an object with `method` and `id`",
             );
@@ -74,7 +74,7 @@ impl Server {
         };
         let id = message.get("id")?;
         if !id.is_string() && !id.is_number() {
-            let failure = Failure::new(INVALID_REQUEST, "`id` is a string or a number");
+            let failure = RpcError::new(INVALID_REQUEST, "`id` is a string or a number");
             return Some(error(&Value::Null, failure));
         }
         let nothing = Map::new();
@@ -88,7 +88,7 @@ impl Server {
         })
     }
 
-    fn dispatch(&mut self, method: &str, params: &Map<String, Value>) -> Result<Value, Failure> {
+    fn dispatch(&mut self, method: &str, params: &Map<String, Value>) -> Result<Value, RpcError> {
         if method == "initialize" {
             return self.initialize(params);
         }
@@ -105,7 +105,7 @@ impl Server {
             "tools/list" => list(params, era)?,
             "tools/call" => self.call(params)?,
             _ => {
-                return Err(Failure::new(
+                return Err(RpcError::new(
                     METHOD_NOT_FOUND,
                     format!("no method `{method}` here"),
                 ));
@@ -118,9 +118,9 @@ impl Server {
         })
     }
 
-    fn initialize(&mut self, params: &Map<String, Value>) -> Result<Value, Failure> {
+    fn initialize(&mut self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let Some(asked) = params.get("protocolVersion").and_then(Value::as_str) else {
-            return Err(Failure::new(
+            return Err(RpcError::new(
                 INVALID_PARAMS,
                 "`initialize` needs `protocolVersion`",
             ));
@@ -141,11 +141,11 @@ impl Server {
 
     /// A request with a version of its own stands alone; one without belongs to the conversation that
     /// `initialize` opened. Without either it lacks what the newer era demands.
-    fn era(&self, method: &str, params: &Map<String, Value>) -> Result<Era, Failure> {
+    fn era(&self, method: &str, params: &Map<String, Value>) -> Result<Era, RpcError> {
         let meta = params.get("_meta").and_then(Value::as_object);
         let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
             let legacy = (self.initialized && method != "server/discover") || method == "ping";
-            let failure = Failure::new(INVALID_PARAMS, format!("`_meta` lacks `{VERSION_KEY}`"));
+            let failure = RpcError::new(INVALID_PARAMS, format!("`_meta` lacks `{VERSION_KEY}`"));
             return if legacy {
                 Ok(Era::Legacy)
             } else {
@@ -153,7 +153,7 @@ impl Server {
             };
         };
         if version != MODERN_VERSION {
-            let mut failure = Failure::new(
+            let mut failure = RpcError::new(
                 UNSUPPORTED_VERSION,
                 "this protocol version is not supported",
             );
@@ -161,7 +161,7 @@ impl Server {
             return Err(failure);
         }
         if !meta.is_some_and(|meta| meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object)) {
-            return Err(Failure::new(
+            return Err(RpcError::new(
                 INVALID_PARAMS,
                 format!("`_meta` lacks `{CAPABILITIES_KEY}`"),
             ));
@@ -170,12 +170,12 @@ impl Server {
     }
 
     /// A tool that cannot use its arguments says so in its result, where a model can read it.
-    fn call(&mut self, params: &Map<String, Value>) -> Result<Value, Failure> {
+    fn call(&mut self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
-            return Err(Failure::new(INVALID_PARAMS, "`tools/call` needs `name`"));
+            return Err(RpcError::new(INVALID_PARAMS, "`tools/call` needs `name`"));
         };
         let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name) else {
-            return Err(Failure::new(
+            return Err(RpcError::new(
                 INVALID_PARAMS,
                 format!("unknown tool: {name}"),
             ));
@@ -204,13 +204,13 @@ impl Server {
 pub(super) fn too_large(limit: usize) -> Value {
     error(
         &Value::Null,
-        Failure::new(PARSE_ERROR, format!("a line has at most {limit} bytes")),
+        RpcError::new(PARSE_ERROR, format!("a line has at most {limit} bytes")),
     )
 }
 
-fn list(params: &Map<String, Value>, era: Era) -> Result<Value, Failure> {
+fn list(params: &Map<String, Value>, era: Era) -> Result<Value, RpcError> {
     if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-        return Err(Failure::new(
+        return Err(RpcError::new(
             INVALID_PARAMS,
             "unknown cursor: the list has one page",
         ));
@@ -237,7 +237,7 @@ fn server_info() -> Value {
     json!({"name": "pegboard-example", "title": "Pegboard example server", "version": env!("CARGO_PKG_VERSION")})
 }
 
-fn error(id: &Value, failure: Failure) -> Value {
+fn error(id: &Value, failure: RpcError) -> Value {
     let mut error = json!({"code": failure.code, "message": failure.message});
     if let (Some(data), Some(fields)) = (failure.data, error.as_object_mut()) {
         fields.insert("data".to_owned(), data);

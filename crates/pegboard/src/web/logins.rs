@@ -12,7 +12,7 @@ use pegboard_model::{Clock, Timestamp};
 use pegboard_web::{LoginStore, StoredLogin};
 use serde::{Deserialize, Serialize};
 
-use super::{open_file, state_file};
+use super::{login_redirect, state_file};
 
 const FILE: &str = "logins.json";
 const LOCK_FILE: &str = "logins.lock";
@@ -108,7 +108,7 @@ impl LoginStore for LoginFile {
 
     fn save(&self, logins: &[StoredLogin]) {
         // The code in it was used, or another one was.
-        open_file::remove(&self.folder);
+        login_redirect::remove(&self.folder);
         if let Err(error) = self.write(logins) {
             tracing::warn!(target: "pegboard", %error, "the logins of browsers could not be stored");
         }

@@ -1,15 +1,15 @@
 //! What the HTTP API and the dashboard need of the files: configuration, projects, logs, and where we can be reached.
 
-mod household;
+mod config_admin;
+mod config_reloader;
+pub(crate) mod login_redirect;
 mod logins;
-pub(crate) mod open_file;
-mod opening;
 mod projects;
-mod reload;
-mod remembered;
-mod running;
+mod recent_projects;
+mod running_instance;
+mod service;
 mod state_file;
 
-pub(crate) use opening::{Place, open, own_variables};
-pub(crate) use reload::Reload;
-pub(crate) use running::{Running, find_running};
+pub(crate) use config_reloader::ConfigReloader;
+pub(crate) use running_instance::{RunningInstance, find_running_instance};
+pub(crate) use service::{Endpoint, open, own_variables};

@@ -14,28 +14,28 @@ use pegboard_web::{DEFAULT_PROJECT, Project, ProjectView};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::reload::Reload;
-use super::remembered::{recall, remember};
+use super::config_reloader::ConfigReloader;
+use super::recent_projects::{load_recent, record_recent};
 
 /// Discoveries come in flocks; what is known of other projects follows them after a moment.
-const GATHERING: Duration = Duration::from_secs(1);
+const DEBOUNCE: Duration = Duration::from_secs(1);
 /// Hex digits that tell folders of the same name apart.
-const DIGITS: usize = 6;
+const ID_HASH_DIGITS: usize = 6;
 
 /// The projects that the API knows.
 pub(crate) struct Projects {
-    reload: Arc<Reload>,
+    reload: Arc<ConfigReloader>,
     running: Project,
     others: ArcSwap<BTreeMap<String, ProjectView>>,
 }
 
 impl Projects {
     /// The projects of a state folder; the folder that is served is remembered.
-    pub(crate) fn new(reload: Arc<Reload>) -> Self {
+    pub(crate) fn new(reload: Arc<ConfigReloader>) -> Self {
         let now = SystemClock.now();
         let folder = reload.loaded().project.clone();
         if let Some(folder) = &folder {
-            remember(&reload.files.paths.state_dir, folder, now);
+            record_recent(&reload.files.paths.state_dir, folder, now);
         }
         Self {
             running: project(folder, true, Some(now)),
@@ -61,14 +61,14 @@ impl Projects {
                 project: self.running.clone(),
                 catalog: self.reload.hub.catalog(),
                 files: files(&loaded),
-                problems: shown(&self.reload.problems()),
+                problems: problem_lines(&self.reload.problems()),
             });
         }
         self.others.load().get(id).cloned()
     }
 
     /// Keeps what is known of the other projects up to date, for as long as it is waited for.
-    pub(crate) async fn keep(&self) {
+    pub(crate) async fn keep_updated(&self) {
         let mut events = self.reload.hub.subscribe();
         let changed = Arc::new(Notify::new());
         loop {
@@ -84,7 +84,7 @@ impl Projects {
                 tokio::select! {
                     () = changed.notified() => break,
                     event = events.recv() => match event {
-                        Ok(event) if is_of_interest(&event.kind) => break,
+                        Ok(event) if affects_other_projects(&event.kind) => break,
                         Ok(_) => {}
                         Err(RecvError::Lagged(_)) => break,
                         Err(RecvError::Closed) => return std::future::pending().await,
@@ -92,7 +92,7 @@ impl Projects {
                 }
             }
             drop(watcher);
-            tokio::time::sleep(GATHERING).await;
+            tokio::time::sleep(DEBOUNCE).await;
             while events.try_recv().is_ok() {}
         }
     }
@@ -116,7 +116,7 @@ impl Projects {
                 project,
                 catalog: Arc::new(catalog),
                 files: files(&loaded),
-                problems: shown(&loaded.problems),
+                problems: problem_lines(&loaded.problems),
             };
             others.insert(view.project.id.clone(), view);
         }
@@ -126,7 +126,7 @@ impl Projects {
 }
 
 /// Whether other projects may know more since.
-fn is_of_interest(kind: &EventKind) -> bool {
+fn affects_other_projects(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::ServerDiscovered { .. } | EventKind::ConfigReloaded { .. }
@@ -134,9 +134,9 @@ fn is_of_interest(kind: &EventKind) -> bool {
 }
 
 /// The other projects as their files say now; folders that are gone are left out.
-fn read_others(reload: &Reload, running: Option<&Path>) -> Vec<(Project, LoadedConfig)> {
+fn read_others(reload: &ConfigReloader, running: Option<&Path>) -> Vec<(Project, LoadedConfig)> {
     let own = running.is_some().then_some((None, None));
-    let known = recall(&reload.files.paths.state_dir).into_iter();
+    let known = load_recent(&reload.files.paths.state_dir).into_iter();
     let known = known.filter(|known| Some(known.folder.as_path()) != running);
     let known = known.filter(|known| known.folder.is_dir());
     let known = known.map(|known| (Some(known.folder), Some(known.last_used)));
@@ -180,7 +180,7 @@ fn id_of(folder: &Path) -> String {
         .take(40)
         .collect();
     let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
-    let digits = hash.get(..DIGITS).unwrap_or(&hash);
+    let digits = hash.get(..ID_HASH_DIGITS).unwrap_or(&hash);
     format!("{}-{digits}", name.trim_matches('-'))
 }
 
@@ -189,7 +189,7 @@ fn files(loaded: &LoadedConfig) -> Vec<PathBuf> {
     there.map(|file| file.path.clone()).collect()
 }
 
-fn shown(problems: &[Problem]) -> Vec<String> {
+fn problem_lines(problems: &[Problem]) -> Vec<String> {
     let problems = problems.iter();
     let problems = problems.filter(|problem| problem.severity != Severity::Advice);
     problems.map(ToString::to_string).collect()

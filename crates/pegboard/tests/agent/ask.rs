@@ -3,24 +3,24 @@
 use pegboard_testkit::{ModelServer, Script, wait_until_sync};
 use serde_json::{Value, json};
 
-use crate::scripted::{BOTH, KEY, Who, model};
-use crate::support::{Home, PATIENCE, Run};
+use crate::scripted::{BOTH, KEY, ModelApi, model};
+use crate::support::{Home, Run, TIMEOUT};
 use crate::terminal::AtTerminal;
 
 /// A machine whose model is scripted.
-fn machine(who: Who, server: &ModelServer) -> Home {
+fn machine(api: ModelApi, server: &ModelServer) -> Home {
     let mut home = Home::with_example();
-    point_at(&mut home, who, server);
+    point_at(&mut home, api, server);
     home
 }
 
-fn point_at(home: &mut Home, who: Who, server: &ModelServer) {
-    match who {
-        Who::Anthropic => {
+fn point_at(home: &mut Home, api: ModelApi, server: &ModelServer) {
+    match api {
+        ModelApi::Anthropic => {
             home.set("ANTHROPIC_API_KEY", KEY);
             home.set("ANTHROPIC_BASE_URL", &server.anthropic_url());
         }
-        Who::OpenAi => {
+        ModelApi::OpenAi => {
             home.set("OPENAI_API_KEY", KEY);
             home.set("OPENAI_BASE_URL", &server.openai_url());
         }
@@ -45,12 +45,12 @@ fn lines(run: &Run) -> Vec<Value> {
 
 #[test]
 fn r_agent_02_r_agent_03_ask_answers_and_says_what_was_used() {
-    for who in BOTH {
+    for api in BOTH {
         let server = model(sum());
-        let home = machine(who, &server);
+        let home = machine(api, &server);
         let run = home.run(&["ask", "--model", "m-1", "What is 2 + 40?"]).ok();
         server.assert_satisfied();
-        assert_eq!(run.stdout, "It is 42.\n", "{who:?}");
+        assert_eq!(run.stdout, "It is 42.\n", "{api:?}");
         for part in [
             "✓ example__add_numbers",
             "✗ example__nothing",
@@ -73,9 +73,9 @@ fn r_agent_02_r_agent_03_ask_answers_and_says_what_was_used() {
 }
 
 #[test]
-fn r_agent_03_json_lines_tell_every_step_and_the_record() {
+fn r_agent_03_json_lines_report_every_step_and_a_summary() {
     let server = model(sum());
-    let home = machine(Who::OpenAi, &server);
+    let home = machine(ModelApi::OpenAi, &server);
     let args = ["ask", "--json", "--model", "m-1", "-"];
     let run = home.run_with_input(&args, "What is 2 + 40?\n").ok();
     server.assert_satisfied();
@@ -169,7 +169,7 @@ fn r_agent_02_the_model_and_its_key_come_from_flags_config_or_environment() {
 }
 
 #[test]
-fn r_agent_02_a_project_cannot_lead_the_key_to_another_host() {
+fn r_agent_02_a_project_cannot_send_the_key_to_another_host() {
     let server = model(json!([]));
     let mut home = Home::new();
     home.set("ANTHROPIC_API_KEY", KEY);
@@ -204,7 +204,7 @@ fn r_agent_02_exit_codes_say_how_it_ended() {
         ),
     ] {
         let server = model(turns);
-        let home = machine(Who::Anthropic, &server);
+        let home = machine(ModelApi::Anthropic, &server);
         let mut all = vec!["ask", "--model", "m-1", "Hello?"];
         all.extend(args);
         let run = home.run(&all).exits(code);
@@ -225,7 +225,7 @@ fn r_agent_02_a_policy_that_asks_is_answered_at_the_terminal() {
         let script = Script::new().tools(["drop"]);
         home.add_script("s", &script, "policy = \"ask\"");
         home.run(&["refresh", "--all"]).ok();
-        point_at(&mut home, Who::Anthropic, &server);
+        point_at(&mut home, ModelApi::Anthropic, &server);
         let command = home.command(&["ask", "--model", "m-1", "Drop it."]);
         let mut person = AtTerminal::start(command);
         person.wait_for("asks for your approval");
@@ -245,14 +245,18 @@ fn r_agent_02_an_interrupt_stops_the_run_and_leaves_nothing_behind() {
     let server = model(json!([
         {"text": "A sentence that is never ended by anybody at all.", "breaks": "hang"},
     ]));
-    let home = machine(Who::Anthropic, &server);
+    let home = machine(ModelApi::Anthropic, &server);
     let mut running = home.start(&["ask", "--json", "--model", "m-1", "Speak for ever."]);
-    wait_until_sync("the model speaks", PATIENCE, || {
-        running.told().contains("\"text\"")
+    wait_until_sync("the model speaks", TIMEOUT, || {
+        running.output().contains("\"text\"")
     });
     running.signal("-INT");
     assert_eq!(running.wait().code(), Some(1));
     running.wait_for("\"event\":\"failed\"");
-    assert!(running.told().contains("CANCELLED"), "{}", running.told());
+    assert!(
+        running.output().contains("CANCELLED"),
+        "{}",
+        running.output()
+    );
     home.assert_nothing_runs();
 }

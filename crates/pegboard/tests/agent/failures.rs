@@ -6,7 +6,7 @@ use pegboard_testkit::Script;
 use pegboard_testkit::script::Moment;
 use serde_json::json;
 
-use crate::scripted::{BOTH, KEY, agent, asked, goes_on, model, results};
+use crate::scripted::{BOTH, KEY, agent, continue_conversation, model, results, run_task};
 use crate::support::Home;
 
 fn retries(events: &[AgentEvent]) -> usize {
@@ -15,8 +15,8 @@ fn retries(events: &[AgentEvent]) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_a_denied_call_is_told_to_the_model_and_the_run_goes_on() {
-    for who in BOTH {
+async fn r_agent_02_a_denied_call_is_reported_to_the_model_and_the_run_continues() {
+    for api in BOTH {
         let home = Home::new();
         let script = Script::new().tools(["drop", "look"]);
         home.add_script("s", &script, "policies = { drop = \"deny\" }");
@@ -27,7 +27,7 @@ async fn r_agent_02_a_denied_call_is_told_to_the_model_and_the_run_goes_on() {
                        {"name": "call_tool", "input": {"tool_name": "s__look"}}]},
             {"text": "I may not."},
         ]));
-        let (run, _) = asked(&agent(&pegboard, who, &server), "Drop it.").await;
+        let (run, _) = run_task(&agent(&pegboard, api, &server), "Drop it.").await;
         server.assert_satisfied();
         assert_eq!(run.answer.as_deref(), Ok("I may not."));
         let results = results(&server);
@@ -45,8 +45,8 @@ async fn r_agent_02_a_denied_call_is_told_to_the_model_and_the_run_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_01_servers_that_fail_cost_their_own_tools_and_nothing_else() {
-    for who in BOTH {
+async fn r_agent_01_failing_servers_lose_only_their_own_tools() {
+    for api in BOTH {
         let home = Home::new();
         home.add_example("example");
         home.add("gone", "/nowhere/at-all", &[], "");
@@ -63,7 +63,7 @@ async fn r_agent_01_servers_that_fail_cost_their_own_tools_and_nothing_else() {
         ]));
         // The first listing waits a limited time for servers that were never seen.
         pegboard.refresh(None, false).await.expect("outcomes");
-        let (run, _) = asked(&agent(&pegboard, who, &server), "1 + 1?").await;
+        let (run, _) = run_task(&agent(&pegboard, api, &server), "1 + 1?").await;
         server.assert_satisfied();
         assert_eq!(run.answer.as_deref(), Ok("Two."));
         let results = results(&server);
@@ -79,8 +79,8 @@ async fn r_agent_01_servers_that_fail_cost_their_own_tools_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_an_overloaded_or_broken_provider_is_asked_again() {
-    for who in BOTH {
+async fn r_agent_02_an_overloaded_or_broken_provider_is_retried() {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         let server = model(json!([
@@ -93,13 +93,13 @@ async fn r_agent_02_an_overloaded_or_broken_provider_is_asked_again() {
             {"text": "And another sentence.", "error": "server_error"},
             {"text": "There."},
         ]));
-        let agent = agent(&pegboard, who, &server);
+        let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
-        let (run, events) = goes_on(&agent, &mut conversation, "Where?").await;
-        assert_eq!(run.answer.as_deref(), Ok("Here."), "{who:?}");
+        let (run, events) = continue_conversation(&agent, &mut conversation, "Where?").await;
+        assert_eq!(run.answer.as_deref(), Ok("Here."), "{api:?}");
         assert_eq!(retries(&events), 4);
-        let (run, events) = goes_on(&agent, &mut conversation, "And then?").await;
-        assert_eq!(run.answer.as_deref(), Ok("There."), "{who:?}");
+        let (run, events) = continue_conversation(&agent, &mut conversation, "And then?").await;
+        assert_eq!(run.answer.as_deref(), Ok("There."), "{api:?}");
         assert_eq!(retries(&events), 2);
         server.assert_satisfied();
         // What was broken off is not part of the conversation.
@@ -118,8 +118,8 @@ async fn r_agent_02_an_overloaded_or_broken_provider_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_what_a_provider_refuses_is_not_asked_again() {
-    for who in BOTH {
+async fn r_agent_02_a_rejected_request_is_not_retried() {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         for (status, kind, reason) in [
@@ -127,7 +127,7 @@ async fn r_agent_02_what_a_provider_refuses_is_not_asked_again() {
             (404, "not_found_error", Reason::ModelRefused),
         ] {
             let server = model(json!([{"status": status, "error": kind}]));
-            let (run, events) = asked(&agent(&pegboard, who, &server), "Hello?").await;
+            let (run, events) = run_task(&agent(&pegboard, api, &server), "Hello?").await;
             server.assert_satisfied();
             let error = run.answer.expect_err("a refusal");
             assert_eq!(error.reason, reason);
@@ -136,11 +136,11 @@ async fn r_agent_02_what_a_provider_refuses_is_not_asked_again() {
             assert!(shown.contains(kind) && !shown.contains(KEY), "{shown}");
         }
         let server = model(json!([{"status": 529}, {"status": 529}]));
-        let agent = agent(&pegboard, who, &server).retry(pegboard::agent::Retry {
+        let agent = agent(&pegboard, api, &server).retry(pegboard::agent::Retry {
             times: 1,
             pause: std::time::Duration::from_millis(1),
         });
-        let (run, _) = asked(&agent, "Hello?").await;
+        let (run, _) = run_task(&agent, "Hello?").await;
         let error = run.answer.expect_err("an overload");
         assert_eq!(error.reason, Reason::ModelUnavailable);
         assert!(error.retryable);
@@ -150,8 +150,8 @@ async fn r_agent_02_what_a_provider_refuses_is_not_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_arguments_that_cannot_be_read_are_told_to_the_model() {
-    for who in BOTH {
+async fn r_agent_02_unparsable_arguments_are_reported_to_the_model() {
+    for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
         let server = model(json!([
@@ -159,10 +159,10 @@ async fn r_agent_02_arguments_that_cannot_be_read_are_told_to_the_model() {
                        {"name": "call_tool", "input": {}},
                        {"name": "call_tool",
                         "input": {"tool_name": "example__add_numbers", "arguments": {"a": "x"}}}],
-             "stop": match who { crate::scripted::Who::Anthropic => "max_tokens", _ => "max_output_tokens" }},
+             "stop": match api { crate::scripted::ModelApi::Anthropic => "max_tokens", _ => "max_output_tokens" }},
             {"text": "I give up."},
         ]));
-        let (run, _) = asked(&agent(&pegboard, who, &server), "1 + 1?").await;
+        let (run, _) = run_task(&agent(&pegboard, api, &server), "1 + 1?").await;
         server.assert_satisfied();
         assert_eq!(run.answer.as_deref(), Ok("I give up."));
         let results = results(&server);

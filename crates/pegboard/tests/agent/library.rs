@@ -1,6 +1,6 @@
 //! The front door, as a program with a model client of its own uses it.
 
-use pegboard::agent::{ToolOutputBody, Content, Loading};
+use pegboard::agent::{Content, Loading, ToolOutputBody};
 use pegboard::{EventKind, Format, Reason, tool_use};
 use pegboard_formats::check_document;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn text(body: &ToolOutputBody) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_01_definitions_summary_and_somebody_to_run_the_calls() {
+async fn r_agent_01_definitions_summary_and_tool_runner() {
     let home = Home::new();
     home.add_example("example");
     let pegboard = home.open().await;

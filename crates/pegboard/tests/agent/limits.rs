@@ -8,7 +8,7 @@ use pegboard::{Pegboard, Reason, ToolResult};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::scripted::{BOTH, agent, asked, goes_on, model, results};
+use crate::scripted::{BOTH, agent, continue_conversation, model, results, run_task};
 use crate::support::Home;
 
 /// Registers a tool that never ends, and tells when it was called.
@@ -27,7 +27,7 @@ fn register_endless(pegboard: &Pegboard) -> Arc<Notify> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_each_limit_ends_the_run_and_the_conversation_can_go_on() {
+async fn r_agent_02_each_limit_ends_the_run_and_the_conversation_can_continue() {
     let look = json!({"calls": [{"name": "list_available_tools", "input": {}},
                                 {"name": "list_available_tools", "input": {}}]});
     let limits = [
@@ -56,22 +56,22 @@ async fn r_agent_02_each_limit_ends_the_run_and_the_conversation_can_go_on() {
             2,
         ),
     ];
-    for who in BOTH {
+    for api in BOTH {
         for (name, budget, turns) in limits {
             let home = Home::new();
             let pegboard = home.open().await;
             let mut script = vec![look.clone(); turns];
             script.push(json!({"text": "Well."}));
             let server = model(json!(script));
-            let agent = agent(&pegboard, who, &server).budget(budget);
+            let agent = agent(&pegboard, api, &server).budget(budget);
             let mut conversation = Conversation::new();
-            let (run, _) = goes_on(&agent, &mut conversation, "Look twice.").await;
+            let (run, _) = continue_conversation(&agent, &mut conversation, "Look twice.").await;
             let error = run.answer.expect_err("a limit");
             assert_eq!(error.reason, Reason::BudgetSpent, "{name}: {error}");
             assert!(error.message.contains(name), "{error}");
             assert_eq!(run.turns, turns, "{name}");
-            let (run, _) = goes_on(&agent, &mut conversation, "And now?").await;
-            assert_eq!(run.answer.as_deref(), Ok("Well."), "{who:?} {name}");
+            let (run, _) = continue_conversation(&agent, &mut conversation, "And now?").await;
+            assert_eq!(run.answer.as_deref(), Ok("Well."), "{api:?} {name}");
             server.assert_satisfied();
             pegboard.close().await;
         }
@@ -79,8 +79,8 @@ async fn r_agent_02_each_limit_ends_the_run_and_the_conversation_can_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_the_time_of_a_run_is_limited_while_tools_run_and_while_the_model_speaks() {
-    for who in BOTH {
+async fn r_agent_02_the_time_limit_covers_tool_calls_and_model_responses() {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         register_endless(&pegboard);
@@ -94,15 +94,15 @@ async fn r_agent_02_the_time_of_a_run_is_limited_while_tools_run_and_while_the_m
             ..Budget::default()
         };
         let mut conversation = Conversation::new();
-        let hasty = agent(&pegboard, who, &server).budget(short);
+        let hasty = agent(&pegboard, api, &server).budget(short);
         for task in ["Wait for ever.", "Speak for ever."] {
-            let (run, _) = goes_on(&hasty, &mut conversation, task).await;
+            let (run, _) = continue_conversation(&hasty, &mut conversation, task).await;
             let error = run.answer.expect_err("a limit");
             assert_eq!(error.reason, Reason::BudgetSpent, "{error}");
         }
-        let patient = agent(&pegboard, who, &server);
-        let (run, _) = goes_on(&patient, &mut conversation, "And now?").await;
-        assert_eq!(run.answer.as_deref(), Ok("Well."), "{who:?}");
+        let patient = agent(&pegboard, api, &server);
+        let (run, _) = continue_conversation(&patient, &mut conversation, "And now?").await;
+        assert_eq!(run.answer.as_deref(), Ok("Well."), "{api:?}");
         server.assert_satisfied();
         pegboard.close().await;
     }
@@ -110,7 +110,7 @@ async fn r_agent_02_the_time_of_a_run_is_limited_while_tools_run_and_while_the_m
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
-    for who in BOTH {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         let called = register_endless(&pegboard);
@@ -118,7 +118,7 @@ async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
             {"calls": [{"name": "list_available_tools", "input": {}}, {"name": "endless", "input": {}}]},
             {"text": "Well."},
         ]));
-        let agent = agent(&pegboard, who, &server);
+        let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
         let cancel = Cancel::new();
         let wish = cancel.clone();
@@ -132,8 +132,8 @@ async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
         assert_eq!(error.reason, Reason::Cancelled);
         let used: Vec<_> = run.used.iter().map(|used| used.outcome.as_str()).collect();
         assert_eq!(used, ["CANCELLED"]);
-        let (run, _) = goes_on(&agent, &mut conversation, "And now?").await;
-        assert_eq!(run.answer.as_deref(), Ok("Well."), "{who:?}");
+        let (run, _) = continue_conversation(&agent, &mut conversation, "And now?").await;
+        assert_eq!(run.answer.as_deref(), Ok("Well."), "{api:?}");
         let requests = server.requests();
         assert!(requests[1].body.to_string().contains("Not finished"));
         server.assert_satisfied();
@@ -142,8 +142,8 @@ async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_a_run_that_is_dropped_leaves_nothing_unanswered() {
-    for who in BOTH {
+async fn r_agent_02_a_dropped_run_leaves_no_unanswered_call() {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         let called = register_endless(&pegboard);
@@ -151,15 +151,15 @@ async fn r_agent_02_a_run_that_is_dropped_leaves_nothing_unanswered() {
             {"calls": [{"name": "endless", "input": {}}]},
             {"text": "Well."},
         ]));
-        let agent = agent(&pegboard, who, &server);
+        let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
         let cancel = Cancel::new();
         tokio::select! {
             _ = agent.run(&mut conversation, "Wait for ever.", &cancel, &|_| {}) => panic!("it ended"),
             () = called.notified() => {}
         }
-        let (run, _) = goes_on(&agent, &mut conversation, "And now?").await;
-        assert_eq!(run.answer.as_deref(), Ok("Well."), "{who:?}");
+        let (run, _) = continue_conversation(&agent, &mut conversation, "And now?").await;
+        assert_eq!(run.answer.as_deref(), Ok("Well."), "{api:?}");
         server.assert_satisfied();
         pegboard.close().await;
     }
@@ -167,7 +167,7 @@ async fn r_agent_02_a_run_that_is_dropped_leaves_nothing_unanswered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_02_a_large_result_is_read_in_parts() {
-    for who in BOTH {
+    for api in BOTH {
         let home = Home::new();
         let pegboard = home.open().await;
         let large = |_: Value| async {
@@ -181,8 +181,8 @@ async fn r_agent_02_a_large_result_is_read_in_parts() {
             {"calls": [{"name": "large", "input": {}}]},
             {"text": "Much."},
         ]));
-        let agent = agent(&pegboard, who, &server).result_tokens(1_000);
-        let (run, _) = asked(&agent, "Say much.").await;
+        let agent = agent(&pegboard, api, &server).result_tokens(1_000);
+        let (run, _) = run_task(&agent, "Say much.").await;
         assert_eq!(run.answer.as_deref(), Ok("Much."));
         let (result, _) = results(&server).remove(0);
         assert!(result.len() < 10_000, "{}", result.len());

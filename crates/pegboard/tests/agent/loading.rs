@@ -3,7 +3,7 @@
 use pegboard::agent::Loading;
 use serde_json::{Value, json};
 
-use crate::scripted::{BOTH, Who, agent, asked, model};
+use crate::scripted::{BOTH, ModelApi, agent, model, run_task};
 use crate::support::Home;
 
 fn names(tools: &Value) -> Vec<&str> {
@@ -21,31 +21,31 @@ fn names(tools: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_02_schemas_are_loaded_on_demand_by_the_providers_own_search() {
-    for who in BOTH {
+    for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
-        let search = match who {
-            Who::Anthropic => {
+        let search = match api {
+            ModelApi::Anthropic => {
                 json!({"calls": [{"name": "search_tools", "input": {"query": "add two numbers"}}]})
             }
-            Who::OpenAi => json!({"search": "add two numbers"}),
+            ModelApi::OpenAi => json!({"search": "add two numbers"}),
         };
         let server = model(json!([
             search,
             {"calls": [{"name": "example__add_numbers", "input": {"a": 20, "b": 22}}]},
             {"text": "42"},
         ]));
-        let agent = agent(&pegboard, who, &server).loading(Loading::Deferred);
-        let (run, _) = asked(&agent, "20 + 22?").await;
+        let agent = agent(&pegboard, api, &server).loading(Loading::Deferred);
+        let (run, _) = run_task(&agent, "20 + 22?").await;
         server.assert_satisfied();
-        assert_eq!(run.answer.as_deref(), Ok("42"), "{who:?}");
+        assert_eq!(run.answer.as_deref(), Ok("42"), "{api:?}");
         assert_eq!(run.used.len(), 1);
         assert_eq!(run.used[0].tool, "example__add_numbers");
         assert!(run.saved_tokens > 0);
         let requests = server.requests();
         let tools = &requests[0].body["tools"];
-        match who {
-            Who::Anthropic => {
+        match api {
+            ModelApi::Anthropic => {
                 assert_eq!(names(tools)[0], "search_tools");
                 let deferred = tools.as_array().expect("tools").iter();
                 let deferred = deferred.filter(|tool| tool["defer_loading"] == true);
@@ -58,7 +58,7 @@ async fn r_agent_02_schemas_are_loaded_on_demand_by_the_providers_own_search() {
                     "{answer}"
                 );
             }
-            Who::OpenAi => {
+            ModelApi::OpenAi => {
                 assert_eq!(names(tools), ["tool_search", "read_result"]);
                 let items = requests[1].body["input"].as_array().expect("items").clone();
                 let output = items.last().expect("an item");
@@ -74,8 +74,8 @@ async fn r_agent_02_schemas_are_loaded_on_demand_by_the_providers_own_search() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_all_definitions_can_be_sent_and_arguments_find_their_names_back() {
-    for who in BOTH {
+async fn r_agent_02_all_definitions_can_be_sent_and_argument_names_are_restored() {
+    for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
         // OpenAI's strict mode has the model send `null` for what it leaves out; a name with a bracket is no name.
@@ -97,13 +97,13 @@ async fn r_agent_02_all_definitions_can_be_sent_and_arguments_find_their_names_b
             {"calls": [{"name": "odd", "input": {renamed: "7", "limit": null}}]},
             {"text": "Odd."},
         ]));
-        let agent = agent(&pegboard, who, &server).loading(Loading::All);
-        let (run, _) = asked(&agent, "Be odd.").await;
+        let agent = agent(&pegboard, api, &server).loading(Loading::All);
+        let (run, _) = run_task(&agent, "Be odd.").await;
         server.assert_satisfied();
         assert_eq!(run.answer.as_deref(), Ok("Odd."));
         let requests = server.requests();
         assert_eq!(names(&requests[0].body["tools"]).len(), 16 + 1 + 1);
-        if who == Who::OpenAi {
+        if api == ModelApi::OpenAi {
             let results = crate::scripted::results(&server);
             assert!(
                 results[0].0.contains(r#"{"filter[id]":"7"}"#),

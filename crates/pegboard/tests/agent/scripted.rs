@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 pub(crate) const KEY: &str = "sk-planted-canary-7f3a";
 
 /// The protocols that the scripted model speaks.
-pub(crate) const BOTH: [Who; 2] = [Who::Anthropic, Who::OpenAi];
+pub(crate) const BOTH: [ModelApi; 2] = [ModelApi::Anthropic, ModelApi::OpenAi];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum ModelApi {
     Anthropic,
     OpenAi,
 }
@@ -26,34 +26,34 @@ pub(crate) fn model(turns: Value) -> ModelServer {
     ModelServer::start(ModelScript::of(json!({"turns": turns})))
 }
 
-pub(crate) fn provider(who: Who, server: &ModelServer) -> Arc<dyn Provider> {
+pub(crate) fn provider(api: ModelApi, server: &ModelServer) -> Arc<dyn Provider> {
     let key = Secret::new(KEY);
-    match who {
-        Who::Anthropic => Arc::new(
+    match api {
+        ModelApi::Anthropic => Arc::new(
             Anthropic::new("m-1", &key, Some(&server.anthropic_url())).expect("a provider"),
         ),
-        Who::OpenAi => {
+        ModelApi::OpenAi => {
             Arc::new(OpenAi::new("m-1", &key, Some(&server.openai_url())).expect("a provider"))
         }
     }
 }
 
 /// An agent that does not wait long before it asks again.
-pub(crate) fn agent(pegboard: &Pegboard, who: Who, server: &ModelServer) -> Agent {
+pub(crate) fn agent(pegboard: &Pegboard, api: ModelApi, server: &ModelServer) -> Agent {
     let retry = Retry {
         pause: std::time::Duration::from_millis(1),
         ..Retry::default()
     };
-    Agent::over(pegboard.hub().clone(), provider(who, server)).retry(retry)
+    Agent::over(pegboard.hub().clone(), provider(api, server)).retry(retry)
 }
 
 /// One task in a conversation of its own, with everything that was told.
-pub(crate) async fn asked(agent: &Agent, task: &str) -> (RunReport, Vec<AgentEvent>) {
+pub(crate) async fn run_task(agent: &Agent, task: &str) -> (RunReport, Vec<AgentEvent>) {
     let mut conversation = Conversation::new();
-    goes_on(agent, &mut conversation, task).await
+    continue_conversation(agent, &mut conversation, task).await
 }
 
-pub(crate) async fn goes_on(
+pub(crate) async fn continue_conversation(
     agent: &Agent,
     conversation: &mut Conversation,
     task: &str,

@@ -8,12 +8,12 @@ use pegboard_model::{RunFacts, TurnFacts};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::scripted::{BOTH, Who, agent, asked, model, results};
+use crate::scripted::{BOTH, ModelApi, agent, model, results, run_task};
 use crate::support::Home;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
-    for who in BOTH {
+    for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
         let server = model(json!([
@@ -24,9 +24,9 @@ async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
                         "input": {"tool_name": "example__add_numbers", "arguments": {"a": 2, "b": 40}}}]},
             {"text": "It is 42."},
         ]));
-        let (run, events) = asked(&agent(&pegboard, who, &server), "What is 2 + 40?").await;
+        let (run, events) = run_task(&agent(&pegboard, api, &server), "What is 2 + 40?").await;
         server.assert_satisfied();
-        assert_eq!(run.answer.as_deref(), Ok("It is 42."), "{who:?}");
+        assert_eq!(run.answer.as_deref(), Ok("It is 42."), "{api:?}");
         assert_eq!((run.turns, run.calls), (4, 3));
         let used: Vec<_> = run.used.iter().collect();
         assert_eq!(used.len(), 1, "{used:?}");
@@ -63,8 +63,8 @@ async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
 
 /// Two calls that each wait for the other can only end when they run side by side.
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_calls_of_one_turn_run_side_by_side_and_are_answered_in_order() {
-    for who in BOTH {
+async fn r_agent_02_calls_of_one_turn_run_concurrently_and_are_answered_in_order() {
+    for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
         let barrier = Arc::new(Barrier::new(2));
@@ -91,9 +91,9 @@ async fn r_agent_02_calls_of_one_turn_run_side_by_side_and_are_answered_in_order
             ]},
             {"text": "Done."},
         ]));
-        let (run, _) = asked(&agent(&pegboard, who, &server), "Meet.").await;
+        let (run, _) = run_task(&agent(&pegboard, api, &server), "Meet.").await;
         server.assert_satisfied();
-        assert_eq!(run.answer.as_deref(), Ok("Done."), "{who:?}");
+        assert_eq!(run.answer.as_deref(), Ok("Done."), "{api:?}");
         let results = results(&server);
         assert!(results[0].0.contains("met as first"), "{results:?}");
         assert!(results[1].0.contains("met as second"), "{results:?}");
@@ -122,13 +122,13 @@ async fn r_agent_02_calls_of_one_turn_run_side_by_side_and_are_answered_in_order
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_02_servers_that_others_made_are_found_and_called() {
+async fn r_agent_02_third_party_servers_are_found_and_called() {
     let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
         println!("skipped: PEGBOARD_TEST_ENV does not name the folder of scripts/install-test-env");
         return;
     };
     let folder = std::path::PathBuf::from(folder);
-    for who in BOTH {
+    for api in BOTH {
         let home = Home::with_example();
         let time = folder.join("python/bin/mcp-server-time");
         home.add(
@@ -159,7 +159,7 @@ async fn r_agent_02_servers_that_others_made_are_found_and_called() {
             ]},
             {"text": "Seen."},
         ]));
-        let (run, _) = asked(&agent(&pegboard, who, &server), "What time is it?").await;
+        let (run, _) = run_task(&agent(&pegboard, api, &server), "What time is it?").await;
         server.assert_satisfied();
         assert_eq!(run.answer.as_deref(), Ok("Seen."));
         let results = results(&server);
@@ -178,9 +178,9 @@ async fn r_agent_02_servers_that_others_made_are_found_and_called() {
 
 /// Keeps what it is told.
 #[derive(Debug, Default)]
-struct Listening(Mutex<Vec<String>>);
+struct RecordingRecorder(Mutex<Vec<String>>);
 
-impl Recorder for Listening {
+impl Recorder for RecordingRecorder {
     fn turn(&self, _span: Option<&SpanContext>, facts: &TurnFacts<'_>) {
         let line = format!(
             "turn of {} by {}: {} read, {} written, {} calls, {}",
@@ -210,7 +210,7 @@ impl Recorder for Listening {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_agent_03_turns_and_runs_are_told_to_a_recorder() {
+async fn r_agent_03_turns_and_runs_are_reported_to_a_recorder() {
     let home = Home::new();
     home.add_example("example");
     let pegboard = home.open().await;
@@ -219,10 +219,10 @@ async fn r_agent_03_turns_and_runs_are_told_to_a_recorder() {
         {"text": "Hi."},
         {"text": "Hi again."},
     ]));
-    let listening = Arc::new(Listening::default());
-    let agent = agent(&pegboard, Who::Anthropic, &server).recorder(listening.clone());
-    asked(&agent, "Say hi.").await;
-    asked(&agent, "Say hi again.").await;
+    let listening = Arc::new(RecordingRecorder::default());
+    let agent = agent(&pegboard, ModelApi::Anthropic, &server).recorder(listening.clone());
+    run_task(&agent, "Say hi.").await;
+    run_task(&agent, "Say hi again.").await;
     let told = listening.0.lock().expect("no panic").join("\n");
     assert_eq!(
         told,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use pegboard_testkit::wait_until_sync;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 
 /// A program whose input and output are a terminal. It is killed when the test ends before it does.
 pub(crate) struct AtTerminal {
@@ -60,7 +60,7 @@ impl AtTerminal {
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
         let what = format!("`{text}` on the screen");
-        wait_until_sync(&what, PATIENCE, || self.seen().contains(text));
+        wait_until_sync(&what, TIMEOUT, || self.seen().contains(text));
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
@@ -70,7 +70,7 @@ impl AtTerminal {
     /// Waits for its end; the exit code.
     pub(crate) fn ends(&mut self) -> i32 {
         let mut status = None;
-        wait_until_sync("the end of the program", PATIENCE, || {
+        wait_until_sync("the end of the program", TIMEOUT, || {
             status = self.child.try_wait().expect("it can be waited for");
             status.is_some()
         });

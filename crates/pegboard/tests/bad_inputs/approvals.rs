@@ -88,10 +88,10 @@ pub(crate) const ROWS: &[Row] = &[
         required: "every path asks the same gate",
         run: &[],
         tests: &[
-            (EVERY_PATH, "r_pol_01_what_is_denied_runs_by_no_path"),
+            (EVERY_PATH, "r_pol_01_denied_tools_run_by_no_path"),
             (
                 EVERY_PATH,
-                "r_pol_01_what_is_disabled_is_not_there_by_any_path",
+                "r_pol_01_disabled_tools_are_hidden_on_every_path",
             ),
             (
                 "gateway/tests/core/consent.rs",

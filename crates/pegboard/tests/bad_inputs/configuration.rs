@@ -85,8 +85,8 @@ pub(crate) const ROWS: &[Row] = &[
         required: "it is not started until the user trusts exactly this definition",
         run: &[a_projects_server],
         tests: &[(
-            "pegboard/tests/cli/layers/agreements.rs",
-            "an_agreement_holds_for_one_project_only",
+            "pegboard/tests/cli/layers/trust.rs",
+            "trust_is_limited_to_one_project",
         )],
         pending: None,
     },

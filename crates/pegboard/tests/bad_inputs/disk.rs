@@ -17,7 +17,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_store_05_kill_9_leaves_old_or_new",
             ),
             (
-                "pegboard/tests/cli/lasting/crashes.rs",
+                "pegboard/tests/cli/persistence/crashes.rs",
                 "r_store_05_r_sec_04_a_kill_at_any_moment_leaves_the_old_or_the_new_list_and_no_child",
             ),
         ],
@@ -32,7 +32,7 @@ pub(crate) const ROWS: &[Row] = &[
             (DAMAGE, "r_store_k02_truncated_at_any_length"),
             (DAMAGE, "r_store_k02_any_byte_flipped"),
             (
-                "pegboard/tests/cli/lasting/damage.rs",
+                "pegboard/tests/cli/persistence/damage.rs",
                 "r_store_05_a_damaged_store_is_set_aside_named_and_rebuilt",
             ),
         ],
@@ -108,7 +108,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_store_06_processes_save_and_load_at_once",
             ),
             (
-                "pegboard/tests/cli/lasting/at_once.rs",
+                "pegboard/tests/cli/persistence/concurrent_processes.rs",
                 "r_store_06_many_processes_write_one_store_and_nothing_is_lost",
             ),
         ],
@@ -139,11 +139,11 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 "pegboard/tests/canaries/main.rs",
-                "r_obs_03_forty_canaries_come_out_nowhere",
+                "r_obs_03_forty_canaries_leak_nowhere",
             ),
             (
                 "pegboard/tests/canaries/main.rs",
-                "the_table_has_forty_rows_that_can_be_told_apart",
+                "the_table_has_forty_distinct_rows",
             ),
             (
                 "trace/tests/trace/canaries.rs",

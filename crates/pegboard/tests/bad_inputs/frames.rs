@@ -100,10 +100,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "they are dropped and counted, and reach no other caller",
         run: &[foreign_ids],
         tests: &[
-            (
-                FRAMING,
-                "r_sec_01_c12_unsolicited_responses_are_dropped",
-            ),
+            (FRAMING, "r_sec_01_c12_unsolicited_responses_are_dropped"),
             (FRAMING, "r_sec_01_c12_the_second_of_two_answers_is_dropped"),
             (
                 CALLS,
@@ -206,7 +203,11 @@ fn foreign_ids() {
 }
 
 fn ambiguous_responses() {
-    for shape in [ResponseShape::Both, ResponseShape::Neither, ResponseShape::NoVersion] {
+    for shape in [
+        ResponseShape::Both,
+        ResponseShape::Neither,
+        ResponseShape::NoVersion,
+    ] {
         let failed = fails(&listing(shape), &["FRAME_INVALID"]);
         assert!(failed.took < 5_000, "{failed:?}");
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pegboard_hub::{CallRequest, SessionId, RefreshScope};
+use pegboard_hub::{CallRequest, RefreshScope, SessionId};
 use pegboard_model::{Limits, Reason};
 use pegboard_testkit::Script;
 use pegboard_testkit::script::Moment;
 use serde_json::value::RawValue;
 
-use crate::support::{EXAMPLE_TOOLS, Home, PATIENCE};
+use crate::support::{EXAMPLE_TOOLS, Home, TIMEOUT};
 use crate::table::Row;
 
-const AWAY: &str = "pegboard/tests/observing/away.rs";
+const COLLECTOR_DOWN: &str = "pegboard/tests/telemetry/collector_down.rs";
 const DELIVERY: &str = "trace/tests/trace/delivery.rs";
 
 pub(crate) const ROWS: &[Row] = &[
@@ -86,10 +86,19 @@ pub(crate) const ROWS: &[Row] = &[
         required: "calls are unaffected, the queue is bounded, and what is dropped is counted",
         run: &[],
         tests: &[
-            (AWAY, "r_obs_02_a_collector_that_hangs_holds_nobody_up"),
-            (AWAY, "r_obs_02_a_collector_that_is_down_holds_nobody_up"),
+            (
+                COLLECTOR_DOWN,
+                "r_obs_02_a_hanging_collector_does_not_delay_requests",
+            ),
+            (
+                COLLECTOR_DOWN,
+                "r_obs_02_an_unreachable_collector_does_not_delay_requests",
+            ),
             (DELIVERY, "r_obs_02_an_overloaded_collector_is_asked_again"),
-            (DELIVERY, "r_obs_02_a_collector_that_hangs_holds_nobody_up"),
+            (
+                DELIVERY,
+                "r_obs_02_a_hanging_collector_does_not_delay_requests",
+            ),
         ],
         pending: None,
     },
@@ -155,7 +164,9 @@ fn more_calls_than_places() {
         home.add_script("slow", &hanging, "call_timeout = \"60s\"");
         let pegboard = home.open().await;
         let hub = pegboard.hub().clone();
-        hub.refresh(RefreshScope::All, false).await.expect("a refresh");
+        hub.refresh(RefreshScope::All, false)
+            .await
+            .expect("a refresh");
         let (sender, mut ended) = tokio::sync::mpsc::unbounded_channel();
         let calls = (0..callers).map(|number| {
             let (hub, sender) = (hub.clone(), sender.clone());
@@ -166,7 +177,7 @@ fn more_calls_than_places() {
         });
         let calls: Vec<_> = calls.collect();
         for _ in 0..callers - places {
-            let outcome = tokio::time::timeout(PATIENCE, ended.recv()).await;
+            let outcome = tokio::time::timeout(TIMEOUT, ended.recv()).await;
             let error = outcome
                 .expect("it ends soon")
                 .expect("an outcome")
@@ -175,7 +186,7 @@ fn more_calls_than_places() {
             assert!(error.retryable, "{error}");
         }
         let other = call(0, "example__echo", r#"{"text":"hi"}"#);
-        let answered = tokio::time::timeout(PATIENCE, hub.call(&other)).await;
+        let answered = tokio::time::timeout(TIMEOUT, hub.call(&other)).await;
         answered
             .expect("it ends soon")
             .expect("the other server answers");

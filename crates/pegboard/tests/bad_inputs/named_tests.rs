@@ -105,7 +105,7 @@ fn declares(file: &Path, name: &str) -> bool {
 }
 
 #[test]
-fn a_test_that_is_missing_left_out_or_not_declared_is_a_fault() {
+fn missing_ignored_or_undeclared_tests_are_errors() {
     let sound = "#[test]\nfn there() {\n}\n";
     assert_eq!(check_function(sound, "there"), Ok(()));
     for (text, name) in [

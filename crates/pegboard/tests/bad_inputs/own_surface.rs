@@ -176,7 +176,7 @@ impl Served {
         let home = Home::with_example();
         let running = home.start(&["serve", "--port", "0", "--log-level", "debug"]);
         running.wait_for("/mcp\"");
-        let told = running.told();
+        let told = running.output();
         let url = told
             .lines()
             .find_map(|line| line.strip_prefix("MCP endpoint  "));
@@ -227,7 +227,7 @@ fn tokens_in_wrong_places() {
         assert!(!body.contains(token), "{body}");
     }
     assert_eq!(served.get("/api/v1/servers").0, 200);
-    let told = served.running.told();
+    let told = served.running.output();
     assert!(!told.contains(token), "the token is in the log");
     served.end();
 }

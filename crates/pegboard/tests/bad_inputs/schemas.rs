@@ -167,7 +167,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[wrong_arguments],
         tests: &[(
             "pegboard/tests/cli/commands/calling.rs",
-            "r_reg_05_arguments_that_do_not_fit_are_told_by_field_before_any_start",
+            "r_reg_05_invalid_arguments_are_reported_by_field_before_any_start",
         )],
         pending: None,
     },

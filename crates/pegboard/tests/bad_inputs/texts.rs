@@ -121,7 +121,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "pegboard/tests/cli/commands/calling.rs",
-                "what_a_tool_says_cannot_move_the_cursor",
+                "tool_results_cannot_move_the_cursor",
             ),
         ],
         pending: Some("results are not labelled yet"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pegboard_testkit::wait_until_sync;
 use serde_json::{Value, json};
 
-use crate::support::{Home, PATIENCE, PEGBOARD, Running};
+use crate::support::{Home, PEGBOARD, Running, TIMEOUT};
 
 /// Where Debian's package puts the browser.
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -16,13 +16,13 @@ const CHROMIUM: &str = "/usr/bin/chromium";
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// A machine with a browser on it.
-pub(crate) struct Desk {
+pub(crate) struct BrowserSession {
     pub(crate) home: Home,
     /// What `scripts/install-test-env` installed.
     installed: PathBuf,
 }
 
-impl Desk {
+impl BrowserSession {
     /// `None`, with the reason printed, where nothing is installed.
     pub(crate) fn here(home: Home) -> Option<Self> {
         let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
@@ -49,7 +49,7 @@ impl Desk {
     /// Serves, and lets a script of `pages/` drive a browser over it. What the script is told beside the addresses is
     /// `wish`.
     #[track_caller]
-    pub(crate) fn drive(&self, script: &str, wish: &Value) {
+    pub(crate) fn drive(&self, script: &str, extra_input: &Value) {
         let mut running = self.home.start(&["serve", "--port", "0"]);
         let address = address(&running);
         let login = self.home.run(&["dashboard"]).ok().stdout.trim().to_owned();
@@ -65,14 +65,14 @@ impl Desk {
             "modules": self.installed,
             "pictures": pictures(),
         });
-        for (key, value) in wish.as_object().into_iter().flatten() {
+        for (key, value) in extra_input.as_object().into_iter().flatten() {
             told[key] = value.clone();
         }
         if let Err(why) = run(script, &told) {
-            panic!("{why}\npegboard said:\n{}", running.told());
+            panic!("{why}\npegboard said:\n{}", running.output());
         }
         running.signal("-TERM");
-        assert!(running.wait().success(), "{}", running.told());
+        assert!(running.wait().success(), "{}", running.output());
         self.home.assert_nothing_runs();
     }
 }
@@ -80,8 +80,8 @@ impl Desk {
 /// Where it serves: `http://127.0.0.1:PORT`.
 fn address(running: &Running) -> String {
     let mut found = None;
-    wait_until_sync("the address in what `serve` says", PATIENCE, || {
-        let told = running.told();
+    wait_until_sync("the address in what `serve` says", TIMEOUT, || {
+        let told = running.output();
         let rest = told.split_once("http://127.0.0.1:").map(|(_, rest)| rest);
         found = rest.and_then(|rest| Some(rest.split_once("/mcp")?.0.to_owned()));
         found.is_some()

@@ -24,7 +24,7 @@ mod support;
 
 mod browser;
 
-use browser::Desk;
+use browser::BrowserSession;
 use pegboard_testkit::{binary, tool_json};
 use serde_json::{Value, json};
 use support::{Home, PEGBOARD};
@@ -33,8 +33,8 @@ use support::{Home, PEGBOARD};
 const MANY: usize = 2_000;
 
 #[test]
-fn r_api_07_a_person_goes_from_the_first_login_to_an_approved_call() {
-    let Some(desk) = Desk::here(Home::new()) else {
+fn r_api_07_first_login_to_approved_call() {
+    let Some(desk) = BrowserSession::here(Home::new()) else {
         return;
     };
     desk.drive("journey.mjs", &json!({}));
@@ -68,7 +68,7 @@ fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
     }}});
     home.write("project/.mcp.json", &theirs.to_string());
     home.run(&["refresh", "--all"]);
-    let Some(desk) = Desk::here(home) else {
+    let Some(desk) = BrowserSession::here(home) else {
         return;
     };
     desk.drive("screens.mjs", &json!({}));
@@ -84,7 +84,7 @@ fn r_ui_01_a_double_click_approves_one_call() {
         "policy = \"ask\"\n",
     );
     home.run(&["refresh", "--all"]);
-    let Some(desk) = Desk::here(home) else {
+    let Some(desk) = BrowserSession::here(home) else {
         return;
     };
     desk.drive("double_click.mjs", &json!({}));
@@ -114,7 +114,7 @@ fn r_ui_01_a_tool_is_not_run_with_empty_required_fields() {
     let file = home.write("chat.json", &json!({ "tools": [post] }).to_string());
     home.add("chat", &replay, &[&file.display().to_string()], "");
     home.run(&["refresh", "--all"]);
-    let Some(desk) = Desk::here(home) else {
+    let Some(desk) = BrowserSession::here(home) else {
         return;
     };
     desk.drive("required.mjs", &json!({}));
@@ -127,7 +127,7 @@ fn r_ui_02_a_server_that_cannot_start_says_why() {
         "config/config.toml",
         "[servers.example]\ncommand = \"pegboard\"\nargs = 7\n",
     );
-    let Some(desk) = Desk::here(home) else {
+    let Some(desk) = BrowserSession::here(home) else {
         return;
     };
     desk.drive("add_server.mjs", &json!({}));
@@ -135,7 +135,7 @@ fn r_ui_02_a_server_that_cannot_start_says_why() {
 
 #[test]
 fn r_ui_02_many_tabs_share_one_stream_of_events() {
-    let Some(desk) = Desk::here(Home::with_example()) else {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
         return;
     };
     desk.drive("tabs.mjs", &json!({}));
@@ -143,7 +143,7 @@ fn r_ui_02_many_tabs_share_one_stream_of_events() {
 
 #[test]
 fn r_ui_02_a_page_survives_a_restart_and_an_expired_login_leads_to_the_login_page() {
-    let Some(desk) = Desk::here(Home::with_example()) else {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
         return;
     };
     desk.drive("restart.mjs", &json!({}));
@@ -151,7 +151,7 @@ fn r_ui_02_a_page_survives_a_restart_and_an_expired_login_leads_to_the_login_pag
 
 #[test]
 fn r_api_07_the_keyboard_is_enough() {
-    let Some(desk) = Desk::here(Home::with_example()) else {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
         return;
     };
     desk.drive("keyboard.mjs", &json!({}));
@@ -176,7 +176,7 @@ fn r_api_01_ten_thousand_tools_stay_a_short_page() {
             "",
         );
     }
-    let Some(desk) = Desk::here(home) else {
+    let Some(desk) = BrowserSession::here(home) else {
         return;
     };
     desk.home.run(&["refresh", "--all"]).ok();

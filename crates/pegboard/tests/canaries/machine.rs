@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use pegboard_testkit::{HostileHttp, Script, binary};
 
 use crate::collector::Collector;
+use crate::leak_search::Output;
 use crate::planted::planted;
-use crate::searching::Output;
 use crate::support::{Home, files_below};
 
 /// Tells everything it was given, on stderr and on stdout, also encoded, and then works.
@@ -30,7 +30,7 @@ done
 "#;
 
 /// Has two tools: one gives a text, the other an error that repeats the token and whatever it was asked.
-const TELLING: &str = r#"tool='{"name":"%s","description":"A tool.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
+const LEAKING_RESULT: &str = r#"tool='{"name":"%s","description":"A tool.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
@@ -134,7 +134,7 @@ impl Machine {
     }
 
     /// Asserts that there was something to hide.
-    pub(crate) fn assert_servers_told(&self) {
+    pub(crate) fn assert_servers_leaked_their_secrets(&self) {
         let logs = self.home.run(&["logs", "leaky"]).ok().stdout;
         for told in [
             "LITERAL=***",
@@ -153,7 +153,7 @@ impl Machine {
 
 fn config(home: &Home, web: &HostileHttp, echo: u16) -> String {
     let script = |name: &str, text: &str| home.write(name, text).display().to_string();
-    let telling = TELLING.replace("RESULT", &planted("text of a result"));
+    let telling = LEAKING_RESULT.replace("RESULT", &planted("text of a result"));
     let [leaky, dying, refusing, telling] = [
         script("leaky.sh", LEAKY),
         script("dying.sh", DYING),

@@ -24,29 +24,29 @@ mod support;
 )]
 mod otlp;
 
-#[path = "../observing/collector.rs"]
+#[path = "../telemetry/collector.rs"]
 #[allow(
     dead_code,
     reason = "the collector is that of the tests of traces, which use more of it"
 )]
 mod collector;
 
-#[path = "../observing/serving.rs"]
+#[path = "../telemetry/serving.rs"]
 #[allow(dead_code, reason = "the same for what is served")]
 mod serving;
 
+mod leak_search;
 mod machine;
 mod paths;
 mod planted;
-mod searching;
 
 use collector::Collector;
+use leak_search::{Finder, Output};
 use machine::Machine;
 use paths::{
     COMMANDS, through_an_agent, through_api, through_approvals, through_http, through_stdio,
 };
 use planted::{ALL, Canary};
-use searching::{Finder, Output};
 
 /// Takes everything through every path and looks at all that came out.
 fn check(capture: bool) {
@@ -98,29 +98,29 @@ fn check(capture: bool) {
     }
     let shown = finder.found_in(&outputs, "call telling/tell text=… (stdout)");
     assert!(shown.contains(&"text of a result"), "{shown:?}");
-    machine.assert_servers_told();
+    machine.assert_servers_leaked_their_secrets();
     machine.home.assert_nothing_runs();
 }
 
 #[test]
-fn r_obs_03_forty_canaries_come_out_nowhere() {
+fn r_obs_03_forty_canaries_leak_nowhere() {
     check(false);
 }
 
 #[test]
-fn r_obs_03_forty_canaries_come_out_nowhere_where_contents_are_captured() {
+fn r_obs_03_forty_canaries_leak_nowhere_when_contents_are_captured() {
     check(true);
 }
 
 #[test]
-fn the_table_has_forty_rows_that_can_be_told_apart() {
+fn the_table_has_forty_distinct_rows() {
     assert!(ALL.len() >= 40);
     for (number, Canary { name, .. }) in ALL.iter().enumerate() {
         let same = ALL.iter().filter(|other| other.name == *name).count();
         assert_eq!(same, 1, "{name}");
         // A leak of any canary would be found, however it is encoded.
         let finder = Finder::new("unused-token");
-        for form in searching::forms(&planted::value(number)) {
+        for form in leak_search::forms(&planted::value(number)) {
             let output = Output::new("test", format!("x{form}y"), &[]);
             assert!(!finder.leaks(&output).is_empty(), "{name} as {form}");
         }

@@ -4,11 +4,11 @@
 use pegboard_testkit::{ModelScript, ModelServer, wait_until_sync};
 use serde_json::{Value, json};
 
+use crate::leak_search::Output;
 use crate::machine::Machine;
 use crate::planted::planted;
-use crate::searching::Output;
 use crate::serving::Serving;
-use crate::support::{PATIENCE, Run, http, mcp};
+use crate::support::{Run, TIMEOUT, http, mcp};
 
 /// A command, as people type it.
 pub(crate) struct Command {
@@ -173,7 +173,7 @@ pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
     let mut call = machine.home.start(&["call", "asking/wipe", &argument]);
     let mut outputs = Vec::new();
     let mut id = None;
-    wait_until_sync("the question is in the inbox", PATIENCE, || {
+    wait_until_sync("the question is in the inbox", TIMEOUT, || {
         let run = machine.home.run(&["approvals", "--json"]).ok();
         id = numbers(&run.json());
         let (logs, told) = split(&run.stderr);
@@ -189,8 +189,8 @@ pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
         .run(&["approvals", "deny", &id.expect("it waits")]);
     outputs.push(Output::new("approvals deny (stdout)", denied.stdout, &[]));
     outputs.push(Output::new("approvals deny (stderr)", denied.stderr, &[]));
-    assert_eq!(call.wait().code(), Some(6), "{}", call.told());
-    outputs.push(Output::new("call asking/wipe", call.told(), &[]));
+    assert_eq!(call.wait().code(), Some(6), "{}", call.output());
+    outputs.push(Output::new("call asking/wipe", call.output(), &[]));
     outputs
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     add("refused", &json!(wrong.1), &[]);
     add("metrics", &json!(serving.metrics()), &[]);
     serving.stop();
-    outputs.push(Output::new("serve", serving.running.told(), &[]));
+    outputs.push(Output::new("serve", serving.running.output(), &[]));
     outputs
 }
 
@@ -379,7 +379,7 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
     serving.stop();
     outputs.push(Output::new(
         "serve for the API",
-        serving.running.told(),
+        serving.running.output(),
         &[],
     ));
     outputs

@@ -10,8 +10,8 @@
 
 mod api;
 mod commands;
-mod lasting;
 mod layers;
+mod persistence;
 mod real_servers;
 mod running;
 mod secrets;

@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use crate::machine::{Face, Machine};
+use crate::machine::{ClientTransport, Machine};
 use crate::program::{Client, Sdk};
 
 #[track_caller]
-fn check(sdk: Sdk, mode: &str, face: Face) {
+fn check(sdk: Sdk, mode: &str, transport: ClientTransport) {
     for server in ["modern", "legacy"] {
         let Some(machine) = Machine::here() else {
             return;
         };
         machine.add_fixtures();
         machine.home.run(&["refresh", "--all"]).ok();
-        let serving = (face == Face::Http).then(|| machine.serve());
+        let serving = (transport == ClientTransport::Http).then(|| machine.serve());
         let wish = json!({
             "mode": mode,
             "direct": machine.address(serving.as_ref(), "direct"),
@@ -21,7 +21,7 @@ fn check(sdk: Sdk, mode: &str, face: Face) {
         });
         let seen = Client::run(&machine, sdk, "changes", &wish);
         let expected = json!({"grow": {"before": [], "after": [format!("{server}__grown")]}});
-        assert_eq!(seen, expected, "{sdk:?}, {mode}, {face:?}, {server}");
+        assert_eq!(seen, expected, "{sdk:?}, {mode}, {transport:?}, {server}");
         if let Some(serving) = serving {
             serving.stop();
         }
@@ -30,26 +30,26 @@ fn check(sdk: Sdk, mode: &str, face: Face) {
 }
 
 #[test]
-fn r_gate_02_r_gate_03_python_modern_hears_of_changes_over_stdio() {
-    check(Sdk::Python, "auto", Face::Stdio);
+fn r_gate_02_r_gate_03_python_modern_is_notified_of_changes_over_stdio() {
+    check(Sdk::Python, "auto", ClientTransport::Stdio);
 }
 
 #[test]
-fn r_gate_02_r_gate_03_python_modern_hears_of_changes_over_http() {
-    check(Sdk::Python, "auto", Face::Http);
+fn r_gate_02_r_gate_03_python_modern_is_notified_of_changes_over_http() {
+    check(Sdk::Python, "auto", ClientTransport::Http);
 }
 
 #[test]
-fn r_gate_02_r_gate_03_python_legacy_hears_of_changes_over_http() {
-    check(Sdk::Python, "legacy", Face::Http);
+fn r_gate_02_r_gate_03_python_legacy_is_notified_of_changes_over_http() {
+    check(Sdk::Python, "legacy", ClientTransport::Http);
 }
 
 #[test]
-fn r_gate_02_r_gate_03_typescript_modern_hears_of_changes_over_http() {
-    check(Sdk::TypeScript, "auto", Face::Http);
+fn r_gate_02_r_gate_03_typescript_modern_is_notified_of_changes_over_http() {
+    check(Sdk::TypeScript, "auto", ClientTransport::Http);
 }
 
 #[test]
-fn r_gate_02_r_gate_03_first_typescript_sdk_hears_of_changes_over_stdio() {
-    check(Sdk::TypeScript, "first", Face::Stdio);
+fn r_gate_02_r_gate_03_typescript_v1_sdk_is_notified_of_changes_over_stdio() {
+    check(Sdk::TypeScript, "first", ClientTransport::Stdio);
 }

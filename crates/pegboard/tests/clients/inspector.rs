@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::machine::{Face, Machine, Serving, text};
+use crate::machine::{ClientTransport, Machine, Serving, text};
 use crate::support::Run;
 
 /// The inspector's exit code for a tool that says it failed.
@@ -54,7 +54,7 @@ impl Inspector<'_> {
 }
 
 #[track_caller]
-fn check(era: &str, face: Face) {
+fn check(era: &str, transport: ClientTransport) {
     let Some(machine) = Machine::here() else {
         return;
     };
@@ -62,12 +62,12 @@ fn check(era: &str, face: Face) {
     machine.home.run(&["refresh", "--all"]).ok();
     let inspector = Inspector {
         machine: &machine,
-        serving: (face == Face::Http).then(|| machine.serve()),
+        serving: (transport == ClientTransport::Http).then(|| machine.serve()),
         era,
     };
     let tools = inspector.ok("lazy", &["--method", "tools/list"]);
     let names: Vec<_> = tools["tools"].as_array().into_iter().flatten().collect();
-    assert_eq!(names.len(), 5, "{era} {face:?}: {tools}");
+    assert_eq!(names.len(), 5, "{era} {transport:?}: {tools}");
     let call = ["--method", "tools/call", "--tool-name"];
     for server in ["modern", "legacy"] {
         let name = format!("tool_name={server}__add");
@@ -109,7 +109,7 @@ fn check(era: &str, face: Face) {
         .run("lazy", &[&call[..], &words].concat())
         .exits(TOOL_FAILED);
     assert_eq!(death.json()["structuredContent"]["reason"], "SERVER_EXITED");
-    if face == Face::Http {
+    if transport == ClientTransport::Http {
         // The inspector calls what it finds in the list, so a tool's own name needs a profile that lists it.
         let words = ["legacy__add", "--tool-arg", "a=20", "b=3"];
         let sum = inspector.ok("direct", &[&call[..], &words].concat());
@@ -123,20 +123,20 @@ fn check(era: &str, face: Face) {
 
 #[test]
 fn r_gate_01_r_gate_02_inspector_legacy_over_stdio() {
-    check("legacy", Face::Stdio);
+    check("legacy", ClientTransport::Stdio);
 }
 
 #[test]
 fn r_gate_01_r_gate_02_inspector_legacy_over_http() {
-    check("legacy", Face::Http);
+    check("legacy", ClientTransport::Http);
 }
 
 #[test]
 fn r_gate_01_r_gate_02_inspector_modern_over_stdio() {
-    check("modern", Face::Stdio);
+    check("modern", ClientTransport::Stdio);
 }
 
 #[test]
 fn r_gate_01_r_gate_02_inspector_auto_over_http() {
-    check("auto", Face::Http);
+    check("auto", ClientTransport::Http);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pegboard_testkit::wait_until_sync;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Home, PATIENCE, PEGBOARD, Running};
+use crate::support::{Home, PEGBOARD, Running, TIMEOUT};
 
 /// A machine with everything installed.
 pub(crate) struct Machine {
@@ -16,7 +16,7 @@ pub(crate) struct Machine {
 
 /// How a client reaches Pegboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum ClientTransport {
     Stdio,
     Http,
 }
@@ -95,8 +95,8 @@ impl Machine {
     pub(crate) fn serve_at(&self, port: &str) -> Serving {
         let running = self.home.start(&["serve", "--port", port, "--no-auth"]);
         let mut url = None;
-        wait_until_sync("the address in what `serve` says", PATIENCE, || {
-            url = address(&running.told());
+        wait_until_sync("the address in what `serve` says", TIMEOUT, || {
+            url = address(&running.output());
             url.is_some()
         });
         Serving {
@@ -140,7 +140,7 @@ impl Serving {
     pub(crate) fn stop(mut self) {
         self.running.signal("-TERM");
         let status = self.running.wait();
-        assert!(status.success(), "{status}\n{}", self.running.told());
+        assert!(status.success(), "{status}\n{}", self.running.output());
     }
 
     /// The port of its address.

@@ -31,7 +31,7 @@ pub(crate) struct Client {
 impl Client {
     /// Starts a task of a client program.
     #[expect(clippy::disallowed_methods, reason = "starts a client")]
-    pub(crate) fn start(machine: &Machine, sdk: Sdk, task: &str, wish: &Value) -> Self {
+    pub(crate) fn start(machine: &Machine, sdk: Sdk, task: &str, input: &Value) -> Self {
         let (interpreter, file) = match sdk {
             Sdk::Python => (machine.python(), "python_client.py"),
             Sdk::TypeScript => ("node".to_owned(), "typescript_client.mjs"),
@@ -64,17 +64,17 @@ impl Client {
             lines,
             stderr: Some(stderr),
         };
-        client.say(&wish.to_string());
+        client.send_line(&input.to_string());
         client
     }
 
     /// Runs a task to its end: what the client saw.
-    pub(crate) fn run(machine: &Machine, sdk: Sdk, task: &str, wish: &Value) -> Value {
-        Self::start(machine, sdk, task, wish).seen()
+    pub(crate) fn run(machine: &Machine, sdk: Sdk, task: &str, input: &Value) -> Value {
+        Self::start(machine, sdk, task, input).seen()
     }
 
     /// Writes a line to it.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub(crate) fn send_line(&mut self, line: &str) {
         let told = writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush());
         told.expect("the client reads");
     }

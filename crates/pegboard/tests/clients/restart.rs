@@ -49,7 +49,7 @@ fn r_gate_01_a_python_session_outlives_a_restart() {
 }
 
 #[test]
-fn r_gate_01_a_modern_python_client_notices_no_restart() {
+fn r_gate_01_a_restart_is_invisible_to_a_modern_python_client() {
     check(Sdk::Python, "auto", &json!({"before": "2", "after": "2"}));
 }
 
@@ -63,13 +63,13 @@ fn r_gate_01_a_typescript_session_outlives_a_restart_under_its_id() {
 /// A session that nobody knows is answered with 404. The SDKs of today do not begin a new one by themselves:
 /// they tell their program, which connects again.
 #[track_caller]
-fn check_lost(sdk: Sdk, mode: &str, told: &str) {
+fn check_lost(sdk: Sdk, mode: &str, expected: &str) {
     let Some((seen, machine)) = restarted(sdk, mode, Key::IsLost) else {
         return;
     };
     assert_eq!(seen["before"], "2", "{seen}");
     let failed = seen["after"]["failed"].as_str().unwrap_or_default();
-    assert!(failed.contains(told), "{sdk:?}, {mode}: {seen}");
+    assert!(failed.contains(expected), "{sdk:?}, {mode}: {seen}");
     let serving = machine.serve();
     let wish = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
     let mut client = Client::start(&machine, sdk, "restart", &wish);
@@ -82,12 +82,12 @@ fn check_lost(sdk: Sdk, mode: &str, told: &str) {
 }
 
 #[test]
-fn r_gate_01_a_lost_session_is_told_to_python() {
+fn r_gate_01_python_gets_an_error_for_a_lost_session() {
     check_lost(Sdk::Python, "legacy", "this session is over");
 }
 
 #[test]
-fn r_gate_01_a_lost_session_is_told_to_typescript() {
+fn r_gate_01_typescript_gets_an_error_for_a_lost_session() {
     check_lost(Sdk::TypeScript, "legacy", "this session is over");
     check_lost(Sdk::TypeScript, "first", "this session is over");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::machine::{Face, Machine};
+use crate::machine::{ClientTransport, Machine};
 use crate::program::{Client, Sdk};
 
 const MODERN: &str = "2026-07-28";
@@ -10,11 +10,11 @@ const LEGACY: &str = "2025-11-25";
 
 /// A tour with one client; `mode` is how it chooses the revision, which must then be `revision`.
 #[track_caller]
-fn check(sdk: Sdk, mode: &str, face: Face, revision: &str) {
+fn check(sdk: Sdk, mode: &str, transport: ClientTransport, revision: &str) {
     let Some(machine) = Machine::with_servers() else {
         return;
     };
-    let serving = (face == Face::Http).then(|| machine.serve());
+    let serving = (transport == ClientTransport::Http).then(|| machine.serve());
     let wish = json!({
         "mode": mode,
         "lazy": machine.address(serving.as_ref(), "lazy"),
@@ -29,7 +29,7 @@ fn check(sdk: Sdk, mode: &str, face: Face, revision: &str) {
     if seen.get("failed").is_some() {
         wrong.push(format!("the client itself: {}", seen["failed"]));
     }
-    for (step, expected) in exactly(revision, face) {
+    for (step, expected) in exactly(revision, transport) {
         if seen[&step] != expected {
             wrong.push(format!("{step}: {} in place of {expected}", seen[&step]));
         }
@@ -49,13 +49,13 @@ fn check(sdk: Sdk, mode: &str, face: Face, revision: &str) {
     }
     assert!(
         wrong.is_empty(),
-        "{sdk:?}, {mode}, {face:?}:\n{}",
+        "{sdk:?}, {mode}, {transport:?}:\n{}",
         wrong.join("\n")
     );
 }
 
 /// What steps must give as a whole.
-fn exactly(revision: &str, face: Face) -> Vec<(String, Value)> {
+fn exactly(revision: &str, transport: ClientTransport) -> Vec<(String, Value)> {
     let mut expected = vec![
         ("revision".to_owned(), json!(revision)),
         (
@@ -97,7 +97,7 @@ fn exactly(revision: &str, face: Face) -> Vec<(String, Value)> {
         let mut folders = twice("roots", "file:///home/ada");
         // A legacy server has the roots of one session. A modern client over HTTP is a new one with each request, so
         // the second call gets what the first one gave.
-        if server == "legacy" && revision == MODERN && face == Face::Http {
+        if server == "legacy" && revision == MODERN && transport == ClientTransport::Http {
             folders["asked"] = json!(["roots"]);
         }
         add("folders", folders);
@@ -177,65 +177,65 @@ fn containing() -> Vec<(&'static str, Vec<&'static str>)> {
 
 #[test]
 fn r_gate_01_r_gate_03_python_auto_over_stdio() {
-    check(Sdk::Python, "auto", Face::Stdio, MODERN);
+    check(Sdk::Python, "auto", ClientTransport::Stdio, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_python_auto_over_http() {
-    check(Sdk::Python, "auto", Face::Http, MODERN);
+    check(Sdk::Python, "auto", ClientTransport::Http, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_python_legacy_over_stdio() {
-    check(Sdk::Python, "legacy", Face::Stdio, LEGACY);
+    check(Sdk::Python, "legacy", ClientTransport::Stdio, LEGACY);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_python_legacy_over_http() {
-    check(Sdk::Python, "legacy", Face::Http, LEGACY);
+    check(Sdk::Python, "legacy", ClientTransport::Http, LEGACY);
 }
 
 #[test]
 fn r_gate_01_r_ctx_05_python_modern_over_stdio() {
-    check(Sdk::Python, MODERN, Face::Stdio, MODERN);
+    check(Sdk::Python, MODERN, ClientTransport::Stdio, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_ctx_05_python_modern_over_http() {
-    check(Sdk::Python, MODERN, Face::Http, MODERN);
+    check(Sdk::Python, MODERN, ClientTransport::Http, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_typescript_auto_over_stdio() {
-    check(Sdk::TypeScript, "auto", Face::Stdio, MODERN);
+    check(Sdk::TypeScript, "auto", ClientTransport::Stdio, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_typescript_auto_over_http() {
-    check(Sdk::TypeScript, "auto", Face::Http, MODERN);
+    check(Sdk::TypeScript, "auto", ClientTransport::Http, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_typescript_legacy_over_stdio() {
-    check(Sdk::TypeScript, "legacy", Face::Stdio, LEGACY);
+    check(Sdk::TypeScript, "legacy", ClientTransport::Stdio, LEGACY);
 }
 
 #[test]
 fn r_gate_01_r_gate_03_typescript_legacy_over_http() {
-    check(Sdk::TypeScript, "legacy", Face::Http, LEGACY);
+    check(Sdk::TypeScript, "legacy", ClientTransport::Http, LEGACY);
 }
 
 #[test]
 fn r_gate_01_r_ctx_05_typescript_modern_over_http() {
-    check(Sdk::TypeScript, MODERN, Face::Http, MODERN);
+    check(Sdk::TypeScript, MODERN, ClientTransport::Http, MODERN);
 }
 
 #[test]
 fn r_gate_01_r_ctx_05_first_typescript_sdk_over_stdio() {
-    check(Sdk::TypeScript, "first", Face::Stdio, LEGACY);
+    check(Sdk::TypeScript, "first", ClientTransport::Stdio, LEGACY);
 }
 
 #[test]
 fn r_gate_01_r_ctx_05_first_typescript_sdk_over_http() {
-    check(Sdk::TypeScript, "first", Face::Http, LEGACY);
+    check(Sdk::TypeScript, "first", ClientTransport::Http, LEGACY);
 }

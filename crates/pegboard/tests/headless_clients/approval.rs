@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::clients::{CLAUDE_CODE, CODEX_APPROVING, GEMINI_CLI, OPENCODE};
 use crate::machine::{Approvals, Machine};
 use crate::session::Session;
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 use crate::tour::ran;
 
 #[test]
@@ -64,7 +64,7 @@ fn check(client: Client, approvals: Approvals) {
 #[track_caller]
 fn waiting(machine: &Machine, session: &Session<'_>) -> String {
     let mut id = None;
-    wait_until_sync("a call in the inbox", PATIENCE, || {
+    wait_until_sync("a call in the inbox", TIMEOUT, || {
         session.assert_running();
         let inbox = machine.home.run(&["approvals", "--json"]).ok().json();
         id = inbox["approvals"][0]["id"].as_str().map(str::to_owned);

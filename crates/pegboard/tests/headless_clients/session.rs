@@ -10,7 +10,7 @@ use crate::support::Running;
 use crate::transcript;
 
 /// What the scripted model says at the end.
-const LAST_WORDS: &str = "That was all.";
+const FINAL_TEXT: &str = "That was all.";
 
 /// A client that runs against a scripted model.
 pub(crate) struct Session<'a> {
@@ -41,7 +41,7 @@ impl<'a> Session<'a> {
             let calls: Vec<Value> = calls.iter().zip(ids.by_ref()).map(with_id).collect();
             json!({"calls": calls})
         });
-        let turns: Vec<Value> = calls.chain([json!({"text": LAST_WORDS})]).collect();
+        let turns: Vec<Value> = calls.chain([json!({"text": FINAL_TEXT})]).collect();
         let script = json!({"turns": turns, "main_tool": SEARCH});
         let model = ModelServer::start(ModelScript::of(script));
         let running = Running::of((client.set_up)(machine, &model));
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         panic!(
             "{} ended early with the results {results:#?}:\n{}",
             self.client.name,
-            self.running.told()
+            self.running.output()
         );
     }
 
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
     pub(crate) fn end(mut self) -> Ended {
         let status = self.running.wait();
         let ended = Ended {
-            printed: self.running.told(),
+            printed: self.running.output(),
             requests: self.model.requests(),
         };
         assert!(

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use pegboard_search::{Ranking, Index, Query, Segment, ServerText, ToolText};
+use pegboard_search::{Index, Query, Ranking, Segment, ServerText, ToolText};
 
 /// A catalog as lines `server: tool description`.
 pub fn segments(lines: &[&str]) -> Vec<Arc<Segment>> {

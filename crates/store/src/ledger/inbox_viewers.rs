@@ -94,7 +94,10 @@ mod tests {
         // Two sides over one file see each other only by the lock, as two processes do.
         let [one, other] = [(), ()].map(|()| InboxViewers::across_processes(path.clone()));
         assert!(!one.has_viewers() && !other.has_viewers());
-        let (first, second) = (one.register_viewer().unwrap(), other.register_viewer().unwrap());
+        let (first, second) = (
+            one.register_viewer().unwrap(),
+            other.register_viewer().unwrap(),
+        );
         drop(second);
         assert!(other.has_viewers(), "the first still looks");
         drop(first);

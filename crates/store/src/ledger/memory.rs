@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalResponse, ApprovalRequest, ConfigHash, Grant, ServerName, Timestamp,
+    Activity, ApprovalRequest, ApprovalResponse, ConfigHash, Grant, ServerName, Timestamp,
 };
 use tokio::sync::watch;
 
-use super::inbox_viewers::InboxViewers;
 use super::inbox_notifier::InboxNotifier;
+use super::inbox_viewers::InboxViewers;
 use super::rows::grant_of;
 use super::{InboxViewer, Ledger};
 use crate::StoreResult;

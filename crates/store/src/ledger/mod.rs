@@ -3,14 +3,14 @@
 //! The ledger is a file of its own beside the catalog's: its many small writes must not make the catalog's log
 //! long, which every start reads; and clearing the catalog must not take anybody's decision away.
 
-mod inbox_viewers;
 mod inbox_notifier;
+mod inbox_viewers;
 mod memory;
 mod rows;
 mod sqlite;
 
 use async_trait::async_trait;
-use pegboard_model::{Activity, ApprovalResponse, ApprovalRequest, Grant, ServerName, Timestamp};
+use pegboard_model::{Activity, ApprovalRequest, ApprovalResponse, Grant, ServerName, Timestamp};
 use tokio::sync::watch;
 
 use crate::StoreResult;

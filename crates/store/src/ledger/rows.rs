@@ -1,7 +1,7 @@
 //! Decisions and activity as rows. Decisions carry a seal: one that somebody else wrote does not count.
 
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalResponse, ApprovalRequest, ApprovalDecision, Grant, HashKey,
+    Activity, ActivityKind, ApprovalDecision, ApprovalRequest, ApprovalResponse, Grant, HashKey,
     ServerName, Timestamp, TraceId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};

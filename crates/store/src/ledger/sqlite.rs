@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalResponse, ApprovalRequest, Grant, Reason, ServerName, Timestamp, ToolError,
+    Activity, ApprovalRequest, ApprovalResponse, Grant, Reason, ServerName, Timestamp, ToolError,
 };
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::watch;
 
-use super::inbox_viewers::InboxViewers;
 use super::inbox_notifier::InboxNotifier;
+use super::inbox_viewers::InboxViewers;
 use super::rows::{self, MIGRATIONS, Seals};
 use super::{InboxViewer, Ledger};
 use crate::{StateDir, StoreResult, errors, private_files, read_only};
@@ -148,9 +148,7 @@ impl Inner {
             })
         };
         match attempt(&mut held)? {
-            Err(error)
-                if errors::is_damage(&error) && !held.as_ref().is_some_and(is_read_only) =>
-            {
+            Err(error) if errors::is_damage(&error) && !held.as_ref().is_some_and(is_read_only) => {
                 *held = None;
                 self.set_aside(&error.to_string())?;
                 attempt(&mut held)?.map_err(fault)

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pegboard_model::{UntrustedText, Limits, Reason, ToolError};
+use pegboard_model::{Limits, Reason, ToolError, UntrustedText};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 

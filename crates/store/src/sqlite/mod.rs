@@ -1,10 +1,10 @@
 //! The store in one SQLite file.
 
 mod files;
-mod search_store;
 mod rows;
 mod scan;
 mod schema;
+mod search_store;
 mod write_queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use self::files::{Database, Files};
 use self::rows::SealedRecord;
 use self::scan::{ScanStop, scan};
-use self::write_queue::{WriteQueue, QueueWriter};
+use self::write_queue::{QueueWriter, WriteQueue};
 use crate::discovery_lock::DiscoveryLocks;
 use crate::seal::Sealer;
 use crate::{DiscoveryLock, LoadedRecords, StateDir, Store, StoreResult, StoreStats, errors};

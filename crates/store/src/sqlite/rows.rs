@@ -1,6 +1,8 @@
 //! Records as rows: every row carries a seal, and only rows whose seal fits are given out.
 
-use pegboard_model::{ConfigHash, UntrustedText, Reason, ServerName, ServerRecord, Timestamp, ToolError};
+use pegboard_model::{
+    ConfigHash, Reason, ServerName, ServerRecord, Timestamp, ToolError, UntrustedText,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -107,7 +109,8 @@ pub(super) fn find(
     let mut statement = connection
         .prepare_cached("SELECT name, body, seal FROM server WHERE name = ?1 AND config = ?2")?;
     let open = |row: &Row<'_>| {
-        let opened = RawRow::of(row)?.map_or_else(|| Err(wrong_column_types()), |raw| raw.open(sealer));
+        let opened =
+            RawRow::of(row)?.map_or_else(|| Err(wrong_column_types()), |raw| raw.open(sealer));
         // The column only finds the row; what counts is the definition under the seal.
         Ok(opened.and_then(|record| match record.config == *config {
             true => Ok(record),

@@ -6,8 +6,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteStore;
 use crate::StoreResult;
-use crate::search_store::{MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, SearchStore, RememberedQuery};
 use crate::seal::Sealer;
+use crate::search_store::{
+    MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, RememberedQuery, SearchStore,
+};
 
 /// Says under the seal what a body is, so that none passes for another.
 const VECTORS: &[u8] = b"vectors";

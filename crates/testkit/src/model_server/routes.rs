@@ -11,7 +11,7 @@ use axum::routing::post;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::script::{StreamBreak, ModelTurn};
+use super::script::{ModelTurn, StreamBreak};
 use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, request_rules};
 
 /// Bytes of one request.

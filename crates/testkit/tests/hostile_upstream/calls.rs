@@ -67,7 +67,12 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
     };
     let (unavailable, failed) = (ErrorClass::Unavailable, ErrorClass::ExecutionFailed);
     let answer = |shape| tool_a().answer(Moment::Call, shape);
-    check(answer(ResponseShape::Error(-32603)), &[Reason::ServerError], failed).await;
+    check(
+        answer(ResponseShape::Error(-32603)),
+        &[Reason::ServerError],
+        failed,
+    )
+    .await;
     check(
         answer(ResponseShape::Error(-32602)),
         &[Reason::ArgsInvalid],
@@ -93,15 +98,30 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
     };
     let cut = tool_a().with(|script| script.crash = Some(mid_line));
     check(cut, &[Reason::ServerExited], unavailable).await;
-    check(answer(ResponseShape::Both), &[Reason::FrameInvalid], unavailable).await;
-    check(answer(ResponseShape::Neither), &[Reason::FrameInvalid], unavailable).await;
+    check(
+        answer(ResponseShape::Both),
+        &[Reason::FrameInvalid],
+        unavailable,
+    )
+    .await;
+    check(
+        answer(ResponseShape::Neither),
+        &[Reason::FrameInvalid],
+        unavailable,
+    )
+    .await;
     check(
         answer(ResponseShape::Deep(100_000)),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
-    check(answer(ResponseShape::WrongId), &[Reason::CallTimeout], unavailable).await;
+    check(
+        answer(ResponseShape::WrongId),
+        &[Reason::CallTimeout],
+        unavailable,
+    )
+    .await;
     check(
         answer(ResponseShape::Result(json!("text"))),
         &[Reason::FrameInvalid],

@@ -8,7 +8,7 @@ use pegboard_testkit::{Script, stdio_spec, wait_until, with_env};
 use pegboard_upstream::{Connect as _, ConnectHint};
 
 use crate::harness::{
-    BUDGET, MarkedServer, SLACK, connector, list, list_with, names, refused, concurrently,
+    BUDGET, MarkedServer, SLACK, concurrently, connector, list, list_with, names, refused,
 };
 
 #[tokio::test]

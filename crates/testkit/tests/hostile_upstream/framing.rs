@@ -6,7 +6,7 @@ use pegboard_model::{Limits, Reason};
 use pegboard_testkit::Script;
 use pegboard_testkit::script::{Era, Moment, NoiseKind, ResponseShape};
 
-use crate::harness::{BUDGET, MarkedServer, list, list_limited, names, refused, concurrently};
+use crate::harness::{BUDGET, MarkedServer, concurrently, list, list_limited, names, refused};
 
 #[tokio::test]
 async fn r_sec_01_c03_noise_before_and_between_frames_is_counted_and_skipped() {
@@ -117,7 +117,12 @@ async fn r_sec_01_c08_a_deep_entry_of_a_list_is_handed_on_for_admission_to_refus
 
 #[tokio::test]
 async fn r_sec_01_c13_both_or_neither_of_result_and_error_is_invalid_at_once() {
-    invalid_at_once(Script::new().tools(["a"]).answer(Moment::List, ResponseShape::Both)).await;
+    invalid_at_once(
+        Script::new()
+            .tools(["a"])
+            .answer(Moment::List, ResponseShape::Both),
+    )
+    .await;
     invalid_at_once(
         Script::new()
             .tools(["a"])
@@ -162,19 +167,21 @@ async fn r_sec_01_c10_a_duplicate_key_is_refused() {
 
 #[tokio::test]
 async fn r_sec_01_c12_unsolicited_responses_are_dropped() {
-    concurrently([ResponseShape::WrongId, ResponseShape::TextId].map(async |shape| {
-        let script = Script::new()
-            .tools(["a"])
-            .answer(Moment::List, shape.clone());
-        let server = MarkedServer::new(&script);
-        let upstream = server.connect().await.unwrap();
-        refused(upstream.list_tools().await, &[Reason::DiscoveryTimeout]);
-        let health = upstream.health();
-        let counted = health.dropped_frames + health.invalid_frames + health.noise_lines;
-        assert_eq!((counted, health.in_flight), (1, 0), "{shape:?}: {health:?}");
-        upstream.close().await;
-        server.leaves_nothing().await;
-    }))
+    concurrently(
+        [ResponseShape::WrongId, ResponseShape::TextId].map(async |shape| {
+            let script = Script::new()
+                .tools(["a"])
+                .answer(Moment::List, shape.clone());
+            let server = MarkedServer::new(&script);
+            let upstream = server.connect().await.unwrap();
+            refused(upstream.list_tools().await, &[Reason::DiscoveryTimeout]);
+            let health = upstream.health();
+            let counted = health.dropped_frames + health.invalid_frames + health.noise_lines;
+            assert_eq!((counted, health.in_flight), (1, 0), "{shape:?}: {health:?}");
+            upstream.close().await;
+            server.leaves_nothing().await;
+        }),
+    )
     .await;
 }
 

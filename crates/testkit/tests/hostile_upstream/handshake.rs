@@ -7,7 +7,7 @@ use pegboard_testkit::script::{Crash, Era as ScriptEra, Moment, Probe, ResponseS
 use pegboard_testkit::{Script, methods_in, starts_in};
 use pegboard_upstream::ConnectHint;
 
-use crate::harness::{MarkedServer, SLACK, connector, list, names, refused, concurrently};
+use crate::harness::{MarkedServer, SLACK, concurrently, connector, list, names, refused};
 
 async fn era_of(script: Script) -> Era {
     let server = MarkedServer::new(&script.tools(["a"]));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pegboard_model::{Limits, NoSecrets, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_testkit::{Script, processes_with_marker, wait_until, with_env};
 use pegboard_upstream::{
-    CallOptions, CallOutcome, ClientInfo, Connect, ConnectHint, Connector, NoLogs, ConnectorConfig,
+    CallOptions, CallOutcome, ClientInfo, Connect, ConnectHint, Connector, ConnectorConfig, NoLogs,
     ToolListing, Upstream,
 };
 use serde_json::Value;

@@ -8,7 +8,7 @@ use pegboard_testkit::{Script, http_spec, methods_in};
 use pegboard_upstream::{Connect as _, ConnectHint};
 use serde_json::json;
 
-use crate::harness::{BUDGET, SLACK, call, connector, list_with, names, refused, concurrently};
+use crate::harness::{BUDGET, SLACK, call, concurrently, connector, list_with, names, refused};
 use crate::http::{list_http, spec};
 
 /// The fault at every request, and at the list alone.
@@ -89,7 +89,8 @@ async fn r_sec_01_i07_redirects_to_other_places_are_refused() {
             "file:///etc/passwd",
         ] {
             let location = location.to_owned();
-            let script = Script::new().http(Moment::Start, HttpFaultKind::Redirect { code, location });
+            let script =
+                Script::new().http(Moment::Start, HttpFaultKind::Redirect { code, location });
             refused(list_http(&script).await, &[Reason::HttpRedirectRefused]);
         }
     }
@@ -211,7 +212,11 @@ async fn r_sec_01_i16_a_connection_that_breaks_at_any_byte_is_unavailable() {
 
 #[tokio::test]
 async fn r_sec_01_i16_an_answer_that_never_comes_is_unavailable() {
-    for kind in [HttpFaultKind::Drop, HttpFaultKind::CutEvent, HttpFaultKind::CutBody(0)] {
+    for kind in [
+        HttpFaultKind::Drop,
+        HttpFaultKind::CutEvent,
+        HttpFaultKind::CutBody(0),
+    ] {
         for moment in [Moment::Start, Moment::List] {
             let script = Script::new().tools(["a"]).http(moment, kind.clone());
             let error = list_http(&script).await.expect_err("no answer is none");

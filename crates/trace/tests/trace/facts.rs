@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegboard_model::{
-    Annotations, CacheUse, CallFacts, TransportKind, DiscoveryFacts, ExposedName, Fingerprint,
-    LookupFacts, Outcome, PolicyFacts, Recorder, RequestFacts, RunFacts, SearchFacts, ServerName,
-    SpanContext, Tool, TraceId, TurnFacts,
+    Annotations, CacheUse, CallFacts, DiscoveryFacts, ExposedName, Fingerprint, LookupFacts,
+    Outcome, PolicyFacts, Recorder, RequestFacts, RunFacts, SearchFacts, ServerName, SpanContext,
+    Tool, TraceId, TransportKind, TurnFacts,
 };
 use pegboard_trace::{Destination, Redactor, TracePlan, Tracer};
 
@@ -80,7 +80,8 @@ pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str)
     let (server, trace) = (server(), trace_id());
     let tools = [tool("close_issue"), tool("list_issues")];
     let begin = |parent: Option<&SpanContext>| tracer.begin(parent, &trace);
-    let request = begin(None).map(|span| span.with_labels("tools/call github__close_issue", "client-1"));
+    let request =
+        begin(None).map(|span| span.with_labels("tools/call github__close_issue", "client-1"));
     let below = || begin(request.as_ref());
     tracer.lookup(
         below().as_ref(),

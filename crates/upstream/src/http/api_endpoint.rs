@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
-use pegboard_model::{UntrustedText, Reason, Secret, ToolError, ToolResult};
+use pegboard_model::{Reason, Secret, ToolError, ToolResult, UntrustedText};
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 
+use crate::errors::format_duration;
 use crate::http::body::preview;
-use crate::http::client::{Client, Clients, Outgoing, ConnectionError, send_to};
+use crate::http::client::{Client, Clients, ConnectionError, Outgoing, send_to};
 use crate::http::response::Response;
 use crate::http::sse::Parser;
 use crate::http::target::Target;
-use crate::errors::format_duration;
 
 /// How long a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -119,7 +119,10 @@ impl ApiEndpoint {
             ),
             ConnectionError::Broken(why) => (
                 Reason::ConnectFailed,
-                format!("`{place}` broke the connection: {}", UntrustedText::new(&why)),
+                format!(
+                    "`{place}` broke the connection: {}",
+                    UntrustedText::new(&why)
+                ),
             ),
         };
         ToolError::new(reason, what)

@@ -4,10 +4,10 @@ use bytes::{Bytes, BytesMut};
 use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::header::CONTENT_TYPE;
 
-use crate::byte_budget::{ByteBudget, ByteReservation, BudgetExceeded};
+use crate::byte_budget::{BudgetExceeded, ByteBudget, ByteReservation};
+use crate::errors::ErrorContext;
 use crate::http::client::ConnectionError;
 use crate::http::response::Response;
-use crate::errors::ErrorContext;
 
 /// What is reserved at once for a body whose length is known; what the server says is not counted before it is there.
 const RESERVED: usize = 1024 * 1024;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
-use pegboard_model::{UntrustedText, Reason, ToolError, ToolResult};
+use pegboard_model::{Reason, ToolError, ToolResult, UntrustedText};
 use reqwest::Url;
 
+use crate::errors::{ErrorContext, format_duration};
 use crate::http::loopback_pool::Loopback;
 use crate::http::response::Response;
 use crate::http::target::Target;
-use crate::errors::{ErrorContext, format_duration};
 
 /// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
 const IDLE_CONNECTIONS: usize = 64;

@@ -8,13 +8,13 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
 use crate::callers::MessageSource;
-use crate::malformed::{Diagnosis, diagnose};
-use crate::envelope::{RpcResponse, MessageError, ServerRequest, Message, parse};
+use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, parse};
 use crate::http::body::{self, ContentKind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
 use crate::http::sse::{Event, Parser};
 use crate::inbound::RequestAction;
+use crate::malformed::{Diagnosis, diagnose};
 
 /// Requests of a server inside one answer that get an answer of ours at once.
 const REPLIES_PER_ANSWER: usize = 100;
@@ -151,7 +151,12 @@ impl Channel {
         is_wanted.then(|| self.no_answer(&why))
     }
 
-    fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>, place: MessageSource, replies: &mut usize) {
+    fn take_request(
+        self: &Arc<Self>,
+        request: &ServerRequest<'_>,
+        place: MessageSource,
+        replies: &mut usize,
+    ) {
         let is_legacy = self.state().version.is_some();
         match self.inbound.handle_request(request, !is_legacy, place) {
             RequestAction::Reply(frame) => {

@@ -9,17 +9,17 @@ use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
-use crate::malformed::trim_bom;
-use crate::envelope::{RpcResponse, Message, parse};
+use crate::envelope::{Message, RpcResponse, parse};
+use crate::errors::{ErrorContext, format_duration};
 use crate::http::body::{self, ContentKind, ResponseBudget};
+use crate::http::client::{Client, ConnectionError, Outgoing, explain, send};
 use crate::http::headers::{RequestHeaders, SESSION_ID};
-use crate::http::client::{Client, Outgoing, ConnectionError, explain, send};
-use crate::http::retry_after::retry_delay;
 use crate::http::response::Response;
+use crate::http::retry_after::retry_delay;
 use crate::http::target::Target;
 use crate::inbound::Inbound;
+use crate::malformed::trim_bom;
 use crate::transport::ResponseSize;
-use crate::errors::{ErrorContext, format_duration};
 
 /// Longest session id that is echoed.
 const SESSION_ID_BYTES: usize = 4 * 1024;
@@ -97,7 +97,11 @@ impl Channel {
     }
 
     /// Posts a message. A redirect within the same origin that keeps the method is followed once.
-    pub(crate) async fn post(&self, message: Bytes, head: RequestHeaders<'_>) -> ToolResult<Response> {
+    pub(crate) async fn post(
+        &self,
+        message: Bytes,
+        head: RequestHeaders<'_>,
+    ) -> ToolResult<Response> {
         let headers = self.message_headers(head);
         self.post_with(message, headers, head).await
     }
@@ -162,7 +166,10 @@ impl Channel {
     }
 
     /// The same, free of any borrow, so that it can outlive the caller.
-    pub(crate) fn detached_post(&self, message: String) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn detached_post(
+        &self,
+        message: String,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let headers = self.message_headers(RequestHeaders::Session);
         let (client, target) = (self.client.clone(), self.target.clone());
         let (connect_time, errors) = (self.connect_time, self.errors.clone());
@@ -203,7 +210,10 @@ impl Channel {
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn exchange(self: &Arc<Self>, post: PostRequest<'_>) -> Result<RpcResponse, ExchangeError> {
+    pub(crate) async fn exchange(
+        self: &Arc<Self>,
+        post: PostRequest<'_>,
+    ) -> Result<RpcResponse, ExchangeError> {
         let PostRequest {
             id,
             frame,
@@ -284,7 +294,11 @@ impl Channel {
     }
 
     /// What an answer without success means; a protocol error in its body is an answer like any other.
-    async fn refused(&self, response: &mut Response, id: u64) -> Result<RpcResponse, ExchangeError> {
+    async fn refused(
+        &self,
+        response: &mut Response,
+        id: u64,
+    ) -> Result<RpcResponse, ExchangeError> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let what = format_args!(

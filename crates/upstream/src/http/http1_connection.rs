@@ -42,7 +42,9 @@ impl Http1Connection {
         within: Duration,
     ) -> Result<Box<Self>, ConnectionError> {
         let stream = match timeout(within, TcpStream::connect((host, port))).await {
-            Ok(connected) => connected.map_err(|error| ConnectionError::Connect(error.to_string()))?,
+            Ok(connected) => {
+                connected.map_err(|error| ConnectionError::Connect(error.to_string()))?
+            }
             Err(_) => return Err(ConnectionError::ConnectTimeout),
         };
         // Requests are small and must not wait for more.

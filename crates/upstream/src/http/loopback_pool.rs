@@ -15,8 +15,8 @@ use hyper::http::response::Parts;
 use hyper::{Request, Uri};
 use tokio::time::Instant;
 
+use crate::http::client::{ConnectionError, Outgoing};
 use crate::http::http1_connection::{Http1Connection, SendError};
-use crate::http::client::{Outgoing, ConnectionError};
 use crate::http::target::Target;
 
 /// IdleConnection connections kept to one server: as many as calls may run side by side, so that a full load opens none anew.
@@ -80,7 +80,9 @@ impl Loopback {
         match self.ask(line, request).await {
             Ok(answer) => Ok(answer),
             Err(SendError::Broken(error)) => Err(ConnectionError::broken(&error)),
-            Err(SendError::Unsent(_)) => Err(ConnectionError::Broken("it was closed at once".to_owned())),
+            Err(SendError::Unsent(_)) => {
+                Err(ConnectionError::Broken("it was closed at once".to_owned()))
+            }
         }
     }
 
@@ -100,7 +102,8 @@ impl Loopback {
             Some(query) => Uri::try_from(format!("{}?{query}", url.path())),
             None => Uri::try_from(url.path()),
         };
-        let unwritable = |flaw| ConnectionError::Broken(format!("no request can name its address: {flaw}"));
+        let unwritable =
+            |flaw| ConnectionError::Broken(format!("no request can name its address: {flaw}"));
         let mut request = Request::new(Full::new(body.unwrap_or_default()));
         *request.uri_mut() = uri.map_err(unwritable)?;
         *request.method_mut() = method;
@@ -182,7 +185,10 @@ impl LoopbackResponse {
         Ok(chunk)
     }
 
-    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ConnectionError>> {
+    fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, ConnectionError>> {
         let Some(body) = &mut self.body else {
             return Poll::Ready(Ok(None));
         };
@@ -190,7 +196,9 @@ impl LoopbackResponse {
         loop {
             let frame = match Pin::new(&mut *body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(ConnectionError::broken(&error))),
+                Poll::Ready(Some(Err(error))) => {
+                    return Poll::Ready(Err(ConnectionError::broken(&error)));
+                }
                 Poll::Ready(None) => return Poll::Ready(Ok(None)),
                 Poll::Pending if is_driven => return Poll::Pending,
                 Poll::Pending => {
@@ -318,7 +326,10 @@ mod tests {
     async fn a_request_that_the_server_may_have_read_is_not_sent_again() {
         let server = Server::start(&[&[GOOD, ""], &[GOOD]]).await;
         server.check().await;
-        assert!(matches!(server.ask().await, Err(ConnectionError::Broken(_))));
+        assert!(matches!(
+            server.ask().await,
+            Err(ConnectionError::Broken(_))
+        ));
         server.check().await;
         server.done().await;
     }

@@ -3,21 +3,21 @@
 //! Invariant: every request leaves through `client::send`; redirects are never followed by themselves.
 //! Invariant: no body is read beyond its limit, and nothing is ever decompressed.
 
+mod api_endpoint;
 mod body;
+pub(crate) mod client;
 mod events;
 mod exchange;
 mod headers;
 mod http1_connection;
 mod listen;
 mod loopback_pool;
-pub(crate) mod client;
-mod retry_after;
 mod response;
-mod api_endpoint;
+mod retry_after;
 mod session;
 mod sse;
 mod target;
 mod upstream;
 
-pub use api_endpoint::{ApiResponse, ApiResponseLimits, ApiEndpoint};
+pub use api_endpoint::{ApiEndpoint, ApiResponse, ApiResponseLimits};
 pub(crate) use upstream::HttpOpening;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
 
-use crate::http::loopback_pool;
 use crate::http::client::ConnectionError;
+use crate::http::loopback_pool;
 
 /// An answer: its head is there, its body comes in pieces.
 pub(crate) enum Response {

@@ -15,13 +15,13 @@ use crate::dialect::{
     ClientInfo, Dialect, LEGACY_VERSION, MODERN_VERSION, cancelled, initialize_params,
     notification, quoted, request,
 };
-use crate::envelope::{RpcResponse, RpcError};
-use crate::era_detection::{HandshakeTransport, HandshakeClient};
-use crate::http::exchange::{Channel, ExchangeError, PostRequest, DETACHED_TIMEOUT, LegacySession};
-use crate::http::headers::RequestHeaders;
+use crate::envelope::{RpcError, RpcResponse};
+use crate::era_detection::{HandshakeClient, HandshakeTransport};
 use crate::handshake_outcome::{InitializeOutcome, classify_initialize};
+use crate::http::exchange::{Channel, DETACHED_TIMEOUT, ExchangeError, LegacySession, PostRequest};
+use crate::http::headers::RequestHeaders;
 use crate::subscriptions::Subscriptions;
-use crate::transport::{RpcRequest, ResponseSize, RpcTransport};
+use crate::transport::{ResponseSize, RpcRequest, RpcTransport};
 
 /// A conversation over HTTP, below the level of lists and calls.
 pub(crate) struct HttpSession {
@@ -180,7 +180,9 @@ impl HandshakeTransport for HttpSession {
         };
         match self.channel.exchange(post).await {
             Ok(answer) => Ok(answer),
-            Err(ExchangeError::Status(status, error)) if !is_passing(status) => Ok(not_modern(error)),
+            Err(ExchangeError::Status(status, error)) if !is_passing(status) => {
+                Ok(not_modern(error))
+            }
             Err(ExchangeError::Error(error))
                 if matches!(error.reason, Reason::HttpProtocol | Reason::FrameInvalid) =>
             {
@@ -244,7 +246,10 @@ impl RpcTransport for Arc<HttpSession> {
     }
 
     async fn detect_era(&self) -> ToolResult<Handshake> {
-        self.opener().detect_era().await.map_err(|setback| setback.error)
+        self.opener()
+            .detect_era()
+            .await
+            .map_err(|setback| setback.error)
     }
 
     fn generation(&self) -> u64 {

@@ -12,19 +12,19 @@ use tokio::task::AbortHandle;
 
 use crate::byte_budget::ByteBudget;
 use crate::contract::{
-    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health, LogSink,
-    OfferKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
+    LogSink, OfferKind, ToolListing, Upstream,
 };
 use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
+use crate::errors::format_duration;
 use crate::handshake::assumed_handshake;
+use crate::http::client::Client;
 use crate::http::exchange::{Channel, LegacySession};
 use crate::http::listen::listen;
-use crate::http::client::Client;
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
-use crate::session::{Session, SessionConfig};
 use crate::inbound::Inbound;
-use crate::errors::format_duration;
+use crate::session::{Session, SessionConfig};
 
 /// How long the first call of a client waits for the stream on which it may be asked something.
 const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
@@ -186,7 +186,11 @@ impl Upstream for HttpUpstream {
         .await
     }
 
-    async fn request(&self, request: ForwardedRequest<'_>, options: CallOptions) -> ToolResult<CallOutcome> {
+    async fn request(
+        &self,
+        request: ForwardedRequest<'_>,
+        options: CallOptions,
+    ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
             self.open_for_questions(&options).await;
             self.session.request(request, options).await

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::tool_list::limit;
-use crate::response::NoStoreJson;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::Query;
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 

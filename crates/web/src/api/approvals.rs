@@ -1,13 +1,13 @@
 //! Calls that wait for a person, and the person's answers.
 
 use axum::extract::State;
-use pegboard_model::{ApprovalRequest, ApprovalDecision};
+use pegboard_model::{ApprovalDecision, ApprovalRequest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::response::NoStoreJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathParam};
+use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -83,7 +83,10 @@ impl From<ApprovalRequest> for PendingApproval {
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Admin, State(state): State<WebState>) -> ApiResult<NoStoreJson<Approvals>> {
+pub(super) async fn list(
+    _: Admin,
+    State(state): State<WebState>,
+) -> ApiResult<NoStoreJson<Approvals>> {
     let waiting = state.hub().approvals().await?;
     let approvals = waiting.into_iter().map(PendingApproval::from).collect();
     Ok(NoStoreJson(Approvals { approvals }))

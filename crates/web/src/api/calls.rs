@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::response::NoStoreJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathParam};
+use crate::response::NoStoreJson;
 use crate::session::CallSession;
 use crate::state::WebState;
 
@@ -18,7 +18,7 @@ use crate::state::WebState;
 #[serde(deny_unknown_fields)]
 pub(super) struct CallToolRequest {
     /// The arguments; none when left out.
-    #[serde(default = "nothing")]
+    #[serde(default = "empty_object")]
     #[schema(value_type = Object, required = false)]
     arguments: Box<RawValue>,
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::server_changes::record_change;
-use crate::response::NoStoreJson;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{PathServer, unknown_server};
+use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -65,7 +65,10 @@ pub(super) async fn one(
         (status = 503, description = "The store could not be changed", body = ErrorBody),
     )
 )]
-pub(super) async fn all(admin: Admin, State(state): State<WebState>) -> ApiResult<NoStoreJson<ClearResponse>> {
+pub(super) async fn all(
+    admin: Admin,
+    State(state): State<WebState>,
+) -> ApiResult<NoStoreJson<ClearResponse>> {
     let cleared = state.hub().clear().await?;
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),

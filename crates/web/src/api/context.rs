@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::response::NoStoreJson;
 use crate::error::ErrorBody;
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -67,7 +67,8 @@ pub(super) async fn listen(who: Authorized, State(state): State<WebState>) -> Ap
         greeting: Some(greeting),
         _permit: Arc::new(permit),
     };
-    let events = Sse::new(event_stream(listener)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL));
+    let events =
+        Sse::new(event_stream(listener)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL));
     Ok(([(CACHE_CONTROL, "no-store")], events).into_response())
 }
 

@@ -4,13 +4,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_catalog::Catalog;
 use pegboard_guard::fingerprint;
-use pegboard_model::{UntrustedText, Grant, Reason};
+use pegboard_model::{Grant, Reason, UntrustedText};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::response::NoStoreJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Query;
+use crate::response::NoStoreJson;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -52,7 +52,10 @@ pub(super) struct GrantEntry {
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> ApiResult<NoStoreJson<Grants>> {
+pub(super) async fn list(
+    _: Authorized,
+    State(state): State<WebState>,
+) -> ApiResult<NoStoreJson<Grants>> {
     let grants = state.hub().grants().await?;
     let catalog = state.hub().catalog();
     let granted = grants.into_iter().map(|grant| {

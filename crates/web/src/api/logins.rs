@@ -4,11 +4,11 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::response::{NoStoreJson, CreatedJson};
 use crate::error::{ApiResult, ErrorBody};
+use crate::logins::LOGIN_CODE_LIFETIME;
+use crate::response::{CreatedJson, NoStoreJson};
 use crate::role::Admin;
 use crate::state::WebState;
-use crate::logins::LOGIN_CODE_LIFETIME;
 
 /// A one-time login.
 #[derive(Serialize, ToSchema)]

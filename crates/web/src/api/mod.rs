@@ -4,13 +4,13 @@ mod activity;
 mod approvals;
 mod calls;
 mod clear;
+mod configuration_view;
 mod context;
-mod openapi_security;
 mod events;
 pub(crate) mod grants;
 mod lazy_router;
-mod tool_list;
 mod logins;
+mod openapi_security;
 mod policies;
 mod policy_explain;
 mod projects;
@@ -23,8 +23,8 @@ mod server_view;
 mod servers;
 mod sessions;
 mod stats;
+mod tool_list;
 mod tools;
-mod configuration_view;
 
 use axum::Router;
 use axum::response::IntoResponse;
@@ -34,10 +34,10 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::{ErrorBody, ApiError};
+use crate::error::{ApiError, ErrorBody};
 use crate::state::WebState;
-use openapi_security::BearerTokens;
 use lazy_router::LazyRouter;
+use openapi_security::BearerTokens;
 
 /// Where the API is.
 const ROOT: &str = "/api/v1";

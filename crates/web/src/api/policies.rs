@@ -9,9 +9,9 @@ use pegboard_model::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::response::json_with_etag;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, Query, unknown_server};
+use crate::response::json_with_etag;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -121,7 +121,7 @@ fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
             &at(format!("tools.{tool}.enabled")),
         )
     });
-    let kept = spec.rules.kept.iter();
+    let kept = spec.rules.retained.iter();
     let kept = kept.map(|rule| Rule::new(&rule.pattern, rule.policy, name, &rule.origin));
     whole.chain(single).chain(off).chain(kept).collect()
 }
@@ -245,7 +245,13 @@ fn pattern(pattern: &str) -> ApiResult<&str> {
     }
 }
 
-fn record_change(state: &WebState, admin: &Admin, server: Option<ServerName>, pattern: &str, what: &str) {
+fn record_change(
+    state: &WebState,
+    admin: &Admin,
+    server: Option<ServerName>,
+    pattern: &str,
+    what: &str,
+) {
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
         server,

@@ -5,9 +5,9 @@ use pegboard_model::Policy;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::response::NoStoreJson;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::Query;
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 

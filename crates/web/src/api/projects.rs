@@ -4,17 +4,17 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use pegboard_catalog::{Catalog, ToolView};
-use pegboard_model::{UntrustedText, Reason};
+use pegboard_model::{Reason, UntrustedText};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::tool_list::{ToolSummary, PageQuery};
-use super::server_view::ServerSummary;
 use super::configuration_view::{AvailableTool, ConfigurationView};
-use crate::response::json_with_etag;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use super::server_view::ServerSummary;
+use super::tool_list::{PageQuery, ToolSummary};
 use crate::config_admin::Project;
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
+use crate::response::json_with_etag;
 use crate::role::Authorized;
 use crate::state::WebState;
 

@@ -2,15 +2,15 @@
 
 use axum::extract::State;
 use pegboard_catalog::Delta;
-use pegboard_hub::{RefreshOutcome, DiscoverySource, RefreshScope};
-use pegboard_model::ErrorSummary;
+use pegboard_hub::{DiscoverySource, RefreshOutcome, RefreshScope};
+use pegboard_model::ServerErrorView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::server_view::ErrorSummary;
-use crate::response::NoStoreJson;
+use super::server_view::ServerErrorView;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{OptionalJson, PathServer};
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -39,10 +39,10 @@ pub(super) struct DiscoveryResult {
     delta: Option<Delta>,
     /// Why it failed; the tools known before stay in use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorSummary>,
+    error: Option<ServerErrorView>,
     /// Why the list was not stored, so that it is lost when Pegboard ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_stored: Option<ErrorSummary>,
+    not_stored: Option<ServerErrorView>,
     /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
     #[schema(value_type = String, example = "asked")]
     source: DiscoverySource,
@@ -68,11 +68,13 @@ impl DiscoveryResult {
             },
             tools: done.ok().map(|done| done.tools),
             delta: done.ok().map(|done| done.delta.clone()),
-            error: done.err().map(|error| ErrorSummary::of(&ErrorSummary::from(error))),
+            error: done
+                .err()
+                .map(|error| ServerErrorView::of(&ServerErrorView::from(error))),
             not_stored: outcome
                 .not_stored
                 .as_ref()
-                .map(|error| ErrorSummary::of(&ErrorSummary::from(error))),
+                .map(|error| ServerErrorView::of(&ServerErrorView::from(error))),
             source: outcome.source,
             duration_ms: outcome.duration_ms,
         }

@@ -1,15 +1,15 @@
 //! Finding tools, and why each was found.
 
 use axum::extract::State;
-use pegboard_catalog::{SemanticCoverage, ToolSearch, ScoreExplanation};
-use pegboard_search::{MatchedWord, NameMatchKind, MatchKind};
+use pegboard_catalog::{ScoreExplanation, SemanticCoverage, ToolSearch};
+use pegboard_search::{MatchKind, MatchedWord, NameMatchKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::tool_list::{ToolSummary, limit};
-use crate::response::NoStoreJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Query;
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 

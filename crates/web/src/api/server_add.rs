@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 
 use super::refresh::discover;
 use super::server_changes::{ChangedServer, change_response, record_change};
-use crate::response::CreatedJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
 use crate::config_admin::{NewServer, NewTransport};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Json;
+use crate::response::CreatedJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -91,7 +91,9 @@ pub(super) async fn add(
         false => None,
     };
     let discovery = discovery.and_then(|found| found.into_iter().next());
-    Ok(CreatedJson(change_response(&state, admin, &name, discovery)?))
+    Ok(CreatedJson(change_response(
+        &state, admin, &name, discovery,
+    )?))
 }
 
 fn validate(body: AddServerRequest) -> ApiResult<NewServer> {

@@ -4,16 +4,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use pegboard_config::{command_line, masked_command_line};
 use pegboard_hub::RefreshScope;
-use pegboard_model::{Activity, ActivityKind, TrustState, ServerName};
+use pegboard_model::{Activity, ActivityKind, ServerName, TrustState};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::refresh::{DiscoveryResult, discover};
 use super::server_view::ServerDetails;
-use crate::response::NoStoreJson;
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathServer, unknown_server};
+use crate::response::NoStoreJson;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -105,7 +105,9 @@ pub(super) async fn change(
             .into_iter()
             .next(),
     };
-    Ok(NoStoreJson(change_response(&state, admin, &name, discovery)?))
+    Ok(NoStoreJson(change_response(
+        &state, admin, &name, discovery,
+    )?))
 }
 
 /// Takes a server out of the configuration.

@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 
 use super::refresh::discover;
 use super::server_changes::{ChangedServer, change_response, record_change};
-use crate::response::NoStoreJson;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{Json, PathServer};
+use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 

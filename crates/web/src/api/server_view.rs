@@ -3,7 +3,7 @@
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{DefinitionWarning, command_line, definition_warnings, masked_command_line};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{TrustState, DiscoveryStatus, ErrorSummary, Layer, Transport};
+use pegboard_model::{DiscoveryStatus, ErrorSummary, Layer, Transport, TrustState};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -58,10 +58,10 @@ pub(super) struct Health {
     last_attempt: Option<u64>,
     /// Why the last try failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<ErrorSummary>,
+    last_error: Option<ServerErrorView>,
     /// Why its newest list was not stored, so that it is lost when Pegboard ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_stored: Option<ErrorSummary>,
+    not_stored: Option<ServerErrorView>,
     /// How often in a row it failed to start.
     failures: u32,
     /// Its connection, when there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
@@ -72,7 +72,7 @@ pub(super) struct Health {
 
 /// Why something with a server failed.
 #[derive(Serialize, ToSchema)]
-pub(super) struct ErrorSummary {
+pub(super) struct ServerErrorView {
     /// The code.
     code: &'static str,
     /// What happened; it may quote the server.
@@ -81,7 +81,7 @@ pub(super) struct ErrorSummary {
     remedy: String,
 }
 
-impl ErrorSummary {
+impl ServerErrorView {
     pub(super) fn of(note: &ErrorSummary) -> Self {
         Self {
             code: note.reason.code(),
@@ -100,8 +100,8 @@ impl Health {
             stale: health.stale,
             last_discovered: health.last_discovered.map(|at| at.0),
             last_attempt: entry.record.attempted_at.map(|at| at.0),
-            last_error: health.last_error.as_ref().map(ErrorSummary::of),
-            not_stored: health.not_stored.as_ref().map(ErrorSummary::of),
+            last_error: health.last_error.as_ref().map(ServerErrorView::of),
+            not_stored: health.not_stored.as_ref().map(ServerErrorView::of),
             failures: health.failures,
             connection: connection.and_then(|health| serde_json::to_value(health).ok()),
         }
@@ -216,7 +216,9 @@ impl ServerDetails {
             warnings: definition_warnings(&spec.name, &spec.transport),
             definition_hash: spec.hash.to_string(),
             variables: variables(&spec.transport),
-            config: written.map(|(key, value)| ConfigValue { key, value }).collect(),
+            config: written
+                .map(|(key, value)| ConfigValue { key, value })
+                .collect(),
             layer: spec.origin.layer,
             file: file.map(|file| file.display().to_string()),
             line: spec.origin.line,

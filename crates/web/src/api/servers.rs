@@ -6,11 +6,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::server_view::{Health, ServerDetails, ServerSummary};
 use super::tool_list::limit;
-use super::server_view::{Health, ServerSummary, ServerDetails};
-use crate::response::{NoStoreJson, json_with_etag};
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{PathServer, Query, unknown_server};
+use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -75,7 +75,10 @@ pub(super) async fn one(
     let entry = catalog
         .server(&name)
         .ok_or_else(|| unknown_server(name.as_str()))?;
-    Ok(json_with_etag(&headers, &ServerDetails::of(entry, &state, &who)))
+    Ok(json_with_etag(
+        &headers,
+        &ServerDetails::of(entry, &state, &who),
+    ))
 }
 
 /// Tells how one server is doing. Nothing is started or asked.

@@ -6,15 +6,15 @@ use axum::response::Response;
 use pegboard_catalog::ToolView;
 use pegboard_gateway::Mode;
 use pegboard_hub::SessionInfo;
-use pegboard_model::{UntrustedText, Reason};
+use pegboard_model::{Reason, UntrustedText};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::tool_list::{ToolSummary, PageQuery};
 use super::configuration_view::{AvailableTool, ConfigurationView};
-use crate::response::{NoStoreJson, json_with_etag};
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use super::tool_list::{PageQuery, ToolSummary};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
+use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 

@@ -7,8 +7,8 @@ use pegboard_guard::estimate_tokens;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::response::NoStoreJson;
 use crate::error::ErrorBody;
+use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 

@@ -7,7 +7,7 @@ use pegboard_model::{DiscoveryStatus, Policy};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::error::{ApiResult, ApiError};
+use crate::error::{ApiError, ApiResult};
 
 /// Tools in a page when nothing is said.
 const DEFAULT_PAGE_SIZE: usize = 200;

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::tool_list::{ToolSummary, PageQuery};
-use crate::response::{NoStoreJson, json_with_etag};
-use crate::error::{ApiResult, ErrorBody, ApiError};
+use super::tool_list::{PageQuery, ToolSummary};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
+use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -187,7 +187,10 @@ pub(super) async fn one(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let catalog = state.hub().catalog();
-    Ok(json_with_etag(&headers, &ToolDetails::of(&find(&catalog, &name)?)))
+    Ok(json_with_etag(
+        &headers,
+        &ToolDetails::of(&find(&catalog, &name)?),
+    ))
 }
 
 /// A tool as a model provider takes it.

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult};
 
 use super::Pages;
-use super::page::{Page, Section, heading};
 use super::components::{empty, inline_code};
 use super::display::{Ago, duration, line, thousands};
+use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped, query_string};
 use super::status::outcome_tone;
 
@@ -21,7 +21,9 @@ const MAX_READS: usize = 10;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let kind = request.query("kind").and_then(ActivityKind::parse);
-    let before = request.query("before").and_then(|before| before.parse().ok());
+    let before = request
+        .query("before")
+        .and_then(|before| before.parse().ok());
     let read = read(&pages, kind, before).await;
     let head = heading(
         "Activity",

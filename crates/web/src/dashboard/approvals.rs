@@ -5,12 +5,12 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::Catalog;
 use pegboard_hub::readable_arguments;
-use pegboard_model::{ApprovalRequest, UntrustedText, Grant, Timestamp, ToolResult};
+use pegboard_model::{ApprovalRequest, Grant, Timestamp, ToolResult, UntrustedText};
 
 use super::Pages;
-use super::page::{Page, Section, heading};
 use super::components::{code, empty, inline_code, whole_code};
 use super::display::{Ago, duration, line, pretty, thousands};
+use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped};
 use crate::api::grants::is_outdated;
 

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::Pages;
 use super::clients::{CLIENTS, Client, TOKEN};
-use super::page::{Page, Section, heading};
 use super::components::{code, inline_code};
 use super::display::block;
+use super::page::{Page, Section, heading};
 use super::request::{PageRequest, query_string};
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
@@ -44,7 +44,13 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .await
 }
 
-fn ways(client: &Client, pages: &Pages, url: &str, needs_token: bool, request: &PageRequest) -> Markup {
+fn ways(
+    client: &Client,
+    pages: &Pages,
+    url: &str,
+    needs_token: bool,
+    request: &PageRequest,
+) -> Markup {
     let (command, variables) = (pages.web.command(), pages.web.variables());
     html! {
         div.stack {

@@ -8,9 +8,9 @@ use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
 
 use super::Pages;
-use super::page::{Page, Section, heading};
 use super::components::{bar, code};
 use super::display::{count, line, pretty, thousands};
+use super::page::{Page, Section, heading};
 use super::request::PageRequest;
 
 /// Servers whose costs are told one by one.

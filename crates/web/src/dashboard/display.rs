@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, Render, html};
-use pegboard_model::{UntrustedText, Timestamp};
+use pegboard_model::{Timestamp, UntrustedText};
 
 use super::indent::indented;
 

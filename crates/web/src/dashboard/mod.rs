@@ -14,9 +14,9 @@ mod page;
 mod request;
 
 // What screens are made of.
-mod indent;
 mod components;
 mod display;
+mod indent;
 mod status;
 
 // The screens.

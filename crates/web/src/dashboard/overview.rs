@@ -12,10 +12,10 @@ use pegboard_hub::{RunState, ServerHealth};
 use pegboard_model::{Activity, DiscoveryStatus, ServerName, Timestamp};
 
 use super::activity::rows;
-use super::icons::{Icon, icon};
-use super::page::{Page, Section, heading};
 use super::components::{bar, empty, inline_code, message};
 use super::display::{Ago, block, count, thousands};
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading};
 use super::request::PageRequest;
 use super::status::{ServerStatus, Tone};
 use super::{Pages, add_server};

@@ -3,14 +3,14 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_catalog::{SemanticCoverage, ToolSearch, SearchResults, Hit, ScoreExplanation};
-use pegboard_search::{NameMatchKind, MatchKind};
+use pegboard_catalog::{Hit, ScoreExplanation, SearchResults, SemanticCoverage, ToolSearch};
+use pegboard_search::{MatchKind, NameMatchKind};
 
 use super::Pages;
-use super::icons::{Icon, icon};
-use super::page::{Page, Section, heading};
 use super::components::{bar, empty};
 use super::display::{count, line, thousands};
+use super::icons::{Icon, icon};
+use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped};
 use super::status::policy_chip;
 

@@ -7,18 +7,18 @@ use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
 use pegboard_hub::ServerHealth;
-use pegboard_model::{TrustState, ServerName};
+use pegboard_model::{ServerName, TrustState};
 
 use super::Pages;
+use super::components::{empty, failure};
+use super::display::{Ago, line, thousands};
 use super::icons::{Icon, icon};
 use super::page::{Page, Section};
-use super::components::{empty, failure};
+use super::request::PageRequest;
 use super::server_cards::{configuration, last_discovery, logs, policies, rejected, tools, words};
 use super::servers::enable_button;
-use super::display::{Ago, line, thousands};
-use super::trust;
-use super::request::PageRequest;
 use super::status::ServerStatus;
+use super::trust;
 
 pub(super) async fn show(
     State(pages): State<Pages>,

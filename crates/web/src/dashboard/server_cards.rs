@@ -7,8 +7,8 @@ use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{definition_warnings, masked_command_line};
 use pegboard_hub::LastDelta;
 use pegboard_model::{
-    TrustState, DiscoveryStatus, UntrustedText, Origin, Policy, ServerName, Timestamp, ToolResult,
-    Transport,
+    DiscoveryStatus, Origin, Policy, ServerName, Timestamp, ToolResult, Transport, TrustState,
+    UntrustedText,
 };
 
 use super::components::{empty, inline_code, plain_code};

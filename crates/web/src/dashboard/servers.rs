@@ -11,10 +11,10 @@ use pegboard_config::masked_command_line;
 use pegboard_hub::ServerHealth;
 use pegboard_model::{ServerName, Timestamp};
 
+use super::components::{Pager, clamp_page, empty};
+use super::display::{Ago, line, thousands};
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading_with_actions};
-use super::components::{Pager, empty, clamp_page};
-use super::display::{Ago, line, thousands};
 use super::request::PageRequest;
 use super::status::{CRASHED, ServerStatus, policy_chip};
 use super::{Pages, add_server};
@@ -53,7 +53,9 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
             )
         })
         .filter(|(entry, status)| {
-            let is_named = text.split_whitespace().all(|word| matches_word(entry, word));
+            let is_named = text
+                .split_whitespace()
+                .all(|word| matches_word(entry, word));
             is_named && words.is_none_or(|words| words.contains(&status.word))
         })
         .collect();

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, TrustState, Policy};
+use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, Policy, TrustState};
 
 /// The tones of the colour system; each is a class of the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

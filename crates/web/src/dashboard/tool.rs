@@ -5,15 +5,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::{Description, Parameter, ToolView, describe};
-use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
+use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 
 use super::Pages;
+use super::components::{code, empty, inline_code};
+use super::display::{block, line, pretty, thousands};
 use super::formats::formats;
 use super::page::{Page, Section};
-use super::components::{code, empty, inline_code};
-use super::server_cards::POLICIES;
-use super::display::{block, line, pretty, thousands};
 use super::request::{PageRequest, escaped};
+use super::server_cards::POLICIES;
 use super::status::{hint_chips, policy_chip, tool_status};
 
 /// Bytes of a schema that a form is made of; beyond it there is the JSON editor.

@@ -9,12 +9,12 @@ use pegboard_catalog::{Catalog, ToolView};
 use pegboard_model::Policy;
 
 use super::Pages;
+use super::components::{Pager, clamp_page, empty};
+use super::display::{line, thousands};
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading};
-use super::components::{Pager, empty, clamp_page};
-use super::server_cards::POLICIES;
-use super::display::{line, thousands};
 use super::request::{PageRequest, escaped, query_string};
+use super::server_cards::POLICIES;
 use super::status::{policy_chip, tool_status};
 
 /// Tools on one page.

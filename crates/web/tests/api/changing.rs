@@ -3,8 +3,8 @@
 use pegboard_model::EventKind;
 use serde_json::{Value, json};
 
-use crate::site::{CALL, TestSite};
 use crate::fake_servers::tool;
+use crate::site::{CALL, TestSite};
 
 #[tokio::test]
 async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {

@@ -44,10 +44,13 @@ async fn r_api_05_listeners_receive_server_and_call_events() {
     let site = TestSite::new().await;
     let mut listener = Listener::open(&site, CALL).await;
     listener.expect_event("hello").await;
-    site.servers.set("three", vec![crate::fake_servers::tool("fetch")]);
+    site.servers
+        .set("three", vec![crate::fake_servers::tool("fetch")]);
     let add = json!({"name": "three", "command": "x"});
     site.admin("POST", "/servers", add).await;
-    listener.expect_event("tools.discovery.server.success").await;
+    listener
+        .expect_event("tools.discovery.server.success")
+        .await;
     listener.expect_event("tools.registry.updated").await;
     let call = json!({"arguments": {"text": "a secret text"}});
     site.ask(CALL, "POST", "/tools/one__read/call", call).await;
@@ -77,5 +80,8 @@ async fn only_so_many_listen_at_once_and_a_place_is_given_back() {
     let refused = site.get("/events").await;
     assert_eq!((refused.status, refused.code()), (503, "OVERLOADED".into()));
     listeners.pop();
-    Listener::open(&site, CALL).await.expect_event("hello").await;
+    Listener::open(&site, CALL)
+        .await
+        .expect_event("hello")
+        .await;
 }

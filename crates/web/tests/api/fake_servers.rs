@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts, SystemClock};
+use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover, SystemClock};
 use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_upstream::{
-    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake, Health,
-    OfferKind, OutcomeKind, ToolListing, Upstream,
+    Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
+    Health, OfferKind, OutcomeKind, ToolListing, Upstream,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use axum::http::Request;
 use pegboard_gateway::http::Access;
 use serde_json::{Value, json};
 
-use crate::site::{ADMIN, TestResponse, CALL, TestSite, HOST, address, plain, with};
+use crate::site::{ADMIN, CALL, HOST, TestResponse, TestSite, address, plain, with};
 
 fn form(code: &str) -> Request<Body> {
     let mut request = plain("POST", "/login");

@@ -9,12 +9,12 @@
 )]
 
 mod changing;
-mod openapi;
-mod login;
-mod site;
-mod fake_servers;
 mod config_admin;
-mod limits;
 mod events;
+mod fake_servers;
+mod limits;
+mod login;
+mod openapi;
 mod reading;
 mod rules;
+mod site;

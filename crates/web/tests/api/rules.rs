@@ -4,7 +4,7 @@ use pegboard_model::{GlobalRules, Layer, Origin, Policy, PolicyRule};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::site::{ADMIN, TestResponse, CALL, TestSite, request, with};
+use crate::site::{ADMIN, CALL, TestResponse, TestSite, request, with};
 
 fn rule(pattern: &str, policy: Policy) -> Arc<GlobalRules> {
     let origin = Origin {
@@ -53,7 +53,10 @@ async fn rules_are_listed_explained_set_and_taken_out() {
     );
     let set = json!({"pattern": "delete_*", "policy": "ask"});
     assert_eq!(site.admin("PUT", "/policies", set).await.status, 204);
-    assert_eq!(site.config_admin.rules.lock().unwrap()["delete_*"], Policy::Ask);
+    assert_eq!(
+        site.config_admin.rules.lock().unwrap()["delete_*"],
+        Policy::Ask
+    );
     let gone = site
         .admin("DELETE", "/policies?pattern=delete_*", Value::Null)
         .await;
@@ -142,7 +145,11 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_an_administrator() {
 }
 
 /// A call of the tool that asks; a session of its own if one is named.
-fn erase(site: &Arc<TestSite>, token: &'static str, session: &str) -> tokio::task::JoinHandle<TestResponse> {
+fn erase(
+    site: &Arc<TestSite>,
+    token: &'static str,
+    session: &str,
+) -> tokio::task::JoinHandle<TestResponse> {
     let call = json!({"arguments": {"text": "all of it"}});
     let mut call = request(token, "POST", "/tools/two__erase/call", call);
     if !session.is_empty() {

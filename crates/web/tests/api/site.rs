@@ -13,8 +13,8 @@ use pegboard_model::{Limits, Secret};
 use pegboard_web::{Logins, WebParts, WebState};
 use serde_json::Value;
 
-use crate::fake_servers::{Servers, hub, tool};
 use crate::config_admin::FakeConfigAdmin;
+use crate::fake_servers::{Servers, hub, tool};
 
 pub(crate) const CALL: &str = "the-token-that-calls";
 pub(crate) const ADMIN: &str = "the-token-that-administers";
@@ -128,7 +128,13 @@ impl TestSite {
     }
 
     /// A request with a token.
-    pub(crate) async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> TestResponse {
+    pub(crate) async fn ask(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> TestResponse {
         self.send(request(token, method, path, body)).await
     }
 

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 use pegboard_catalog::brief::{MAX_HITS, MAX_QUERIES};
-use pegboard_catalog::{LexicalSearch, Catalog, Detail, ServerEntry, search_text};
+use pegboard_catalog::{Catalog, Detail, LexicalSearch, ServerEntry, search_text};
 use pegboard_model::{DiscoveryStatus, ServerRecord};
 use serde_json::json;
 use std::sync::Arc;
@@ -42,7 +42,13 @@ fn r_find_03_a_query_that_names_a_server_gets_its_tools() {
             "{query}"
         );
     }
-    let other = search_text(&small(), &LexicalSearch, &["github issue"], 2, Detail::Brief);
+    let other = search_text(
+        &small(),
+        &LexicalSearch,
+        &["github issue"],
+        2,
+        Detail::Brief,
+    );
     assert!(other.starts_with("2 of 4 tools for"), "{other}");
 }
 
@@ -87,7 +93,13 @@ fn r_find_03_an_exact_name_in_full_gives_the_whole_definition() {
     assert!(text.contains(&format!(
         "Input schema: {schema}\nOutput schema: {{\"type\":\"object\"}}"
     )));
-    let short = search_text(&catalog, &LexicalSearch, &["voice__say"], 5, Detail::Signature);
+    let short = search_text(
+        &catalog,
+        &LexicalSearch,
+        &["voice__say"],
+        5,
+        Detail::Signature,
+    );
     assert_eq!(
         short,
         "1 of 1 tool for \"voice__say\":\nvoice__say(text?) — Long."
@@ -142,7 +154,13 @@ fn r_find_03_answers_are_short_and_have_an_end() {
         Detail::Signature,
     );
     assert!(tokens(&text) < 200, "{}", tokens(&text));
-    let all = search_text(&catalog, &LexicalSearch, &["issue"], usize::MAX, Detail::Brief);
+    let all = search_text(
+        &catalog,
+        &LexicalSearch,
+        &["issue"],
+        usize::MAX,
+        Detail::Brief,
+    );
     assert_eq!(all.lines().count(), MAX_HITS + 1);
     assert!(
         all.starts_with("100 of 120 tools for \"issue\":"),
@@ -150,7 +168,8 @@ fn r_find_03_answers_are_short_and_have_an_end() {
         &all[..60]
     );
     assert!(
-        search_text(&catalog, &LexicalSearch, &["issue"], 0, Detail::Brief).starts_with("1 of 120 tools")
+        search_text(&catalog, &LexicalSearch, &["issue"], 0, Detail::Brief)
+            .starts_with("1 of 120 tools")
     );
 }
 

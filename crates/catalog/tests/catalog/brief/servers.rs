@@ -61,7 +61,13 @@ fn document(catalog: &Catalog, category: Option<&str>) -> Value {
 }
 
 fn search(catalog: &Catalog, query: &str, detail: Detail) -> String {
-    search_text(catalog, &pegboard_catalog::LexicalSearch, &[query], 5, detail)
+    search_text(
+        catalog,
+        &pegboard_catalog::LexicalSearch,
+        &[query],
+        5,
+        detail,
+    )
 }
 
 #[test]

@@ -3,17 +3,17 @@
 use pegboard_model::{Activity, Clock, UntrustedText};
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, open, options, reading};
+use super::{CommandResult, Global, Output, configured, open, options, reading};
 use crate::cli::args::ActivityArgs;
 use crate::cli::output::Paint;
-use crate::cli::people::ago;
+use crate::cli::prompts::ago;
 
 #[derive(Serialize)]
 struct Lines<'a> {
     activity: &'a [Activity],
 }
 
-pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;

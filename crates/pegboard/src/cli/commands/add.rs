@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
-use pegboard_config::{Problem, NormalizedName, definition_warnings, masked_command_line};
-use pegboard_model::{UntrustedText, Reason, ServerName, Template, ToolError, Transport};
+use pegboard_config::{NormalizedName, Problem, definition_warnings, masked_command_line};
+use pegboard_model::{Reason, ServerName, Template, ToolError, Transport, UntrustedText};
 
 use super::discover_now::discover;
-use super::{Done, Global, Output, configured, options};
+use super::{CommandResult, Global, Output, configured, options};
 use crate::cli::args::AddArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 use crate::{Configured, Options};
 
-pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandResult {
     let NormalizedName { name, is_corrected } = NormalizedName::parse(&args.name)?;
     refuse_command(&args, &name)?;
     if is_corrected {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> Done {
 }
 
 /// Tells what should be known about the definition, whether or not it is asked for its tools.
-fn warn(name: &ServerName, options: &Options, output: &Output) -> Done {
+fn warn(name: &ServerName, options: &Options, output: &Output) -> CommandResult {
     let written = Configured::read(options)?;
     let Some(spec) = written.loaded.servers.get(name) else {
         return Ok(());
@@ -78,7 +78,7 @@ fn transport(args: &AddArgs) -> NewTransport {
 }
 
 /// Refuses a command line in the place of an address: the address is the only argument that needs no `--`.
-fn refuse_command(args: &AddArgs, name: &ServerName) -> Done {
+fn refuse_command(args: &AddArgs, name: &ServerName) -> CommandResult {
     let Some(url) = args.url.as_deref().filter(|url| !url.contains("://")) else {
         return Ok(());
     };

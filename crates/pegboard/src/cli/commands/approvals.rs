@@ -3,23 +3,27 @@
 use std::collections::BTreeSet;
 
 use pegboard_hub::{Hub, readable_arguments};
-use pegboard_model::{ApprovalRequest, Clock, ApprovalDecision, UntrustedText};
+use pegboard_model::{ApprovalDecision, ApprovalRequest, Clock, UntrustedText};
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, interrupted, open, options, reading};
+use super::{CommandResult, Global, Output, configured, interrupted, open, options, reading};
 use crate::cli::args::{AllowArgs, ApprovalsCommand};
 use crate::cli::output::Paint;
-use crate::cli::people::duration;
+use crate::cli::prompts::duration;
 
 /// Who answers, for the log.
 const BY: &str = "the command line";
 
 #[derive(Serialize)]
-struct Waiting<'a> {
+struct Document<'a> {
     approvals: &'a [ApprovalRequest],
 }
 
-pub(crate) fn run(command: Option<ApprovalsCommand>, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(
+    command: Option<ApprovalsCommand>,
+    global: &Global,
+    output: &Output,
+) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
@@ -45,10 +49,10 @@ fn scope(args: &AllowArgs) -> ApprovalDecision {
     }
 }
 
-async fn list(hub: &Hub, output: &Output) -> Done {
+async fn list(hub: &Hub, output: &Output) -> CommandResult {
     let approvals = hub.approvals().await?;
     if output.json {
-        return output.document(&Waiting {
+        return output.document(&Document {
             approvals: &approvals,
         });
     }
@@ -61,7 +65,7 @@ async fn list(hub: &Hub, output: &Output) -> Done {
     Ok(())
 }
 
-async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output) -> Done {
+async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output) -> CommandResult {
     let request = hub.decide_approval(id, decision, BY).await?;
     if output.json {
         return output.document(&request);
@@ -80,7 +84,7 @@ async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output
 }
 
 /// Shows each call as it comes, until interrupted. While it runs, there is somebody to ask.
-async fn watch(hub: &Hub, output: &Output) -> Done {
+async fn watch(hub: &Hub, output: &Output) -> CommandResult {
     let mut inbox = hub.watch_approvals()?;
     let stop = interrupted();
     tokio::pin!(stop);
@@ -107,7 +111,7 @@ async fn watch(hub: &Hub, output: &Output) -> Done {
     }
 }
 
-fn show(request: &ApprovalRequest, output: &Output) -> Done {
+fn show(request: &ApprovalRequest, output: &Output) -> CommandResult {
     let now = pegboard_hub::SystemClock.now();
     let left = duration(request.expires_at.since(now));
     let id = output.paint(Paint::Strong, &request.id);
@@ -119,7 +123,10 @@ fn show(request: &ApprovalRequest, output: &Output) -> Done {
         "{id}  {}  for {client}, {left} left",
         UntrustedText::new(&request.tool)
     ))?;
-    output.line(&format!("  rule       {}", UntrustedText::new(&request.rule)))?;
+    output.line(&format!(
+        "  rule       {}",
+        UntrustedText::new(&request.rule)
+    ))?;
     output.line(&format!(
         "  arguments  {}",
         UntrustedText::new(&readable_arguments(&request.arguments))

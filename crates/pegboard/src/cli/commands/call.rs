@@ -7,31 +7,33 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_guard::parse_arguments;
-use pegboard_hub::{Approver, ApprovalPrompt, CallRequest, Hub, SessionId, PromptResponse, RefreshScope};
-use pegboard_model::{Event, EventKind, UntrustedText, Reason, ToolError};
+use pegboard_hub::{
+    ApprovalPrompt, Approver, CallRequest, Hub, PromptResponse, RefreshScope, SessionId,
+};
+use pegboard_model::{Event, EventKind, Reason, ToolError, UntrustedText};
 use pegboard_upstream::{adopt_orphans, start_watcher_early};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::named::{catalog_with, refuse_broken};
-use super::{Done, Global, Output, configured, open, options, serving, with_servers};
+use super::tool_lookup::{catalog_with, refuse_broken};
+use super::{CommandResult, Global, Output, configured, open, options, serving, with_servers};
 use crate::cli::args::CallArgs;
 use crate::cli::failure::Failure;
-use crate::cli::people::{answer, can_ask};
+use crate::cli::prompts::{answer, can_ask};
 
 /// How long a call's end waits for the renewal of its server's list.
-const RENEWAL: Duration = Duration::from_secs(2);
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     refuse_broken(&args.tool, &configured)?;
     adopt_orphans();
     start_watcher_early();
     let mut options = options(global);
-    options.approver = Some(Arc::new(Terminal { yes: args.yes }));
-    options.sought = Some(args.tool.clone());
+    options.approver = Some(Arc::new(TerminalApprover { yes: args.yes }));
+    options.only_tool = Some(args.tool.clone());
     // One server and one call: a second thread would only have to be started.
     serving(async {
         let pegboard = open(configured, options, output).await?;
@@ -50,7 +52,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> Done {
             let call = hub.call(&request);
             let outcome = tokio::select! {
                 outcome = call => outcome?,
-                never = tell_waiting(events, output) => match never {},
+                never = report_pending_approvals(events, output) => match never {},
             };
             show(&outcome.result, output)?;
             warn_of_mismatch(&mut mismatches, output);
@@ -82,7 +84,7 @@ async fn renew_if_stale(catalog: &Catalog, tool: &str, hub: &Hub) {
     if let Some(entry) = server_of(catalog, tool).filter(|entry| entry.stale) {
         let renewal = hub.refresh(RefreshScope::One(entry.name().clone()), false);
         // The answer is out; the renewal may not hold up the command's end for long.
-        let _ = tokio::time::timeout(RENEWAL, renewal).await;
+        let _ = tokio::time::timeout(RENEWAL_TIMEOUT, renewal).await;
     }
 }
 
@@ -93,7 +95,7 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
     match args.arguments.as_slice() {
         [only] if only == "-" => return object(&standard_input()?),
         several if several.iter().any(|argument| argument == "-") => {
-            return Err(bad(
+            return Err(invalid_arguments(
                 "`-` stands beside other arguments",
                 "Write `-` alone, or leave it out.",
             ));
@@ -106,7 +108,7 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
         let (key, value) = pair(argument, &wanted)?;
         if map.contains_key(&key) {
             let message = format!("`{}` is given twice", UntrustedText::new(&key));
-            return Err(bad(message, "Give every key once."));
+            return Err(invalid_arguments(message, "Give every key once."));
         }
         map.insert(key, value);
     }
@@ -116,11 +118,13 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
 fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().read_to_string(&mut text);
-    read.map_err(|error| bad(format!("standard input: {error}"), "Pipe a JSON object in."))?;
+    read.map_err(|error| {
+        invalid_arguments(format!("standard input: {error}"), "Pipe a JSON object in.")
+    })?;
     Ok(text)
 }
 
-fn bad(message: impl Into<String>, remedy: &str) -> Failure {
+fn invalid_arguments(message: impl Into<String>, remedy: &str) -> Failure {
     ToolError::new(Reason::ArgsInvalid, message)
         .with_remedy(remedy)
         .into()
@@ -129,7 +133,7 @@ fn bad(message: impl Into<String>, remedy: &str) -> Failure {
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {
     match parse_arguments(text)? {
         Value::Object(map) => Ok(map),
-        _ => Err(bad(
+        _ => Err(invalid_arguments(
             "the arguments are not a JSON object",
             r#"Write {"key": value}."#,
         )),
@@ -138,7 +142,7 @@ fn object(text: &str) -> Result<Map<String, Value>, Failure> {
 
 fn not_json(error: serde_json::Error) -> Failure {
     let remedy = r#"Write a JSON object such as {"key": "value"}."#;
-    bad(format!("the arguments are not JSON: {error}"), remedy)
+    invalid_arguments(format!("the arguments are not JSON: {error}"), remedy)
 }
 
 /// The types of the tool's parameters by name, as its schema has them.
@@ -157,12 +161,15 @@ fn argument_types(tool: &str, catalog: &Catalog) -> Map<String, Value> {
 fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), Failure> {
     let Some((key, text)) = argument.split_once('=') else {
         let message = format!("`{}` is not key=value", UntrustedText::new(argument));
-        return Err(bad(message, "Write key=value, key:=json, or --args JSON."));
+        return Err(invalid_arguments(
+            message,
+            "Write key=value, key:=json, or --args JSON.",
+        ));
     };
     if let Some(key) = key.strip_suffix(':') {
         let value = parse_arguments(text).map_err(|error| {
             let message = format!("`{}`: {}", UntrustedText::new(key), error.message);
-            bad(
+            invalid_arguments(
                 message,
                 "Quote texts and give every key once: key:='\"text\"'.",
             )
@@ -171,14 +178,14 @@ fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), 
     }
     let value = match serde_json::from_str::<Value>(text) {
         // Read again, because the first reading drops repeated keys.
-        Ok(value) if takes(wanted.get(key), &value) => parse_arguments(text)?,
+        Ok(value) if accepts_json(wanted.get(key), &value) => parse_arguments(text)?,
         _ => Value::String(text.to_owned()),
     };
     Ok((key.to_owned(), value))
 }
 
 /// Whether a parameter wants this JSON value rather than the text it was written as.
-fn takes(schema: Option<&Value>, value: &Value) -> bool {
+fn accepts_json(schema: Option<&Value>, value: &Value) -> bool {
     let kind = match value {
         Value::Bool(_) => "boolean",
         Value::Number(_) => "number",
@@ -201,7 +208,7 @@ fn takes(schema: Option<&Value>, value: &Value) -> bool {
         Some(word) => named(word),
         None => ["anyOf", "oneOf"].iter().any(|key| {
             let branches = schema.get(*key).and_then(Value::as_array);
-            branches.is_some_and(|all| all.iter().any(|branch| takes(Some(branch), value)))
+            branches.is_some_and(|all| all.iter().any(|branch| accepts_json(Some(branch), value)))
         }),
     }
 }
@@ -226,7 +233,7 @@ struct Content {
 }
 
 /// Texts as they are; other content by what it is. With `--json` the server's own bytes.
-fn show(result: &RawValue, output: &Output) -> Done {
+fn show(result: &RawValue, output: &Output) -> CommandResult {
     if output.json {
         return output.json_line(result.get());
     }
@@ -260,12 +267,12 @@ fn show(result: &RawValue, output: &Output) -> Done {
 }
 
 /// Asks the person at the terminal.
-pub(super) struct Terminal {
+pub(super) struct TerminalApprover {
     pub(super) yes: bool,
 }
 
 #[async_trait]
-impl Approver for Terminal {
+impl Approver for TerminalApprover {
     fn can_ask(&self) -> bool {
         self.yes || can_ask()
     }
@@ -278,7 +285,7 @@ impl Approver for Terminal {
         let (sender, answer) = tokio::sync::oneshot::channel();
         // In a thread of its own: nobody waits for it when the time to answer is over.
         let asking = std::thread::Builder::new().spawn(move || {
-            let _ = sender.send(consent(&text));
+            let _ = sender.send(prompt_for_approval(&text));
         });
         match asking {
             Ok(_) => answer.await.unwrap_or(PromptResponse::Unavailable),
@@ -288,7 +295,7 @@ impl Approver for Terminal {
 }
 
 /// Puts the question; anything but a clear yes is a no.
-fn consent(question: &str) -> PromptResponse {
+fn prompt_for_approval(question: &str) -> PromptResponse {
     let choices = "[y: yes, a: always for this version of it, N: no]";
     match answer(&format!("{question} {choices} ")).as_deref() {
         Some("y" | "yes") => PromptResponse::Allow,
@@ -308,7 +315,7 @@ fn warn_of_mismatch(events: &mut tokio::sync::broadcast::Receiver<Event>, output
 }
 
 /// Tells where a call waits that nobody at this terminal can be asked about.
-pub(super) async fn tell_waiting(
+pub(super) async fn report_pending_approvals(
     mut events: tokio::sync::broadcast::Receiver<Event>,
     output: &Output,
 ) -> std::convert::Infallible {

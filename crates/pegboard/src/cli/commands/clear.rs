@@ -4,16 +4,16 @@ use pegboard_model::{Reason, ToolError};
 use pegboard_store::{SqliteStore, Store};
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, reading, server_name};
+use super::{CommandResult, Global, Output, configured, reading, server_name};
 use crate::cli::args::ClearArgs;
-use crate::cli::people::{can_ask, confirm, count};
+use crate::cli::prompts::{can_ask, confirm, count};
 
 #[derive(Serialize)]
 struct Document {
     cleared: usize,
 }
 
-pub(crate) fn run(args: &ClearArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &ClearArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let server = args.server.as_deref();
     let server = server

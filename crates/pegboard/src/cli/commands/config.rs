@@ -4,12 +4,12 @@ use pegboard_config::{EffectiveValue, Problem, Severity, SourceFile};
 use pegboard_store::SqliteStore;
 use serde::Serialize;
 
-use super::{Done, Global, Output, options, server_name};
+use super::{CommandResult, Global, Output, options, server_name};
 use crate::Configured;
 use crate::cli::args::ConfigCommand;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 use crate::overrides::{has_overrides, override_problems};
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct ExplainDocument<'a> {
     values: Vec<&'a EffectiveValue>,
 }
 
-pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> CommandResult {
     if let ConfigCommand::Schema = command {
         return output.document(&pegboard_config::schema());
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &ConfigCommand, global: &Global, output: &Output) -> 
     }
 }
 
-fn path(configured: &Configured, output: &Output) -> Done {
+fn path(configured: &Configured, output: &Output) -> CommandResult {
     let loaded = &configured.loaded;
     if output.json {
         return output.document(&PathDocument {
@@ -71,7 +71,7 @@ fn path(configured: &Configured, output: &Output) -> Done {
     ))
 }
 
-fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Done {
+fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> CommandResult {
     let prefix = server.map(|server| format!("servers.{server}."));
     let wanted = |value: &&EffectiveValue| {
         prefix
@@ -119,7 +119,7 @@ fn of_known_tools(configured: &Configured, output: &Output) -> Vec<Problem> {
     }
 }
 
-fn check(configured: &Configured, strict: bool, output: &Output) -> Done {
+fn check(configured: &Configured, strict: bool, output: &Output) -> CommandResult {
     let loaded = &configured.loaded;
     if output.json {
         output.document(&CheckDocument {

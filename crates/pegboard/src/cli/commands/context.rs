@@ -4,7 +4,7 @@ use pegboard_guard::estimate_tokens;
 use serde::Serialize;
 
 use super::undiscovered::{discover_untried, note_missing};
-use super::{Done, Global, Output, configured, open, options, reading, with_servers};
+use super::{CommandResult, Global, Output, configured, open, options, reading, with_servers};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -12,7 +12,7 @@ struct Document<'a> {
     tokens: u32,
 }
 
-pub(crate) fn run(global: &Global, output: &Output) -> Done {
+pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;

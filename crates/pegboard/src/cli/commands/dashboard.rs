@@ -13,15 +13,15 @@ use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 
-use super::{Done, Global, Output, options, reading};
+use super::{CommandResult, Global, Output, options, reading};
 use crate::Configured;
 use crate::cli::args::DashboardArgs;
-use crate::web::{find_running, open_file};
+use crate::web::{find_running_instance, login_redirect};
 
 /// How long the running Pegboard may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Its answer is far smaller.
-const ANSWER_BYTES: usize = 16 * 1024;
+const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize, Serialize)]
 struct Login {
@@ -30,12 +30,12 @@ struct Login {
     expires_in: u64,
 }
 
-pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = Configured::read(&options(global))?;
     let state = configured.state.path();
     reading(async {
-        let asked = tokio::time::timeout(PATIENCE, ask(state)).await;
-        let login = asked.unwrap_or_else(|_| Err(unreachable("it did not answer in time")))?;
+        let response = tokio::time::timeout(RESPONSE_TIMEOUT, request_login(state)).await;
+        let login = response.unwrap_or_else(|_| Err(not_reachable("it did not answer in time")))?;
         if output.json {
             output.document(&login)?;
         } else {
@@ -51,13 +51,13 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Don
 }
 
 /// Asks the Pegboard that runs for a one-time login.
-async fn ask(state: &Path) -> ToolResult<Login> {
-    let address = reachable(find_running(state)?);
+async fn request_login(state: &Path) -> ToolResult<Login> {
+    let address = connectable(find_running_instance(state)?);
     let token = admin_token(state)?;
-    let lost = |error: &dyn std::error::Error| unreachable(&error.to_string());
+    let lost = |error: &dyn std::error::Error| not_reachable(&error.to_string());
     let stream = TcpStream::connect(address).await.map_err(|e| lost(&e))?;
-    let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = shaken.map_err(|e| lost(&e))?;
+    let handshake_result = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = handshake_result.map_err(|e| lost(&e))?;
     let driving = tokio::spawn(connection);
     let request = Request::post("/api/v1/logins")
         .header("host", address.to_string())
@@ -66,19 +66,19 @@ async fn ask(state: &Path) -> ToolResult<Login> {
         .map_err(|e| lost(&e))?;
     let response = sender.send_request(request).await.map_err(|e| lost(&e))?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), ANSWER_BYTES)
+    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
         .collect()
         .await;
     driving.abort();
-    let body = body.map_err(|error| unreachable(&error.to_string()))?;
+    let body = body.map_err(|error| not_reachable(&error.to_string()))?;
     if !status.is_success() {
-        return Err(unreachable(&format!("it answered with status {status}")));
+        return Err(not_reachable(&format!("it answered with status {status}")));
     }
     serde_json::from_slice(&body.to_bytes()).map_err(|e| lost(&e))
 }
 
 /// Nobody can connect to "everywhere".
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+fn connectable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         match address {
             SocketAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -88,7 +88,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn unreachable(why: &str) -> ToolError {
+fn not_reachable(why: &str) -> ToolError {
     let message = format!("the Pegboard that runs cannot be asked: {why}");
     ToolError::new(Reason::NotRunning, message)
         .with_remedy("Look whether it still runs, or start one with `pegboard up`.")
@@ -97,7 +97,7 @@ fn unreachable(why: &str) -> ToolError {
 /// Hands a file that leads to the address to the system's opener: no shell, and no code on a command line, which other
 /// users of the machine can read.
 fn open(state: &Path, url: &str) -> ToolResult<()> {
-    let file = open_file::write(state, url).map_err(|error| {
+    let file = login_redirect::write(state, url).map_err(|error| {
         let message = format!("the file for the browser could not be written: {error}");
         ToolError::new(Reason::StoreIo, message)
             .with_remedy("Open the printed address in your browser yourself.")

@@ -4,12 +4,12 @@ use pegboard_catalog::{Description, FailedRefresh, describe};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, UntrustedText};
 
-use super::named::{catalog_with, refuse_broken};
-use super::{Done, Global, Output, configured, open, options, reading, with_servers};
+use super::tool_lookup::{catalog_with, refuse_broken};
+use super::{CommandResult, Global, Output, configured, open, options, reading, with_servers};
 use crate::cli::output::Paint;
-use crate::cli::people::ago;
+use crate::cli::prompts::ago;
 
-pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     refuse_broken(tool, &configured)?;
     reading(async {
@@ -56,7 +56,10 @@ fn text(tool: &Description, output: &Output) -> String {
                 output.paint(Paint::Dim, &kind)
             );
             if let Some(default) = &parameter.default {
-                text += &format!(" = {}", UntrustedText::new(&default.to_string()).shortened(60));
+                text += &format!(
+                    " = {}",
+                    UntrustedText::new(&default.to_string()).shortened(60)
+                );
             }
             text.push('\n');
             if let Some(description) = &parameter.description {

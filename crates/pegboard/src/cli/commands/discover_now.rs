@@ -3,10 +3,10 @@
 use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
 use pegboard_model::ServerName;
 
-use super::complaint::complaint;
+use super::log_hints::log_hints;
 use super::progress::progress;
-use super::refresh::tell_outcome;
-use super::{Done, Global, Output, open, options, with_servers, working};
+use super::refresh::print_outcome;
+use super::{CommandResult, Global, Output, open, options, with_servers, working};
 use crate::Configured;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
@@ -18,7 +18,7 @@ pub(crate) fn discover(
     configured: Configured,
     global: &Global,
     output: &Output,
-) -> Done {
+) -> CommandResult {
     for name in names {
         super::server_name(name.as_str(), &configured)?;
     }
@@ -30,18 +30,18 @@ pub(crate) fn discover(
             for outcome in &outcomes {
                 match output.json {
                     true => output.document(outcome)?,
-                    false => tell_outcome(outcome, output)?,
+                    false => print_outcome(outcome, output)?,
                 }
                 if matches!(&outcome.result, Ok(found) if found.tools == 0)
                     && let Ok(text) = logs.read(&outcome.server)
-                    && let Some(complaint) = complaint(&outcome.server, &text)
+                    && let Some(log_hints) = log_hints(&outcome.server, &text)
                 {
                     output.note(&format!(
                         "{} server `{}` has no tools and wrote:\n    {}\n    {}",
                         output.paint(Paint::Warn, "note:"),
                         outcome.server,
-                        complaint.lines.join("\n    "),
-                        complaint.remedy
+                        log_hints.lines.join("\n    "),
+                        log_hints.remedy
                     ));
                 }
             }

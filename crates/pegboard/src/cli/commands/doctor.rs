@@ -4,16 +4,18 @@ use std::time::Instant;
 
 use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
-use pegboard_model::{UntrustedText, ToolError};
+use pegboard_model::{ToolError, UntrustedText};
 use serde::Serialize;
 
-use super::complaint::complaint;
-use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
+use super::log_hints::log_hints;
+use super::{
+    CommandResult, Global, Output, configured, open, options, server_name, with_servers, working,
+};
 use crate::Configured;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 use crate::overrides::override_problems;
 
 #[derive(Serialize)]
@@ -46,7 +48,11 @@ impl Check {
         Self {
             check: check.into(),
             ok: false,
-            detail: format!("{} [{}]", UntrustedText::block(&error.message), error.reason),
+            detail: format!(
+                "{} [{}]",
+                UntrustedText::block(&error.message),
+                error.reason
+            ),
             remedy: Some(error.remedy.clone()),
             warning: false,
             exit: error.reason.exit_code(),
@@ -69,7 +75,7 @@ struct Document<'a> {
     checks: &'a [Check],
 }
 
-pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let server = args
         .server
@@ -102,12 +108,12 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
                 }
                 if matches!(&outcome.result, Ok(found) if found.tools == 0)
                     && let Ok(text) = logs.read(&outcome.server)
-                    && let Some(complaint) = complaint(&outcome.server, &text)
+                    && let Some(log_hints) = log_hints(&outcome.server, &text)
                     && let Some(check) = checks.last_mut()
                 {
                     check.warning = true;
-                    check.detail += &format!("; it wrote:\n  {}", complaint.lines.join("\n  "));
-                    check.remedy = Some(complaint.remedy);
+                    check.detail += &format!("; it wrote:\n  {}", log_hints.lines.join("\n  "));
+                    check.remedy = Some(log_hints.remedy);
                 }
             }
             checks.extend(override_checks(&loaded, &hub));
@@ -119,7 +125,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Done {
                 );
                 checks.push(Check::good("servers asked", took));
             }
-            tell(&checks, output)
+            print(&checks, output)
         })
         .await
     })
@@ -232,7 +238,7 @@ fn add_log(checks: &mut [Check], outcome: &RefreshOutcome, text: &str) {
     }
 }
 
-fn tell(checks: &[Check], output: &Output) -> Done {
+fn print(checks: &[Check], output: &Output) -> CommandResult {
     let exit = checks.iter().map(|check| check.exit).max().unwrap_or(0);
     if output.json {
         output.document(&Document {

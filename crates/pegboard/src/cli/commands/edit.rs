@@ -6,12 +6,14 @@ use pegboard_config::edit::{remove_server, set_enabled, set_value};
 use pegboard_model::{Layer, Reason, ServerName, ToolError};
 use pegboard_store::{SqliteStore, Store};
 
-use super::{Done, Global, Output, configured, options, reading, server_name, tell_problems};
+use super::{
+    CommandResult, Global, Output, configured, options, reading, report_problems, server_name,
+};
 use crate::Configured;
 use crate::cli::args::EditArgs;
 use crate::cli::failure::Failure;
 
-pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> Done {
+pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> CommandResult {
     let (name, file) = target(server, global, output)?;
     remove_server(&file, &name)?;
     output.note(&format!("removed server `{name}` from {}", file.display()));
@@ -24,14 +26,19 @@ pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> Done {
 }
 
 /// Drops what was known of a server that is configured nowhere any more.
-async fn forget(name: &ServerName, configured: &Configured) -> Done {
+async fn forget(name: &ServerName, configured: &Configured) -> CommandResult {
     let (store, _) = SqliteStore::open(&configured.state)?;
     store.forget(name).await?;
     configured.logs().forget(name)?;
     Ok(())
 }
 
-pub(crate) fn enable(server: &str, enabled: bool, global: &Global, output: &Output) -> Done {
+pub(crate) fn enable(
+    server: &str,
+    enabled: bool,
+    global: &Global,
+    output: &Output,
+) -> CommandResult {
     let (name, file) = target(server, global, output)?;
     let before = Configured::read(&options(global))?;
     let spec = before.loaded.servers.get(&name);
@@ -44,7 +51,7 @@ pub(crate) fn enable(server: &str, enabled: bool, global: &Global, output: &Outp
     Ok(())
 }
 
-pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> CommandResult {
     let (name, file) = target(&args.server, global, output)?;
     let value = serde_json::from_str(&args.value).unwrap_or_else(|_| args.value.clone().into());
     set_value(&file, &name, &args.key, &value)?;
@@ -54,7 +61,7 @@ pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> Done {
         file.display()
     ));
     let after = Configured::read(&options(global))?;
-    tell_problems(&after, output, |problem| {
+    report_problems(&after, output, |problem| {
         problem.server.as_deref() == Some(name.as_str())
     });
     Ok(())

@@ -2,13 +2,15 @@
 
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{Format, RenderedTools, ToolLosses};
-use pegboard_model::{UntrustedText, Reason, ServerName, ToolError};
+use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 use serde::Serialize;
 
 use super::undiscovered::{discover_untried, note_missing};
-use super::{Done, Global, Output, configured, open, options, reading, server_name, with_servers};
+use super::{
+    CommandResult, Global, Output, configured, open, options, reading, server_name, with_servers,
+};
 use crate::cli::args::ExportArgs;
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -19,7 +21,7 @@ struct Document<'a> {
     losses: &'a [ToolLosses],
 }
 
-pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let servers = args
         .servers
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, output: &Output) -> Done {
             discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
             let rendered = rendered(&catalog, &servers, args.format);
-            tell(&rendered, args, output)?;
+            print(&rendered, args, output)?;
             note_missing(&hub, &catalog, output);
             Ok(())
         })
@@ -48,7 +50,7 @@ fn rendered(catalog: &Catalog, servers: &[ServerName], format: Format) -> Render
     pegboard_agent::render_tools(tools, format, &pegboard_formats::ConvertOptions::default())
 }
 
-fn tell(rendered: &RenderedTools, args: &ExportArgs, output: &Output) -> Done {
+fn print(rendered: &RenderedTools, args: &ExportArgs, output: &Output) -> CommandResult {
     let losses = &rendered.losses;
     if output.json {
         return output.document(&Document {

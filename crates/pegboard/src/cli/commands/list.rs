@@ -2,12 +2,12 @@
 
 use pegboard_config::masked_command_line;
 use pegboard_hub::SystemClock;
-use pegboard_model::{TrustState, Clock, DiscoveryStatus};
+use pegboard_model::{Clock, DiscoveryStatus, TrustState};
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, open, options, reading, tell_if_empty};
+use super::{CommandResult, Global, Output, configured, note_if_empty, open, options, reading};
 use crate::cli::output::Paint;
-use crate::cli::people::{ago, count};
+use crate::cli::prompts::{ago, count};
 
 #[derive(Serialize)]
 struct Row {
@@ -36,7 +36,7 @@ struct Document<'a> {
     broken: Vec<&'a String>,
 }
 
-pub(crate) fn run(global: &Global, output: &Output) -> Done {
+pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
@@ -50,7 +50,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> Done {
                 broken,
             });
         }
-        if tell_if_empty(pegboard.configured(), output) {
+        if note_if_empty(pegboard.configured(), output) {
             return Ok(());
         }
         let now = SystemClock.now();
@@ -130,9 +130,11 @@ fn note(row: &Row) -> String {
         (TrustState::Pending | TrustState::Changed, _) => {
             format!("agree with `pegboard trust {}`", row.name)
         }
-        (_, Some(error)) => pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())
-            .shortened(160)
-            .to_string(),
+        (_, Some(error)) => {
+            pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())
+                .shortened(160)
+                .to_string()
+        }
         _ => row.description.clone().unwrap_or_default(),
     }
 }

@@ -3,7 +3,7 @@
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, server_name};
+use super::{CommandResult, Global, Output, configured, server_name};
 use crate::cli::args::LogsArgs;
 
 #[derive(Serialize)]
@@ -12,7 +12,7 @@ struct Document<'a> {
     lines: Vec<&'a str>,
 }
 
-pub(crate) fn run(args: &LogsArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &LogsArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let server = server_name(&args.server, &configured)?;
     let text = configured.logs().read(&server)?;

@@ -6,7 +6,6 @@ mod approvals;
 pub(crate) mod ask;
 mod call;
 mod clear;
-mod complaint;
 mod config;
 mod context;
 mod dashboard;
@@ -16,8 +15,8 @@ mod doctor;
 mod edit;
 mod export;
 mod list;
+mod log_hints;
 mod logs;
-mod named;
 mod policy;
 mod progress;
 mod refresh;
@@ -28,6 +27,7 @@ mod show;
 mod stdio;
 mod token;
 mod tokens;
+mod tool_lookup;
 mod tools;
 mod trust;
 mod undiscovered;
@@ -45,10 +45,10 @@ use super::logging;
 use super::output::{Output, Paint};
 use crate::{Configured, Options, Pegboard};
 
-pub(crate) type Done = Result<(), Failure>;
+pub(crate) type CommandResult = Result<(), Failure>;
 
 /// Runs the command that was typed.
-pub(crate) fn run(arguments: Arguments, output: &Output) -> Done {
+pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
     let global = &arguments.global;
     match arguments.command {
         Command::Up(args) => up::run(args, global, output),
@@ -105,17 +105,17 @@ fn options(global: &Global) -> Options {
 /// Reads the configuration and tells its problems; a single bad server is no reason to stop.
 fn configured(global: &Global, output: &Output) -> Result<Configured, Failure> {
     let configured = Configured::read(&options(global))?;
-    if let Some(problem) = unusable_flag(global, &configured) {
+    if let Some(problem) = problem_with_named_path(global, &configured) {
         return Err(problem.clone().into());
     }
     logging::start(global, &configured, output)?;
-    tell_problems(&configured, output, |_| true);
+    report_problems(&configured, output, |_| true);
     Ok(configured)
 }
 
 /// What is wrong with a file or folder that was asked for by name: without it the command would answer
 /// about something else.
-fn unusable_flag<'a>(global: &Global, configured: &'a Configured) -> Option<&'a Problem> {
+fn problem_with_named_path<'a>(global: &Global, configured: &'a Configured) -> Option<&'a Problem> {
     let folder = &configured.environment.working_dir;
     let named = [&global.config, &global.project];
     let named: Vec<_> = named
@@ -128,12 +128,12 @@ fn unusable_flag<'a>(global: &Global, configured: &'a Configured) -> Option<&'a 
             .file
             .as_ref()
             .is_some_and(|file| named.contains(file));
-        is_named && costs_a_file(problem)
+        is_named && loses_a_file(problem)
     })
 }
 
 /// Tells that nothing is configured, where that is so; a file that cannot be read is told otherwise.
-fn tell_if_empty(configured: &Configured, output: &Output) -> bool {
+fn note_if_empty(configured: &Configured, output: &Output) -> bool {
     let loaded = &configured.loaded;
     let empty = loaded.servers.is_empty() && loaded.broken.is_empty();
     if empty && !loaded.has_errors() {
@@ -144,7 +144,7 @@ fn tell_if_empty(configured: &Configured, output: &Output) -> bool {
     empty
 }
 
-fn tell_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Problem) -> bool) {
+fn report_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Problem) -> bool) {
     let problems = configured.loaded.problems.iter();
     for problem in problems.filter(|p| p.severity != Severity::Advice && wanted(p)) {
         let (paint, text) = if problem.severity == Severity::Error {
@@ -153,7 +153,7 @@ fn tell_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Prob
             (Paint::Warn, problem.in_one_line())
         };
         let text = output.paint(paint, &text);
-        if costs_a_file(problem) {
+        if loses_a_file(problem) {
             output.always_note(&text);
         } else {
             output.note(&text);
@@ -162,7 +162,7 @@ fn tell_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Prob
 }
 
 /// Whether a whole file is left out: an answer without its servers must not look complete.
-fn costs_a_file(problem: &Problem) -> bool {
+fn loses_a_file(problem: &Problem) -> bool {
     problem.severity == Severity::Error && problem.server.is_none()
 }
 
@@ -175,7 +175,7 @@ async fn open(
     options.redactor = output.logging.redactor();
     let pegboard = Pegboard::over(configured, options).await?;
     for notice in pegboard.notices() {
-        tell_notice(notice, output);
+        report_notice(notice, output);
     }
     Ok(pegboard)
 }
@@ -187,16 +187,16 @@ fn open_unread(
     output: &Output,
 ) -> Result<Pegboard, Failure> {
     options.redactor = output.logging.redactor();
-    let teller = output.clone();
-    let tell = move |notice: &ToolError| tell_notice(notice, &teller);
-    let pegboard = Pegboard::with_lazy_records(configured, options, tell)?;
+    let notice_output = output.clone();
+    let on_notice = move |notice: &ToolError| report_notice(notice, &notice_output);
+    let pegboard = Pegboard::with_lazy_records(configured, options, on_notice)?;
     for notice in pegboard.notices() {
-        tell_notice(notice, output);
+        report_notice(notice, output);
     }
     Ok(pegboard)
 }
 
-fn tell_notice(notice: &ToolError, output: &Output) {
+fn report_notice(notice: &ToolError, output: &Output) {
     output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
 }
 

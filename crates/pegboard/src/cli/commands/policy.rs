@@ -3,23 +3,25 @@
 use std::path::PathBuf;
 
 use pegboard_config::edit::set_rule;
-use pegboard_guard::{PolicyExplanation, ExplainedRule};
+use pegboard_guard::{ExplainedRule, PolicyExplanation};
 use pegboard_hub::SystemClock;
 use pegboard_model::{
-    AskDestructive, Clock, UntrustedText, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec,
-    ToolError,
+    AskDestructive, Clock, Grant, Layer, Origin, Policy, Reason, ServerName, ServerSpec, ToolError,
+    UntrustedText,
 };
 use serde::Serialize;
 
-use super::named::{catalog_with, refuse_broken};
-use super::{Done, Global, Output, configured, open, options, reading, server_name, with_servers};
+use super::tool_lookup::{catalog_with, refuse_broken};
+use super::{
+    CommandResult, Global, Output, configured, open, options, reading, server_name, with_servers,
+};
 use crate::Configured;
-use crate::cli::args::{PolicyCommand, PolicySetArgs, PolicyUnsetArgs, PolicyWord};
+use crate::cli::args::{PolicyArg, PolicyCommand, PolicySetArgs, PolicyUnsetArgs};
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::ago;
+use crate::cli::prompts::ago;
 
-pub(crate) fn run(command: PolicyCommand, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(command: PolicyCommand, global: &Global, output: &Output) -> CommandResult {
     match command {
         PolicyCommand::List => list(global, output),
         PolicyCommand::Set(args) => set(&args, global, output),
@@ -30,13 +32,13 @@ pub(crate) fn run(command: PolicyCommand, global: &Global, output: &Output) -> D
     }
 }
 
-impl From<PolicyWord> for Policy {
-    fn from(word: PolicyWord) -> Self {
+impl From<PolicyArg> for Policy {
+    fn from(word: PolicyArg) -> Self {
         match word {
-            PolicyWord::Allow => Self::Allow,
-            PolicyWord::Ask => Self::Ask,
-            PolicyWord::Deny => Self::Deny,
-            PolicyWord::Disable => Self::Disable,
+            PolicyArg::Allow => Self::Allow,
+            PolicyArg::Ask => Self::Ask,
+            PolicyArg::Deny => Self::Deny,
+            PolicyArg::Disable => Self::Disable,
         }
     }
 }
@@ -58,7 +60,7 @@ struct RuleRow {
     line: Option<usize>,
 }
 
-fn list(global: &Global, output: &Output) -> Done {
+fn list(global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let loaded = &configured.loaded;
     let row = |pattern: &str, policy, server: Option<&ServerSpec>, origin: Origin| RuleRow {
@@ -120,11 +122,11 @@ fn list(global: &Global, output: &Output) -> Done {
         let rows = rules.iter().map(|rule| {
             vec![
                 UntrustedText::new(&rule.pattern).to_string(),
-                painted(rule.policy, output),
+                colored_policy(rule.policy, output),
                 rule.server
                     .as_ref()
                     .map_or("every".to_owned(), ToString::to_string),
-                place(rule.file.as_ref(), rule.line),
+                location(rule.file.as_ref(), rule.line),
             ]
         });
         output.line(&output.table(&["TOOLS", "POLICY", "SERVER", "FROM"], rows.collect(), None))?;
@@ -139,7 +141,7 @@ fn list(global: &Global, output: &Output) -> Done {
     Ok(())
 }
 
-fn painted(policy: Policy, output: &Output) -> String {
+fn colored_policy(policy: Policy, output: &Output) -> String {
     let paint = match policy {
         Policy::Allow => Paint::Good,
         Policy::Ask => Paint::Warn,
@@ -148,7 +150,7 @@ fn painted(policy: Policy, output: &Output) -> String {
     output.paint(paint, policy.as_str())
 }
 
-fn place(file: Option<&PathBuf>, line: Option<usize>) -> String {
+fn location(file: Option<&PathBuf>, line: Option<usize>) -> String {
     let file = file.map(|file| file.display().to_string());
     let file = file.map(|file| UntrustedText::new(&file).to_string());
     match (file, line) {
@@ -158,7 +160,7 @@ fn place(file: Option<&PathBuf>, line: Option<usize>) -> String {
     }
 }
 
-fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> Done {
+fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> CommandResult {
     let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
     let policy = Policy::from(args.policy);
     set_rule(&file, server.as_ref(), &args.pattern, Some(policy))?;
@@ -172,7 +174,7 @@ fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> Done {
     Ok(())
 }
 
-fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> Done {
+fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> CommandResult {
     let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
     if !set_rule(&file, server.as_ref(), &args.pattern, None)? {
         let pattern = UntrustedText::new(&args.pattern);
@@ -236,18 +238,18 @@ fn file_for_all(in_project: bool, configured: &Configured) -> Result<PathBuf, Fa
 }
 
 #[derive(Serialize)]
-struct Tested<'a> {
+struct PolicyReport<'a> {
     tool: &'a str,
     policy: Policy,
     asks_if_possible: bool,
     rule: &'a str,
     file: Option<&'a PathBuf>,
     line: Option<usize>,
-    rules: Vec<TestedRule<'a>>,
+    rules: Vec<RuleReport<'a>>,
 }
 
 #[derive(Serialize)]
-struct TestedRule<'a> {
+struct RuleReport<'a> {
     rule: &'a str,
     policy: Policy,
     decides: bool,
@@ -257,7 +259,7 @@ struct TestedRule<'a> {
     line: Option<usize>,
 }
 
-fn test(tool: &str, global: &Global, output: &Output) -> Done {
+fn test(tool: &str, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     refuse_broken(tool, &configured)?;
     reading(async {
@@ -270,18 +272,22 @@ fn test(tool: &str, global: &Global, output: &Output) -> Done {
                     hub.explain_policy(tool)?
                 }
             };
-            show_tested(&exposed, &weighed, output)
+            print_policy_report(&exposed, &weighed, output)
         })
         .await
     })
 }
 
-fn show_tested(exposed: &str, weighed: &PolicyExplanation, output: &Output) -> Done {
+fn print_policy_report(
+    exposed: &str,
+    weighed: &PolicyExplanation,
+    output: &Output,
+) -> CommandResult {
     let decision = &weighed.decision;
     let origin = decision.origin.as_ref();
     if output.json {
-        let rules = weighed.rules.iter().map(tested_rule).collect();
-        return output.document(&Tested {
+        let rules = weighed.rules.iter().map(rule_report).collect();
+        return output.document(&PolicyReport {
             tool: exposed,
             policy: decision.policy,
             asks_if_possible: decision.asks_if_possible,
@@ -298,25 +304,25 @@ fn show_tested(exposed: &str, weighed: &PolicyExplanation, output: &Output) -> D
     output.line(&format!(
         "{}: {}{when}",
         output.paint(Paint::Strong, exposed),
-        painted(decision.policy, output)
+        colored_policy(decision.policy, output)
     ))?;
     for rule in &weighed.rules {
-        let place = rule.origin.as_ref();
-        let place = place.map_or(String::new(), place_of);
+        let location = rule.origin.as_ref();
+        let location = location.map_or(String::new(), origin_suffix);
         let text = UntrustedText::new(&rule.rule);
         let why = match &rule.lost_because {
             None => output.paint(Paint::Good, "decides"),
             Some(why) => output.paint(Paint::Dim, &format!("lost: {why}")),
         };
-        output.line(&format!("  {text} = {}{place}", rule.policy.as_str()))?;
+        output.line(&format!("  {text} = {}{location}", rule.policy.as_str()))?;
         output.line(&format!("    {why}"))?;
     }
     Ok(())
 }
 
-fn tested_rule(rule: &ExplainedRule) -> TestedRule<'_> {
+fn rule_report(rule: &ExplainedRule) -> RuleReport<'_> {
     let origin = rule.origin.as_ref();
-    TestedRule {
+    RuleReport {
         rule: &rule.rule,
         policy: rule.policy,
         decides: rule.lost_because.is_none(),
@@ -326,8 +332,8 @@ fn tested_rule(rule: &ExplainedRule) -> TestedRule<'_> {
     }
 }
 
-fn place_of(origin: &Origin) -> String {
-    match place(origin.file.as_ref(), origin.line) {
+fn origin_suffix(origin: &Origin) -> String {
+    match location(origin.file.as_ref(), origin.line) {
         text if text.is_empty() => text,
         text => format!("  ({text})"),
     }
@@ -338,7 +344,7 @@ struct Grants<'a> {
     grants: &'a [Grant],
 }
 
-fn grants(global: &Global, output: &Output) -> Done {
+fn grants(global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
@@ -374,7 +380,7 @@ fn grants(global: &Global, output: &Output) -> Done {
     })
 }
 
-fn revoke(tool: &str, global: &Global, output: &Output) -> Done {
+fn revoke(tool: &str, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     reading(async {
         let pegboard = open(configured, options(global), output).await?;
@@ -403,7 +409,10 @@ fn revoke(tool: &str, global: &Global, output: &Output) -> Done {
         let version = &grant.version;
         hub.revoke_grant(version.server.as_ref(), &version.tool)
             .await?;
-        output.note(&format!("`{}` asks again", UntrustedText::new(&grant.exposed)));
+        output.note(&format!(
+            "`{}` asks again",
+            UntrustedText::new(&grant.exposed)
+        ));
         Ok(())
     })
 }

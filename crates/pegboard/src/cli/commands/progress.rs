@@ -7,7 +7,7 @@ use pegboard_hub::{Hub, StartProgress};
 use pegboard_model::EventKind;
 
 use crate::cli::output::Output;
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 
 /// How often the line is written again.
 const TICK: Duration = Duration::from_millis(200);
@@ -16,7 +16,7 @@ const DOWNLOADING: Duration = Duration::from_secs(3);
 
 /// A line that counts servers as they answer and names those that start, on a terminal.
 pub(crate) fn progress(hub: &Hub, servers: usize, output: &Output) -> Option<Progress> {
-    if !output.is_watched() {
+    if !output.is_interactive() {
         return None;
     }
     let bar = ProgressBar::new(servers as u64);

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use pegboard_hub::{RefreshOutcome, DiscoverySource, RefreshScope};
+use pegboard_hub::{DiscoverySource, RefreshOutcome, RefreshScope};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use super::progress::progress;
-use super::{Done, Global, Output, configured, open, options, server_name, with_servers, working};
+use super::{
+    CommandResult, Global, Output, configured, open, options, server_name, with_servers, working,
+};
 use crate::cli::args::RefreshArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::{count, duration};
+use crate::cli::prompts::{count, duration};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -21,7 +23,7 @@ struct Document<'a> {
     not_stored: usize,
 }
 
-pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let server = args
         .server
@@ -39,17 +41,25 @@ pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Done 
                 .servers()
                 .filter(|entry| entry.spec.enabled)
                 .count();
-            let bar = progress(&hub, if which == RefreshScope::All { servers } else { 1 }, output);
+            let bar = progress(
+                &hub,
+                if which == RefreshScope::All {
+                    servers
+                } else {
+                    1
+                },
+                output,
+            );
             let outcomes = hub.refresh(which, force).await?;
             drop(bar);
-            tell(&outcomes, output)
+            print(&outcomes, output)
         })
         .await
     })
 }
 
 /// How every server's refresh ended; the worst failure gives the exit code.
-pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
+pub(crate) fn print(outcomes: &[RefreshOutcome], output: &Output) -> CommandResult {
     let failures = outcomes
         .iter()
         .filter_map(|outcome| outcome.result.as_ref().err());
@@ -66,7 +76,7 @@ pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
     } else {
         outcomes
             .iter()
-            .try_for_each(|outcome| tell_outcome(outcome, output))?;
+            .try_for_each(|outcome| print_outcome(outcome, output))?;
         let mut summary = format!("{}, {failed} failed", count(outcomes.len(), "server"));
         if not_stored > 0 {
             summary += &format!(", {not_stored} not stored");
@@ -77,8 +87,8 @@ pub(crate) fn tell(outcomes: &[RefreshOutcome], output: &Output) -> Done {
 }
 
 /// One line for the server, then one for each difference.
-pub(crate) fn tell_outcome(outcome: &RefreshOutcome, output: &Output) -> Done {
-    tell_result(outcome, output)?;
+pub(crate) fn print_outcome(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
+    print_result(outcome, output)?;
     let Some(error) = &outcome.not_stored else {
         return Ok(());
     };
@@ -87,7 +97,7 @@ pub(crate) fn tell_outcome(outcome: &RefreshOutcome, output: &Output) -> Done {
     output.line(&format!("      {} [{}]", error.remedy, error.reason))
 }
 
-fn tell_result(outcome: &RefreshOutcome, output: &Output) -> Done {
+fn print_result(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
     let name = output.paint(Paint::Strong, outcome.server.as_str());
     match &outcome.result {
         Err(error) => {

@@ -6,7 +6,7 @@ use pegboard_config::SecretBackend;
 use pegboard_model::Secret;
 use serde::Serialize;
 
-use super::{Done, Global, Output, options};
+use super::{CommandResult, Global, Output, options};
 use crate::Configured;
 use crate::cli::args::SecretCommand;
 use crate::cli::failure::Failure;
@@ -16,7 +16,7 @@ struct Document {
     secrets: Vec<pegboard_config::SecretInfo>,
 }
 
-pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> CommandResult {
     let configured = Configured::read(&options(global))?;
     let keeper = configured.secrets();
     match command {

@@ -7,12 +7,12 @@ use pegboard_config::{
     DefinitionWarning, TrustReview, command_line, definition_warnings, masked_command_line,
 };
 use pegboard_hub::SystemClock;
-use pegboard_model::{TrustState, Clock, UntrustedText, Rejection, ServerRecord};
+use pegboard_model::{Clock, Rejection, ServerRecord, TrustState, UntrustedText};
 use serde::Serialize;
 
-use super::{Done, Global, Output, configured, open, options, reading, server_name};
+use super::{CommandResult, Global, Output, configured, open, options, reading, server_name};
 use crate::cli::output::Paint;
-use crate::cli::people::{ago, count, duration, thousands};
+use crate::cli::prompts::{ago, count, duration, thousands};
 
 /// Begins each further line of a value, below the value.
 const CONTINUED: &str = "\n              ";
@@ -50,7 +50,7 @@ struct Document<'a> {
     tokens: usize,
 }
 
-pub(crate) fn run(server: &str, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(server: &str, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let name = server_name(server, &configured)?;
     reading(async {
@@ -121,7 +121,7 @@ fn tokens(record: &ServerRecord) -> usize {
     record.tools.iter().map(|tool| tool.tokens as usize).sum()
 }
 
-fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> Done {
+fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> CommandResult {
     let (spec, record) = (&entry.spec, &entry.record);
     let now = SystemClock.now();
     let mut lines: Vec<(&str, String)> = vec![

@@ -15,15 +15,17 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
-use super::serve::{FIRST_ANSWERS, follow_config, keep_house};
-use super::{Done, Global, Output, configured, interrupted, open_unread, options, tell_if_empty};
+use super::serve::{STARTUP_GRACE, follow_config, run_housekeeping};
+use super::{
+    CommandResult, Global, Output, configured, interrupted, note_if_empty, open_unread, options,
+};
 use crate::Pegboard;
 use crate::cli::args::StdioArgs;
-use crate::web::Reload;
+use crate::web::ConfigReloader;
 
-pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
-    tell_if_empty(&configured, output);
+    note_if_empty(&configured, output);
     // One thread is enough for one client, and starts faster than several.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -37,8 +39,8 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
         let gateway = pegboard.gateway();
         let profile = args.profile.as_deref().unwrap_or_default();
         let result = tokio::select! {
-            result = speak(gateway.clone(), profile) => result,
-            () = look_after(&pegboard, &gateway, output) => Ok(()),
+            result = serve_client(gateway.clone(), profile) => result,
+            () = run_background_tasks(&pegboard, &gateway, output) => Ok(()),
         };
         gateway.close();
         pegboard.finish().await;
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Done {
     result
 }
 
-async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
+async fn serve_client(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
     let lost = |error: io::Error| {
         let message = format!("standard input or output cannot be used: {error}");
         ToolError::new(Reason::Internal, message)
@@ -60,8 +62,8 @@ async fn speak(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
     pegboard_gateway::stdio::run_until(gateway, profile, input, output, interrupted()).await
 }
 
-async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
-    tokio::time::sleep(FIRST_ANSWERS).await;
+async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
+    tokio::time::sleep(STARTUP_GRACE).await;
     // A client that has not requested a list yet has a session all the same.
     pegboard.hub().start_deferred_session();
     // What an earlier run that was killed left; there is nobody to tell.
@@ -72,7 +74,7 @@ async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     let mut files = pegboard.configured().loaded.watch_list();
     let state = pegboard.configured().state.path();
     files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
-    let reload = Reload::new(pegboard, gateway);
+    let reload = ConfigReloader::new(pegboard, gateway);
     let signal = changed.clone();
     let read = &pegboard.configured().loaded.contents;
     let watcher = Watcher::start(files, read, move || signal.notify_one());
@@ -80,23 +82,23 @@ async fn look_after(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
         output.note(&problem.to_string());
     }
     tokio::join!(
-        keep_house(pegboard.hub()),
+        run_housekeeping(pegboard.hub()),
         follow_config(&reload, None, &changed, output)
     );
 }
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Written = Box<dyn AsyncWrite + Send + Unpin>;
+type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
+type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// What an end of ours is. Clients give pipes or sockets, which the runtime waits for by itself; anything
 /// else is read and written by a thread of its own.
-enum End {
+enum StdioHandle {
     Pipe(OwnedFd),
     Socket(OwnedFd),
     Other,
 }
 
-impl End {
+impl StdioHandle {
     fn of(fd: impl AsFd) -> io::Result<Self> {
         let file = File::from(fd.as_fd().try_clone_to_owned()?);
         let kind = file.metadata()?.file_type();
@@ -108,19 +110,19 @@ impl End {
     }
 }
 
-fn input() -> io::Result<Input> {
-    Ok(match End::of(io::stdin())? {
-        End::Pipe(fd) => Box::new(pipe::Receiver::from_owned_fd(fd)?),
-        End::Socket(fd) => Box::new(socket(fd)?),
-        End::Other => Box::new(tokio::io::stdin()),
+fn input() -> io::Result<StdioReader> {
+    Ok(match StdioHandle::of(io::stdin())? {
+        StdioHandle::Pipe(fd) => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        StdioHandle::Socket(fd) => Box::new(socket(fd)?),
+        StdioHandle::Other => Box::new(tokio::io::stdin()),
     })
 }
 
-fn output() -> io::Result<Written> {
-    Ok(match End::of(io::stdout())? {
-        End::Pipe(fd) => Box::new(pipe::Sender::from_owned_fd(fd)?),
-        End::Socket(fd) => Box::new(socket(fd)?),
-        End::Other => Box::new(tokio::io::stdout()),
+fn output() -> io::Result<StdioWriter> {
+    Ok(match StdioHandle::of(io::stdout())? {
+        StdioHandle::Pipe(fd) => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        StdioHandle::Socket(fd) => Box::new(socket(fd)?),
+        StdioHandle::Other => Box::new(tokio::io::stdout()),
     })
 }
 

@@ -3,7 +3,7 @@
 use pegboard_gateway::http::{admin_token, rotate_admin_token, rotate_token, token};
 use serde::Serialize;
 
-use super::{Done, Global, Output, options};
+use super::{CommandResult, Global, Output, options};
 use crate::Configured;
 use crate::cli::args::TokenArgs;
 
@@ -12,7 +12,7 @@ struct Document<'a> {
     token: &'a str,
 }
 
-pub(crate) fn run(args: &TokenArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &TokenArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = Configured::read(&options(global))?;
     let state = configured.state.path();
     let token = match (args.rotate, args.admin) {

@@ -5,14 +5,14 @@ use pegboard_model::{TrustState, UntrustedText};
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
-    Done, Global, Output, configured, open, options, reading, server_name, tell_if_empty,
+    CommandResult, Global, Output, configured, note_if_empty, open, options, reading, server_name,
     with_servers,
 };
 use crate::cli::args::ToolsArgs;
 use crate::cli::output::Paint;
-use crate::cli::people::{count, thousands};
+use crate::cli::prompts::{count, thousands};
 
-pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     let server = args
         .server
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Done {
         category: args.category.clone(),
         include_disabled: args.all,
     };
-    if !output.json && tell_if_empty(&configured, output) {
+    if !output.json && note_if_empty(&configured, output) {
         return Ok(());
     }
     reading(async {
@@ -38,14 +38,14 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Done {
                 table(&catalog, &filter, output)?;
             }
             note_missing(&hub, &catalog, output);
-            tell_waiting(&catalog, output);
+            note_untrusted(&catalog, output);
             Ok(())
         })
         .await
     })
 }
 
-fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
+fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandResult {
     let mut tokens = 0;
     let rows: Vec<Vec<String>> = catalog
         .all_tools()
@@ -86,7 +86,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> Done {
 }
 
 /// Names the servers that a project brings and nobody has agreed to.
-fn tell_waiting(catalog: &Catalog, output: &Output) {
+fn note_untrusted(catalog: &Catalog, output: &Output) {
     let waits = |entry: &&std::sync::Arc<pegboard_catalog::ServerEntry>| {
         entry.spec.enabled && entry.spec.approval != TrustState::Granted
     };

@@ -1,17 +1,17 @@
 //! `pegboard trust`: see everything that a project's server runs and receives, and trust it.
 
-use pegboard_config::{TrustStore, TrustReview};
-use pegboard_model::{TrustState, Reason, ToolError};
+use pegboard_config::{TrustReview, TrustStore};
+use pegboard_model::{Reason, ToolError, TrustState};
 
 use super::discover_now::discover;
-use super::{Done, Global, Output, configured, server_name};
+use super::{CommandResult, Global, Output, configured, server_name};
 use crate::Configured;
 use crate::cli::args::TrustArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::{can_ask, confirm};
+use crate::cli::prompts::{can_ask, confirm};
 
-pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> CommandResult {
     let mut configured = configured(global, output)?;
     let reviews = wanted(args, &configured)?;
     let mut agreements = TrustStore::open(&configured.paths.state_dir);
@@ -100,7 +100,7 @@ fn wanted<'a>(
     }
 }
 
-fn show(review: &TrustReview, output: &Output) -> Done {
+fn show(review: &TrustReview, output: &Output) -> CommandResult {
     let changed = if review.approval == TrustState::Changed {
         ", changed since you trusted it"
     } else {

@@ -2,7 +2,7 @@
 
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
-use pegboard_model::{UntrustedText, ServerName};
+use pegboard_model::{ServerName, UntrustedText};
 
 use super::progress::progress;
 use crate::cli::output::{Output, Paint};
@@ -11,7 +11,7 @@ use crate::cli::output::{Output, Paint};
 /// progress and waits for each server as long as its own limit allows; elsewhere it waits for `answer_deadline`. It
 /// never waits for a server whose last try failed.
 pub(crate) async fn discover_untried(hub: &Hub, only: Option<&ServerName>, output: &Output) {
-    if output.is_watched() {
+    if output.is_interactive() {
         let untried = hub.undiscovered(only).len();
         if untried > 0 {
             let _bar = progress(hub, untried, output);

@@ -5,30 +5,30 @@ use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_hub::RefreshScope;
 use pegboard_model::ServerName;
 
-use super::serve::{listen, serve, tell_known};
-use super::{Done, Global, Output, configured, open, open_unread, options, serving};
+use super::serve::{listen, print_statistics, serve};
+use super::{CommandResult, Global, Output, configured, open, open_unread, options, serving};
 use crate::cli::args::UpArgs;
 use crate::cli::failure::Failure;
-use crate::cli::people::{can_ask, confirm};
+use crate::cli::prompts::{can_ask, confirm};
 use crate::{Configured, Options};
 
 /// The command that runs the built-in server.
 const EXAMPLE_COMMAND: &str = "example-server";
 
-pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> CommandResult {
     let mut configured = configured(global, output)?;
     let mut options = options(global);
-    options.counting = true;
+    options.metrics = true;
     if configured.loaded.servers.is_empty() && configured.loaded.broken.is_empty() {
         offer_example(&args, &mut configured, &mut options, output)?;
     }
     serving(async {
         if args.once {
             let pegboard = open(configured, options, output).await?;
-            tell_known(&pegboard, output);
+            print_statistics(&pegboard, output);
             let refreshed = pegboard.hub().refresh(RefreshScope::All, false).await;
             pegboard.close().await;
-            return super::refresh::tell(&refreshed?, output);
+            return super::refresh::print(&refreshed?, output);
         }
         let listening = listen(&args.serve, &configured.loaded.settings, output).await?;
         let pegboard = open_unread(configured, options, output)?;
@@ -44,7 +44,7 @@ fn offer_example(
     configured: &mut Configured,
     options: &mut Options,
     output: &Output,
-) -> Done {
+) -> CommandResult {
     let program = std::env::current_exe().map(|path| path.display().to_string());
     let program = program.unwrap_or_else(|_| "pegboard".to_owned());
     let name = ServerName::parse("example")
@@ -78,7 +78,7 @@ fn offer_example(
             settings,
             &configured.key,
         );
-        options.more_servers.push(spec);
+        options.extra_servers.push(spec);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{answers, converse, initialize, modern, one, request};
 
 #[test]
-fn the_newer_era_discovers_and_lists_without_a_handshake() {
+fn modern_era_discovers_and_lists_without_a_handshake() {
     let answer = one(modern("server/discover", json!({})));
     let result = &answer["result"];
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
@@ -23,7 +23,7 @@ fn the_newer_era_discovers_and_lists_without_a_handshake() {
 }
 
 #[test]
-fn the_older_era_begins_with_initialize() {
+fn legacy_era_begins_with_initialize() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let messages = [
             initialize(version),
@@ -63,7 +63,7 @@ fn check_error(message: Value, code: i64) -> Value {
 }
 
 #[test]
-fn requests_that_lack_what_their_era_demands_are_refused() {
+fn requests_without_required_fields_of_their_era_are_refused() {
     check_error(request("tools/list", json!({})), -32602);
     check_error(request("server/discover", json!({})), -32602);
     let no_capabilities =
@@ -86,7 +86,7 @@ fn requests_that_lack_what_their_era_demands_are_refused() {
 }
 
 #[test]
-fn rubbish_is_answered_and_the_conversation_goes_on() {
+fn invalid_messages_get_errors_and_the_session_continues() {
     let mut input = b"\n  \nnot json\n[]\n{\"id\":1}\n\xff\xfe\n".to_vec();
     input.extend(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}\n");
     input.extend(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");

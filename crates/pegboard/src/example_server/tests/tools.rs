@@ -52,7 +52,7 @@ fn every_tool_is_fully_described_and_the_list_is_sorted() {
 }
 
 #[test]
-fn tools_answer() {
+fn tools_return_expected_results() {
     check_data(
         "add_numbers",
         json!({"a": 1, "b": 2.5}),
@@ -131,7 +131,7 @@ fn tools_answer() {
 }
 
 #[test]
-fn chance_and_clock_give_what_they_promise() {
+fn random_and_time_tools_return_values_in_range() {
     let drawn = call("random_number", json!({"min": -3, "max": 3, "count": 100}));
     let numbers = drawn["structuredContent"]["numbers"]
         .as_array()
@@ -224,7 +224,7 @@ fn notes_last_as_long_as_the_server_runs() {
 }
 
 #[test]
-fn bad_arguments_are_refused_with_words_that_help() {
+fn invalid_arguments_are_refused_with_a_hint() {
     check_refused("add_numbers", json!({"a": 1}), "`b` is missing");
     check_refused(
         "add_numbers",

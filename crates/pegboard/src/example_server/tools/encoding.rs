@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{Answer, Arguments, Effect, ExampleTool, object};
+use super::{Arguments, Effect, ExampleTool, ToolOutput, object};
 
 const ALPHABETS: [&str; 2] = ["standard", "url_safe"];
 const HASH_BYTES_MAX: i64 = 64;
@@ -26,7 +26,7 @@ pub(super) const ENCODE_BASE64: ExampleTool = ExampleTool {
     output: None,
     run: |arguments, _| {
         let text = arguments.text("text")?;
-        Ok(Answer::text(
+        Ok(ToolOutput::text(
             match arguments.choice("alphabet", &ALPHABETS)? {
                 "url_safe" => URL_SAFE_NO_PAD.encode(text),
                 _ => STANDARD.encode(text),
@@ -65,7 +65,7 @@ pub(super) const DECODE_BASE64: ExampleTool = ExampleTool {
         let length = bytes.len();
         let text = String::from_utf8(bytes)
             .map_err(|_| format!("`data` holds {length} bytes that are not text in UTF-8."))?;
-        Ok(Answer::text(text))
+        Ok(ToolOutput::text(text))
     },
 };
 
@@ -99,7 +99,7 @@ pub(super) const HASH_TEXT: ExampleTool = ExampleTool {
             .update(text.as_bytes())
             .finalize_xof()
             .fill(&mut hash);
-        Ok(Answer::text(
+        Ok(ToolOutput::text(
             hash.iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect::<String>(),
@@ -140,7 +140,7 @@ pub(super) const FORMAT_JSON: ExampleTool = ExampleTool {
     run: format_json,
 };
 
-fn format_json(arguments: &Arguments<'_>, _: &mut super::Notes) -> Result<Answer, String> {
+fn format_json(arguments: &Arguments<'_>, _: &mut super::Notes) -> Result<ToolOutput, String> {
     let text = arguments.text("json")?;
     let style = arguments.choice("style", &["pretty", "minify"])?;
     let mut value: Value =
@@ -148,7 +148,7 @@ fn format_json(arguments: &Arguments<'_>, _: &mut super::Notes) -> Result<Answer
     if arguments.flag("sort_keys")? {
         value.sort_all_objects();
     }
-    Ok(Answer::text(if style == "minify" {
+    Ok(ToolOutput::text(if style == "minify" {
         value.to_string()
     } else {
         format!("{value:#}")

@@ -40,7 +40,7 @@ pub(super) struct ExampleTool {
     effect: Effect,
     input: fn() -> Value,
     output: Option<fn() -> Value>,
-    run: fn(&Arguments<'_>, &mut Notes) -> Result<Answer, String>,
+    run: fn(&Arguments<'_>, &mut Notes) -> Result<ToolOutput, String>,
 }
 
 /// What calling a tool does to the world.
@@ -56,12 +56,12 @@ enum Effect {
 
 /// What a tool answers.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolOutput {
     pub(super) text: String,
     pub(super) structured: Option<Value>,
 }
 
-impl Answer {
+impl ToolOutput {
     fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -101,7 +101,7 @@ impl ExampleTool {
     }
 
     /// Runs the tool; the error is for the model.
-    pub(super) fn call(&self, arguments: &Value, notes: &mut Notes) -> Result<Answer, String> {
+    pub(super) fn call(&self, arguments: &Value, notes: &mut Notes) -> Result<ToolOutput, String> {
         let arguments = Arguments::of(arguments, &(self.input)())?;
         (self.run)(&arguments, notes)
     }

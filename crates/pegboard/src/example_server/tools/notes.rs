@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Effect, ExampleTool, object};
+use super::{Effect, ExampleTool, ToolOutput, object};
 
 const NOTES_MAX: usize = 1_000;
 const NOTE_CHARACTERS_MAX: usize = 4_000;
@@ -72,7 +72,7 @@ pub(super) const NOTE_ADD: ExampleTool = ExampleTool {
             text: text.to_owned(),
             tag: tag.map(str::to_owned),
         });
-        Ok(Answer::data(
+        Ok(ToolOutput::data(
             json!({"id": notes.0.len(), "notes": notes.0.len()}),
         ))
     },
@@ -117,6 +117,6 @@ pub(super) const NOTE_LIST: ExampleTool = ExampleTool {
                 None => json!({"id": id, "text": note.text}),
             })
             .collect();
-        Ok(Answer::data(json!({"notes": listed})))
+        Ok(ToolOutput::data(json!({"notes": listed})))
     },
 };

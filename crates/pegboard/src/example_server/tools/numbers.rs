@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Effect, ExampleTool, object};
+use super::{Effect, ExampleTool, ToolOutput, object};
 
 const COUNT_MAX: i64 = 100;
 /// JSON readers agree on whole numbers only up to here (2^53 - 1).
@@ -31,7 +31,7 @@ pub(super) const ADD_NUMBERS: ExampleTool = ExampleTool {
         if !sum.is_finite() {
             return Err("The sum is too large to be written as a number.".to_owned());
         }
-        Ok(Answer::data(json!({"sum": plain(sum)})))
+        Ok(ToolOutput::data(json!({"sum": without_fraction(sum)})))
     },
 };
 
@@ -71,7 +71,7 @@ pub(super) const RANDOM_NUMBER: ExampleTool = ExampleTool {
         let numbers: Vec<i64> = (0..count)
             .map(|_| draw(min, max))
             .collect::<Result<_, _>>()?;
-        Ok(Answer::data(json!({"numbers": numbers})))
+        Ok(ToolOutput::data(json!({"numbers": numbers})))
     },
 };
 
@@ -99,7 +99,7 @@ pub(super) const GENERATE_UUID: ExampleTool = ExampleTool {
         let uppercase = arguments.flag("uppercase")?;
         let uuids: Vec<String> = (0..count).map(|_| uuid()).collect::<Result<_, _>>()?;
         let text = uuids.join("\n");
-        Ok(Answer::text(if uppercase {
+        Ok(ToolOutput::text(if uppercase {
             text.to_uppercase()
         } else {
             text
@@ -122,7 +122,7 @@ fn count(description: &str) -> Value {
 }
 
 /// A whole number is written without a fraction.
-fn plain(number: f64) -> Value {
+fn without_fraction(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= WHOLE_MAX as f64 {
         json!(number as i64)
     } else {

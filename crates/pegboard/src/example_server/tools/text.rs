@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answer, Effect, ExampleTool, object};
+use super::{Effect, ExampleTool, ToolOutput, object};
 
 const REPEAT_MAX: i64 = 10;
 const RESULTS_MAX: i64 = 200;
@@ -33,7 +33,7 @@ pub(super) const ECHO: ExampleTool = ExampleTool {
         let text = arguments.text("text")?;
         let repeat = arguments.integer("repeat", 1, 1, REPEAT_MAX)?;
         let lines: Vec<&str> = (0..repeat).map(|_| text).collect();
-        Ok(Answer::text(lines.join("\n")))
+        Ok(ToolOutput::text(lines.join("\n")))
     },
 };
 
@@ -63,7 +63,7 @@ pub(super) const COUNT_WORDS: ExampleTool = ExampleTool {
     }),
     run: |arguments, _| {
         let text = arguments.text("text")?;
-        Ok(Answer::data(json!({
+        Ok(ToolOutput::data(json!({
             "words": text.split_whitespace().count(),
             "lines": text.lines().count(),
             "characters": text.chars().count(),
@@ -149,7 +149,9 @@ pub(super) const SEARCH_TEXT: ExampleTool = ExampleTool {
             .take(at_most)
             .map(|(line, number): &(&str, u64)| json!({"number": number, "text": line}))
             .collect();
-        Ok(Answer::data(json!({"lines": lines, "total": found.len()})))
+        Ok(ToolOutput::data(
+            json!({"lines": lines, "total": found.len()}),
+        ))
     },
 };
 
@@ -197,7 +199,7 @@ pub(super) const SLUGIFY: ExampleTool = ExampleTool {
         if slug.is_empty() {
             return Err("`text` has no letter and no digit to make a slug of.".to_owned());
         }
-        Ok(Answer::text(slug))
+        Ok(ToolOutput::text(slug))
     },
 };
 

@@ -5,7 +5,7 @@ use jiff::tz::Offset;
 use jiff::{Timestamp, Unit};
 use serde_json::json;
 
-use super::{Answer, Effect, ExampleTool, object};
+use super::{Effect, ExampleTool, ToolOutput, object};
 
 pub(super) const CURRENT_TIME: ExampleTool = ExampleTool {
     name: "current_time",
@@ -45,7 +45,7 @@ pub(super) const CURRENT_TIME: ExampleTool = ExampleTool {
         })?;
         let now = Timestamp::now();
         let local = offset.to_datetime(now);
-        Ok(Answer::data(json!({
+        Ok(ToolOutput::data(json!({
             "time": format!("{local:.0}{written}"),
             "date": local.date().to_string(),
             "weekday": weekday(local.date()),
@@ -97,7 +97,7 @@ pub(super) const DATE_DIFFERENCE: ExampleTool = ExampleTool {
         let fault = |error: jiff::Error| format!("These dates cannot be compared: {error}.");
         let days = from.until((Unit::Day, to)).map_err(fault)?;
         let span = from.until((Unit::Year, to)).map_err(fault)?;
-        Ok(Answer::data(json!({
+        Ok(ToolOutput::data(json!({
             "total_days": days.get_days(),
             "years": span.get_years(),
             "months": span.get_months(),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answer, Effect, ExampleTool, object};
+use super::{Effect, ExampleTool, ToolOutput, object};
 
 /// A unit, and how its values become values of the base unit of its kind: times `factor`, plus `offset`.
 struct Unit {
@@ -113,7 +113,7 @@ pub(super) const CONVERT_UNITS: ExampleTool = ExampleTool {
         if !converted.is_finite() {
             return Err("The converted value is too large to be written as a number.".to_owned());
         }
-        Ok(Answer::data(
+        Ok(ToolOutput::data(
             json!({"value": converted, "unit": to.name, "kind": to.kind}),
         ))
     },

@@ -113,16 +113,16 @@ fn r_api_05_a_server_that_fails_is_kept_with_its_error_and_its_command_is_shown_
 }
 
 #[test]
-fn r_api_05_connected_clients_are_told_that_their_list_changed() {
+fn r_api_05_connected_clients_are_notified_of_list_changes() {
     let home = Home::with_example();
     let profile = "[profiles.all]\nmode = 'direct'\n";
     home.write("config/config.toml", &format!("{}{profile}", home.config()));
     let served = Served::start(&home, &[]);
-    let mut client = Listening::open(&served, "/mcp/all");
+    let mut client = EventStream::open(&served, "/mcp/all");
     let (command, args) = Script::new().tools(["work"]).stdio_command();
     let add = json!({"name": "new", "command": command, "args": args});
     assert_eq!(served.admin("POST", "/servers", &add).0, 201);
-    client.hears("notifications/tools/list_changed");
+    client.wait_for("notifications/tools/list_changed");
     let sessions = served.get("/sessions");
     let session = &sessions["sessions"][0];
     assert_eq!(session["client"], "a test 1", "{sessions}");
@@ -134,15 +134,15 @@ fn r_api_05_connected_clients_are_told_that_their_list_changed() {
 }
 
 /// A legacy client that listens for what belongs to no request.
-struct Listening(std::io::BufReader<std::net::TcpStream>);
+struct EventStream(std::io::BufReader<std::net::TcpStream>);
 
-impl Listening {
+impl EventStream {
     fn open(served: &Served, path: &str) -> Self {
         use std::io::{BufRead, BufReader, Write};
         let address = served.url.strip_prefix("http://").expect("a plain address");
         let send = |method: &str, more: &str, body: &str| {
             let mut stream = std::net::TcpStream::connect(address).expect("somebody listens");
-            let limit = Some(crate::support::PATIENCE);
+            let limit = Some(crate::support::TIMEOUT);
             stream.set_read_timeout(limit).expect("a limit");
             let text = format!(
                 "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n{more}\
@@ -167,11 +167,11 @@ impl Listening {
         let session = session.expect("a session");
         let more = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
         let mut listening = Self(send("GET", &more, ""));
-        listening.hears("200 OK");
+        listening.wait_for("200 OK");
         listening
     }
 
-    fn hears(&mut self, text: &str) {
+    fn wait_for(&mut self, text: &str) {
         use std::io::BufRead;
         let mut line = String::new();
         while !line.contains(text) {

@@ -24,7 +24,7 @@ impl Served {
         all.extend(args);
         let running = home.start(&all);
         running.wait_for("/mcp\"");
-        let told = running.told();
+        let told = running.output();
         let url = told
             .lines()
             .find_map(|line| line.strip_prefix("MCP endpoint  "))

@@ -1,7 +1,7 @@
 //! The HTTP API of the real program: its files, its processes, its tokens.
 
+mod access;
 mod changing;
 pub(crate) mod client;
-mod door;
 mod projects;
 mod reading;

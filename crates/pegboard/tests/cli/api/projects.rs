@@ -4,7 +4,7 @@ use pegboard_testkit::wait_until_sync;
 use serde_json::{Value, json};
 
 use super::client::Served;
-use crate::support::{EXAMPLE_TOOLS, Home, PATIENCE, PEGBOARD, toml_server};
+use crate::support::{EXAMPLE_TOOLS, Home, PEGBOARD, TIMEOUT, toml_server};
 
 fn tools(served: &Served, id: &str) -> Option<usize> {
     let path = format!("/projects/{id}/configuration");
@@ -30,7 +30,7 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
     let id = running["id"].as_str().expect("an id").to_owned();
     assert!(id.starts_with("project-"), "{id}");
     assert_eq!(tools(&served, &id), Some(2 * EXAMPLE_TOOLS));
-    wait_until_sync("the user's own is put together", PATIENCE, || {
+    wait_until_sync("the user's own is put together", TIMEOUT, || {
         tools(&served, "default") == Some(EXAMPLE_TOOLS)
     });
     served.end(&home);
@@ -41,7 +41,7 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
     command.current_dir(home.path("elsewhere"));
     let running = crate::support::Running::of(command);
     running.wait_for("/mcp\"");
-    let told = running.told();
+    let told = running.output();
     let url = told
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
@@ -57,7 +57,7 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
         running,
     };
     assert_eq!(tools(&served, "default"), Some(EXAMPLE_TOOLS));
-    wait_until_sync("the project is put together", PATIENCE, || {
+    wait_until_sync("the project is put together", TIMEOUT, || {
         tools(&served, &id) == Some(2 * EXAMPLE_TOOLS)
     });
     std::fs::write(&file, own.replace("command", "enabled = false\ncommand")).expect("a change");
@@ -73,7 +73,7 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
             .iter()
             .any(|server| server["name"] == "theirs" && server["enabled"] == false)
     };
-    wait_until_sync("the change is seen", PATIENCE, is_off);
+    wait_until_sync("the change is seen", TIMEOUT, is_off);
     let (status, answer) = served.ask(
         &served.call,
         "GET",

@@ -4,7 +4,7 @@ use pegboard_testkit::{Script, starts_in, wait_until_sync};
 use serde_json::{Value, json};
 
 use super::client::Served;
-use crate::support::{Home, PATIENCE, http};
+use crate::support::{Home, TIMEOUT, http};
 
 #[test]
 fn r_api_01_reading_every_route_starts_no_process() {
@@ -89,26 +89,26 @@ fn r_ui_02_problems_of_the_configuration_are_on_the_overview_with_file_and_line(
     // A file that cannot be read at all is told, too, and what was read before stays in use.
     home.write("config/config.toml", &format!("{good}[servers.\n"));
     let line = good.lines().count() + 1;
-    wait_until_sync("the new problem", PATIENCE, || {
+    wait_until_sync("the new problem", TIMEOUT, || {
         page(&served, "/").contains(&format!("config.toml:{line}"))
     });
     assert!(page(&served, "/servers").contains("example"));
     home.write("config/config.toml", &good);
-    wait_until_sync("no problem is left", PATIENCE, || {
+    wait_until_sync("no problem is left", TIMEOUT, || {
         !page(&served, "/").contains("in the configuration")
     });
     served.end(&home);
 }
 
 #[test]
-fn r_ui_02_what_is_pasted_into_a_client_finds_the_same_configuration() {
+fn r_ui_02_the_client_entry_uses_the_same_configuration() {
     let home = Home::with_example();
     let served = Served::start(&home, &[]);
     let folder = home.path("config").display().to_string();
     let text = page(&served, "/connect");
     assert!(text.contains("PEGBOARD_CONFIG_DIR") && text.contains(&folder));
     assert!(text.contains("PEGBOARD_STATE_DIR"), "{text}");
-    let told = served.running.told();
+    let told = served.running.output();
     assert!(told.contains("\"PEGBOARD_CONFIG_DIR\""), "{told}");
     served.end(&home);
 }

@@ -5,7 +5,7 @@ use pegboard_testkit::{Script, starts_in};
 use crate::support::{EXAMPLE_TOOLS, Home, PEGBOARD};
 
 #[test]
-fn r_disc_07_add_discovers_at_once_and_tells_what_it_found() {
+fn r_disc_07_add_discovers_at_once_and_prints_the_result() {
     let home = Home::new();
     let run = home
         .run(&["add", "example", "--", PEGBOARD, "example-server"])
@@ -92,7 +92,7 @@ fn every_option_of_add_lands_in_the_file_as_it_was_written() {
 }
 
 #[test]
-fn what_cannot_be_added_is_refused_before_the_file_changes() {
+fn invalid_servers_are_refused_before_the_file_changes() {
     let home = Home::with_example();
     let before = home.config();
     for (args, told) in [
@@ -128,7 +128,7 @@ fn what_cannot_be_added_is_refused_before_the_file_changes() {
 }
 
 #[test]
-fn add_replaces_a_server_only_when_told_so() {
+fn add_replaces_a_server_only_with_the_flag() {
     let home = Home::new();
     let count = home.path("count");
     home.add("s", "old-program", &[], "");
@@ -157,7 +157,7 @@ fn a_program_given_by_a_relative_path_is_meant_from_where_add_is_typed() {
 }
 
 #[test]
-fn r_cfg_05_add_corrects_names_as_other_clients_files_are_and_says_so() {
+fn r_cfg_05_add_corrects_names_like_those_in_other_clients_files() {
     let home = Home::new();
     for (given, name) in [
         ("sequential-thinking", "sequential_thinking"),

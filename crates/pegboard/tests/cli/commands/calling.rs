@@ -34,7 +34,7 @@ fn arguments_come_as_pairs_as_json_or_from_standard_input() {
 }
 
 #[test]
-fn r_reg_05_arguments_that_do_not_fit_are_told_by_field_before_any_start() {
+fn r_reg_05_invalid_arguments_are_reported_by_field_before_any_start() {
     let home = Home::with_example();
     for (args, told) in [
         (&["a=1"][..], "`/b` is missing"),
@@ -85,7 +85,7 @@ fn r_sec_10_a_key_that_is_given_twice_is_refused_however_it_is_written() {
 }
 
 #[test]
-fn r_disc_01_a_call_asks_exactly_the_server_that_its_name_gives() {
+fn r_disc_01_a_qualified_call_discovers_only_its_server() {
     let home = Home::new();
     let (called, other) = (home.path("called"), home.path("other"));
     home.add_script(
@@ -106,7 +106,7 @@ fn r_disc_01_a_call_asks_exactly_the_server_that_its_name_gives() {
 }
 
 #[test]
-fn r_reg_05_a_server_that_cannot_start_is_the_reason_told_by_a_call() {
+fn r_reg_05_a_call_reports_why_its_server_cannot_start() {
     let home = Home::new();
     home.add("gone", "no-such-program-anywhere", &[], "");
     for _ in 0..2 {
@@ -135,7 +135,7 @@ fn r_reg_06_a_result_is_shown_as_text_or_as_the_servers_own_bytes() {
 }
 
 #[test]
-fn what_a_tool_says_cannot_move_the_cursor() {
+fn tool_results_cannot_move_the_cursor() {
     let home = Home::with_example();
     let run = home
         .run(&["call", "example/echo", "text=\u{1b}[2Jgone\u{202e}"])
@@ -202,7 +202,7 @@ fn r_sec_12_g15_a_result_that_does_not_match_its_schema_is_printed_with_a_warnin
 }
 
 #[test]
-fn r_pol_01_policies_hold_for_calls_from_the_command_line() {
+fn r_pol_01_policies_apply_to_calls_from_the_command_line() {
     let home = Home::new();
     let policies = "policies = { \"del_*\" = \"deny\", hidden = \"disable\", asked = \"ask\" }";
     let script = Script::new().tools(["del_all", "hidden", "asked", "plain"]);

@@ -88,7 +88,7 @@ fn an_edit_that_would_break_the_server_is_refused() {
 }
 
 #[test]
-fn an_edit_without_effect_is_told_at_once() {
+fn an_edit_without_effect_is_reported() {
     let (home, _) = home();
     let run = home.run(&["edit", "zeta", "discovery_timout", "2m"]).ok();
     assert!(run.stderr.contains("CONFIG_UNKNOWN_KEY"), "{}", run.stderr);
@@ -125,7 +125,7 @@ fn the_config_file_that_add_creates_is_private() {
 }
 
 #[test]
-fn what_was_known_of_a_removed_server_is_forgotten() {
+fn removing_a_server_deletes_its_stored_data() {
     let home = Home::with_example();
     let status = || home.run(&["show", "example", "--json"]).ok().json()["status"].clone();
     assert_eq!(status(), "success");

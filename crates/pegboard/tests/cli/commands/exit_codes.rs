@@ -110,7 +110,7 @@ fn exit_code_4_a_server_that_wants_a_login() {
 }
 
 #[test]
-fn a_name_of_two_tools_asks_for_the_server() {
+fn an_ambiguous_tool_name_requires_a_server() {
     let home = Home::with_example();
     home.add_example("other");
     home.run(&["refresh", "--all"]).ok();

@@ -82,7 +82,7 @@ fn r_pol_01_a_project_can_only_tighten() {
 /// The id of the call that waits.
 fn waiting(home: &Home) -> String {
     let mut id = None;
-    pegboard_testkit::wait_until_sync("a call waits", crate::support::PATIENCE, || {
+    pegboard_testkit::wait_until_sync("a call waits", crate::support::TIMEOUT, || {
         let approvals = home.run(&["approvals", "--json"]).ok().json();
         let first = &approvals["approvals"][0];
         id = first["id"].as_str().map(str::to_owned);
@@ -96,12 +96,12 @@ fn waiting(home: &Home) -> String {
 }
 
 #[test]
-fn r_sec_07_space_pushes_nothing_out_of_sight_in_the_inbox() {
+fn r_sec_07_whitespace_cannot_hide_arguments_in_the_inbox() {
     let home = home("policies = { drop = \"ask\" }");
     let padded = format!("text=ls{}; rm -rf x", " ".repeat(5_000));
     let mut call = home.start(&["call", "s/drop", &padded]);
     let mut shown = String::new();
-    pegboard_testkit::wait_until_sync("a call waits", crate::support::PATIENCE, || {
+    pegboard_testkit::wait_until_sync("a call waits", crate::support::TIMEOUT, || {
         shown = home.run(&["approvals"]).ok().stdout;
         shown.contains("s__drop")
     });
@@ -121,9 +121,9 @@ fn r_pol_02_a_call_in_one_terminal_is_answered_in_another() {
     home.run(&["approvals", "deny", &id]).ok();
     assert_eq!(refused.wait().code(), Some(6));
     assert!(
-        refused.told().contains("APPROVAL_REFUSED"),
+        refused.output().contains("APPROVAL_REFUSED"),
         "{}",
-        refused.told()
+        refused.output()
     );
 
     let mut watcher = home.start(&["approvals", "watch"]);
@@ -132,7 +132,7 @@ fn r_pol_02_a_call_in_one_terminal_is_answered_in_another() {
     let id = waiting(&home);
     watcher.wait_for(&id);
     home.run(&["approvals", "allow", &id, "--always"]).ok();
-    assert!(allowed.wait().success(), "{}", allowed.told());
+    assert!(allowed.wait().success(), "{}", allowed.output());
     home.run(&["approvals", "allow", &id]).exits(7);
     watcher.signal("-TERM");
     assert!(watcher.wait().success());

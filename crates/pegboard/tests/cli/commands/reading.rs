@@ -48,7 +48,7 @@ fn every_read_gives_one_json_document_on_stdout_and_no_colours_in_a_pipe() {
 }
 
 #[test]
-fn counts_and_hints_are_no_part_of_the_answer() {
+fn counts_and_hints_are_written_to_stderr() {
     let home = Home::with_example();
     let run = home.run(&["tools"]).ok();
     let lines: Vec<_> = run.stdout.lines().collect();
@@ -69,7 +69,7 @@ fn counts_and_hints_are_no_part_of_the_answer() {
 }
 
 #[test]
-fn colours_follow_the_wish_of_the_person() {
+fn color_follows_flags_and_environment() {
     let mut home = Home::with_example();
     let coloured = |home: &Home, args: &[&str]| home.run(args).ok().stdout.contains('\u{1b}');
     assert!(!coloured(&home, &["list"]));
@@ -82,7 +82,7 @@ fn colours_follow_the_wish_of_the_person() {
 }
 
 #[test]
-fn r_disc_04_list_and_show_tell_status_time_and_tools() {
+fn r_disc_04_list_and_show_print_status_time_and_tools() {
     let home = Home::with_example();
     let list = home.run(&["list", "--json"]).ok().json();
     assert_eq!(list["total"], 1);
@@ -157,7 +157,7 @@ fn describe_shows_parameters_and_an_example_that_works() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let home = Home::with_example();
     let mut command = home.command(&["tools", "--json"]);
     let mut child = command

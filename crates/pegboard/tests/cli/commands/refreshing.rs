@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::Home;
 
 #[test]
-fn r_disc_08_refresh_answers_what_was_added_removed_and_changed() {
+fn r_disc_08_refresh_reports_added_removed_and_changed_tools() {
     let home = Home::new();
     home.write(
         "tools.json",
@@ -107,7 +107,7 @@ fn r_disc_03_a_failed_refresh_keeps_the_tools_and_marks_them_stale() {
 }
 
 #[test]
-fn r_disc_09_no_tools_are_a_success_and_a_bad_tool_costs_only_itself() {
+fn r_disc_09_an_empty_list_is_a_success_and_only_the_bad_tool_is_rejected() {
     let home = Home::new();
     home.add_script("empty", &Script::new(), "");
     let script = Script::new()
@@ -128,7 +128,7 @@ fn r_disc_09_no_tools_are_a_success_and_a_bad_tool_costs_only_itself() {
 }
 
 #[test]
-fn logs_are_the_lines_a_server_wrote_and_cannot_deceive() {
+fn logs_are_printed_with_control_characters_escaped() {
     let home = Home::new();
     let script = home.write(
         "noisy.sh",

@@ -159,7 +159,7 @@ fn a_file_of_tools_is_searched_query_by_query() {
 }
 
 #[test]
-fn bad_batches_say_what_is_wrong_where() {
+fn invalid_batch_input_is_reported_with_its_position() {
     let home = Home::new();
     let corpus = corpus(&home);
     let missing = home.run(&["search", "--batch", "--catalog", "nowhere.jsonl"]);

@@ -3,7 +3,7 @@
 use pegboard_testkit::{Script, starts_in, wait_until_sync};
 use serde_json::json;
 
-use crate::support::{Home, PATIENCE, http, mcp};
+use crate::support::{Home, TIMEOUT, http, mcp};
 use crate::terminal::AtTerminal;
 
 fn slow(home: &Home, delay_ms: u64) {
@@ -16,7 +16,7 @@ fn starts(home: &Home) -> usize {
 }
 
 #[test]
-fn r_disc_01_a_slow_server_is_waited_for_once_and_the_note_says_what_to_run() {
+fn r_disc_01_a_slow_server_delays_one_command_and_a_note_says_what_to_run() {
     let home = Home::new();
     slow(&home, 60_000);
     for args in [&["tools"][..], &["tools"], &["search", "one"], &["context"]] {
@@ -76,12 +76,12 @@ fn r_disc_08_an_edited_definition_shows_what_changed_against_the_one_before() {
 }
 
 #[test]
-fn r_disc_01_serving_discovers_nothing_until_a_client_is_there() {
+fn r_disc_01_serving_discovers_nothing_until_a_client_connects() {
     let home = Home::new();
     slow(&home, 0);
     let mut serve = home.start(&["serve", "--port", "0"]);
     serve.wait_for("0 tools known");
-    let endpoint = serve.told();
+    let endpoint = serve.output();
     let line = endpoint
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
@@ -97,25 +97,25 @@ fn r_disc_01_serving_discovers_nothing_until_a_client_is_there() {
     let servers = url.replace("/mcp", "/api/v1/servers");
     let (status, body) = http(&servers, "GET", &[("Authorization", &bearer)], "");
     assert_eq!((status, starts(&home)), (200, 0), "{body}");
-    assert!(!serve.told().contains("✓ slow"), "{}", serve.told());
+    assert!(!serve.output().contains("✓ slow"), "{}", serve.output());
 
     assert_eq!(mcp(&url, &token, "tools/list", json!({})).0, 200);
     let (status, answer) = mcp(&url, &token, "server/discover", json!({}));
     assert_eq!(status, 200, "{answer}");
-    wait_until_sync("a client's session discovers it", PATIENCE, || {
-        serve.told().contains("✓ slow")
+    wait_until_sync("a client's session discovers it", TIMEOUT, || {
+        serve.output().contains("✓ slow")
     });
     serve.signal("-TERM");
     assert!(serve.wait().success());
 }
 
 #[test]
-fn r_disc_01_a_list_over_the_api_is_a_need() {
+fn r_disc_01_listing_over_the_api_starts_discovery() {
     let home = Home::new();
     slow(&home, 0);
     let mut serve = home.start(&["serve", "--port", "0"]);
     serve.wait_for("0 tools known");
-    let told = serve.told();
+    let told = serve.output();
     let line = told
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));

@@ -1,6 +1,6 @@
 //! Where definitions come from: files of several kinds, projects, the environment.
 
-mod agreements;
 mod current_folder;
 mod files;
 mod problems;
+mod trust;

@@ -3,7 +3,7 @@
 use crate::support::{EXAMPLE_TOOLS, Home};
 
 #[track_caller]
-fn check(broken: &str, line: usize, column: usize, told: &str, instead: &str) {
+fn check(broken: &str, line: usize, column: usize, message: &str, instead: &str) {
     let home = Home::with_example();
     let good = home.config();
     let file = home.write("config/config.toml", &format!("{good}{broken}"));
@@ -17,7 +17,7 @@ fn check(broken: &str, line: usize, column: usize, told: &str, instead: &str) {
         "the good server works:\n{}",
         run.stderr
     );
-    for words in [place.as_str(), told, instead] {
+    for words in [place.as_str(), message, instead] {
         assert!(
             run.stderr.contains(words),
             "`{words}` is not in:\n{}",
@@ -31,7 +31,7 @@ fn check(broken: &str, line: usize, column: usize, told: &str, instead: &str) {
 }
 
 #[test]
-fn r_cfg_04_a_broken_server_is_told_by_file_line_and_column_and_the_others_work() {
+fn r_cfg_04_a_broken_server_is_reported_with_its_position_and_the_others_work() {
     check(
         "[servers.bad]\nurl = 3\n",
         2,
@@ -77,7 +77,7 @@ fn r_cfg_04_a_broken_server_is_told_by_file_line_and_column_and_the_others_work(
 }
 
 #[test]
-fn r_cfg_04_a_broken_server_is_named_wherever_it_is_asked_for() {
+fn r_cfg_04_a_broken_server_is_reported_by_every_command_that_names_it() {
     let home = Home::with_example();
     home.write(
         "config/config.toml",
@@ -101,7 +101,7 @@ fn r_cfg_04_a_broken_server_is_named_wherever_it_is_asked_for() {
 }
 
 #[test]
-fn r_cfg_05_a_server_with_a_bad_or_reserved_name_is_told_to_those_who_call_it() {
+fn r_cfg_05_a_call_to_a_server_with_an_invalid_name_says_what_is_wrong() {
     let home = Home::with_example();
     let program = crate::support::PEGBOARD;
     let servers = ["mcp", "a__b", "\"a/b\""].map(|name| {
@@ -119,8 +119,8 @@ fn r_cfg_05_a_server_with_a_bad_or_reserved_name_is_told_to_those_who_call_it() 
     ] {
         for command in ["call", "describe"] {
             let run = home.run(&[command, tool, "--quiet"]).exits(2);
-            let told = format!("server `{server}` cannot be used");
-            assert!(run.stderr.contains(&told), "{tool}: {}", run.stderr);
+            let message = format!("server `{server}` cannot be used");
+            assert!(run.stderr.contains(&message), "{tool}: {}", run.stderr);
             assert!(run.stderr.contains(code), "{tool}: {}", run.stderr);
         }
     }
@@ -128,7 +128,7 @@ fn r_cfg_05_a_server_with_a_bad_or_reserved_name_is_told_to_those_who_call_it() 
 }
 
 #[test]
-fn r_cfg_04_a_file_that_is_left_out_is_told_even_to_those_who_want_quiet() {
+fn r_cfg_04_a_skipped_file_is_reported_even_with_quiet() {
     let home = Home::new();
     home.write("config/config.toml", "[servers\n");
     for args in [
@@ -151,7 +151,7 @@ fn r_cfg_04_a_file_that_is_left_out_is_told_even_to_those_who_want_quiet() {
 }
 
 #[test]
-fn r_cfg_04_a_file_that_cannot_be_parsed_leaves_the_other_files() {
+fn r_cfg_04_an_unparsable_file_does_not_affect_other_files() {
     let home = Home::new();
     home.write("config/config.toml", "[servers\n");
     let program = crate::support::PEGBOARD;
@@ -163,7 +163,7 @@ fn r_cfg_04_a_file_that_cannot_be_parsed_leaves_the_other_files() {
 }
 
 #[test]
-fn strict_makes_warnings_count() {
+fn strict_fails_on_warnings() {
     let home = Home::with_example();
     home.run(&["config", "check", "--strict"]).ok();
     home.write(
@@ -196,7 +196,7 @@ fn r_sec_01_strict_refuses_a_file_that_others_can_change() {
 }
 
 #[test]
-fn r_reg_09_what_the_config_says_of_tools_is_checked_once_they_are_known() {
+fn r_reg_09_tool_overrides_are_checked_once_tools_are_known() {
     let home = Home::new();
     let program = crate::support::PEGBOARD;
     let text = format!(
@@ -246,10 +246,13 @@ add_number = "allow"
     let run = home.run(&["doctor"]).ok();
     for (line, words) in expected {
         let place = format!("({}:{line})", file.display());
-        let told = run.stdout.lines().find(|told| told.contains(words));
-        let told = told.unwrap_or_else(|| panic!("`{words}` is not in {}", run.stdout));
-        assert!(told.starts_with('!') && told.contains(&place), "{told}");
-        assert!(told.contains("server `example`"), "{told}");
+        let message = run.stdout.lines().find(|message| message.contains(words));
+        let message = message.unwrap_or_else(|| panic!("`{words}` is not in {}", run.stdout));
+        assert!(
+            message.starts_with('!') && message.contains(&place),
+            "{message}"
+        );
+        assert!(message.contains("server `example`"), "{message}");
     }
     let run = home
         .run(&["describe", "example/add_numbers", "--json"])
@@ -275,7 +278,7 @@ fn r_cfg_04_doctor_names_the_server_of_a_broken_definition() {
 }
 
 #[test]
-fn r_disc_04_a_program_that_is_not_found_is_told_with_the_one_that_was_meant() {
+fn r_disc_04_a_missing_command_is_reported_with_a_suggestion() {
     let mut home = Home::new();
     let folder = home.path("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -283,8 +286,11 @@ fn r_disc_04_a_program_that_is_not_found_is_told_with_the_one_that_was_meant() {
     home.set("PATH", &folder.display().to_string());
     home.add("s", "uvxx", &["server"], "");
     let run = home.run(&["refresh", "s"]).exits(3);
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(told.contains("`uvxx` not found in PATH"), "{told}");
-    assert!(told.contains("Did you mean `uvx`?"), "{told}");
-    assert!(!told.contains(&folder.display().to_string()), "{told}");
+    let message = format!("{}{}", run.stdout, run.stderr);
+    assert!(message.contains("`uvxx` not found in PATH"), "{message}");
+    assert!(message.contains("Did you mean `uvx`?"), "{message}");
+    assert!(
+        !message.contains(&folder.display().to_string()),
+        "{message}"
+    );
 }

@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::Installed;
 use crate::running::{call, pid_of};
-use crate::support::{PATIENCE, kill};
+use crate::support::{TIMEOUT, kill};
 
 #[test]
-fn r_disc_08_another_version_behind_the_same_definition_gives_the_delta() {
+fn r_disc_08_a_new_server_version_with_the_same_definition_gives_a_delta() {
     let Some(real) = Installed::here() else {
         return;
     };
@@ -53,7 +53,7 @@ async fn a_real_server_that_is_killed_is_started_again_by_the_next_call() {
         .expect("the first call");
     let first = pid_of(&pegboard, "memory").expect("it runs");
     kill("-KILL", first);
-    wait_until("the hub notices", PATIENCE, || {
+    wait_until("the hub notices", TIMEOUT, || {
         pid_of(&pegboard, "memory").is_none()
     })
     .await;

@@ -7,7 +7,7 @@ use pegboard_testkit::wait_until_sync;
 use serde_json::json;
 
 use super::{Expected, Installed};
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 
 #[test]
 fn r_disc_03_server_everything_over_streamable_http() {
@@ -72,7 +72,7 @@ impl Server {
             port,
             child: command.spawn().expect("node starts"),
         };
-        wait_until_sync("the server listens", PATIENCE, || {
+        wait_until_sync("the server listens", TIMEOUT, || {
             TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
         server

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pegboard_testkit::{processes_with_marker, wait_until_sync};
 
-use crate::support::{Home, PATIENCE};
+use crate::support::{Home, TIMEOUT};
 
 /// Ways to leave the group, the session and the environment behind; `SLEEP` is what gets away.
 const ESCAPES: [&str; 4] = [
@@ -60,7 +60,7 @@ fn r_sec_04_what_leaves_group_session_and_environment_ends_when_the_program_is_k
         let home = Home::new();
         let time = add_escaping(&home, "escaping", escape, "exec cat > /dev/null");
         let mut run = home.start(command);
-        wait_until_sync("something got away", PATIENCE, || {
+        wait_until_sync("something got away", TIMEOUT, || {
             !processes_with_marker(&format!("/bin/sleep\0{time}")).is_empty()
         });
         run.signal("-KILL");
@@ -71,7 +71,7 @@ fn r_sec_04_what_leaves_group_session_and_environment_ends_when_the_program_is_k
 }
 
 #[test]
-fn r_sec_04_a_running_server_is_not_taken_for_what_another_one_left() {
+fn r_sec_04_a_running_server_is_not_mistaken_for_an_orphan() {
     let home = Home::with_example();
     let time = add_escaping(&home, "escaping", ESCAPES[0], "exit 1");
     let mut run = home.start(&["up"]);
@@ -90,7 +90,7 @@ fn r_sec_04_a_running_server_is_not_taken_for_what_another_one_left() {
     clippy::disallowed_methods,
     reason = "a script that starts the program in its own place"
 )]
-fn r_sec_04_what_ran_beside_the_program_before_is_left_alone() {
+fn r_sec_04_unrelated_processes_are_left_alone() {
     let home = Home::new();
     let time = add_escaping(&home, "escaping", ESCAPES[0], "exit 1");
     let program = home.command(&[]);
@@ -114,7 +114,7 @@ fn r_sec_04_what_ran_beside_the_program_before_is_left_alone() {
     let beside = processes_with_marker(&format!("sleep\0{beside}"));
     assert_eq!(beside.len(), 1, "it goes on");
     crate::support::kill("-KILL", beside[0]);
-    wait_until_sync("what got away is gone", PATIENCE, || {
+    wait_until_sync("what got away is gone", TIMEOUT, || {
         processes_with_marker(&format!("/bin/sleep\0{time}\0")).is_empty()
     });
 }

@@ -49,7 +49,7 @@ fn library(home: &Home) -> String {
     })
 }
 
-fn wish(tool: &str) -> (&str, Value) {
+fn call_params(tool: &str) -> (&str, Value) {
     match tool {
         "call_tool" => (tool, json!({"tool_name": TOOL, "arguments": {}})),
         direct => (direct, json!({})),
@@ -57,7 +57,7 @@ fn wish(tool: &str) -> (&str, Value) {
 }
 
 fn over_stdio(home: &Home, tool: &str) -> String {
-    let (tool, arguments) = wish(tool);
+    let (tool, arguments) = call_params(tool);
     let input = conversation(&[call(1, tool, arguments)]);
     home.run_with_input(&["stdio"], &input).ok().stdout
 }
@@ -65,7 +65,7 @@ fn over_stdio(home: &Home, tool: &str) -> String {
 fn over_http(home: &Home, path: &str, tool: &str) -> String {
     let mut serve = home.start(&["serve", "--port", "0"]);
     let url = endpoint(&serve).replace("/mcp", path);
-    let (tool, arguments) = wish(tool);
+    let (tool, arguments) = call_params(tool);
     let params = json!({"name": tool, "arguments": arguments});
     let (_, answer) = mcp(&url, &token(home), "tools/call", params);
     serve.signal("-TERM");
@@ -89,7 +89,7 @@ fn over_the_api(home: &Home) -> String {
 }
 
 fn by_an_agent(home: &Home) -> String {
-    let (name, input) = wish("call_tool");
+    let (name, input) = call_params("call_tool");
     let turns = json!([{"calls": [{"name": name, "input": input}]}, {"text": "Done."}]);
     let model = ModelServer::start(ModelScript::of(json!({"turns": turns})));
     let mut command = home.command(&["ask", "--model", "m-1", "Drop it."]);
@@ -130,7 +130,7 @@ fn by_every_path(policy: &str) -> Vec<(&'static str, String, usize)> {
 }
 
 #[test]
-fn r_pol_01_what_is_denied_runs_by_no_path() {
+fn r_pol_01_denied_tools_run_by_no_path() {
     for (path, text, calls) in by_every_path("deny") {
         assert_eq!(calls, 0, "{path}: {text}");
         assert!(text.contains("POLICY_DENIED"), "{path}: {text}");
@@ -138,7 +138,7 @@ fn r_pol_01_what_is_denied_runs_by_no_path() {
 }
 
 #[test]
-fn r_pol_01_what_is_disabled_is_not_there_by_any_path() {
+fn r_pol_01_disabled_tools_are_hidden_on_every_path() {
     for (path, text, calls) in by_every_path("disable") {
         assert_eq!(calls, 0, "{path}: {text}");
         assert!(text.contains("TOOL_"), "{path}: {text}");
@@ -146,7 +146,7 @@ fn r_pol_01_what_is_disabled_is_not_there_by_any_path() {
 }
 
 #[test]
-fn r_pol_02_what_has_to_be_asked_for_runs_by_no_path_while_nobody_answers() {
+fn r_pol_02_ask_policy_blocks_every_path_without_an_answer() {
     for (path, text, calls) in by_every_path("ask") {
         assert_eq!(calls, 0, "{path}: {text}");
         assert!(text.contains("POLICY_DENIED"), "{path}: {text}");
@@ -154,7 +154,7 @@ fn r_pol_02_what_has_to_be_asked_for_runs_by_no_path_while_nobody_answers() {
 }
 
 #[test]
-fn r_pol_01_what_is_allowed_runs_once_by_every_path() {
+fn r_pol_01_allowed_tools_run_once_by_every_path() {
     for (path, text, calls) in by_every_path("allow") {
         assert_eq!(calls, 1, "{path}: {text}");
     }

@@ -59,18 +59,22 @@ fn r_cfg_04_a_file_saved_half_written_changes_nothing() {
         &format!("{one}{}", table("two", "rest")),
     );
     up.wait_for("config: new two");
-    assert!(!up.told().contains("removed"), "{}", up.told());
+    assert!(!up.output().contains("removed"), "{}", up.output());
     up.signal("-TERM");
     up.wait();
 }
 
 #[test]
-fn up_without_a_server_runs_the_example_and_keeps_it_when_asked() {
+fn up_without_a_server_runs_the_example_and_adds_it_on_request() {
     let home = Home::new();
     let mut up = home.start(&["up"]);
     open_session(&home, &up);
     up.wait_for("✓ example: 16 tools");
-    assert!(up.told().contains("pegboard up --example"), "{}", up.told());
+    assert!(
+        up.output().contains("pegboard up --example"),
+        "{}",
+        up.output()
+    );
     up.signal("-INT");
     assert!(up.wait().success());
     assert_eq!(home.config(), "");
@@ -84,7 +88,7 @@ fn up_without_a_server_runs_the_example_and_keeps_it_when_asked() {
 }
 
 #[test]
-fn an_agreement_given_elsewhere_starts_the_waiting_server_at_once() {
+fn trust_granted_in_another_process_starts_the_pending_server_at_once() {
     let home = Home::with_example();
     let (command, args) = Script::new().tools(["work"]).stdio_command();
     let file = serde_json::json!({"mcpServers": {"theirs": {"command": command, "args": args}}});
@@ -111,7 +115,7 @@ fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
     up.wait_for("nothing is changed until the file can be read");
     home.write("config/config.toml", &format!("{one}{two}"));
     up.wait_for("config: new two");
-    assert!(!up.told().contains("removed"), "{}", up.told());
+    assert!(!up.output().contains("removed"), "{}", up.output());
     let check = home.write("config/config.toml", " \n");
     let run = home.run(&["config", "check"]).ok();
     let told = format!("`{}` is empty", check.display());
@@ -122,7 +126,7 @@ fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
 }
 
 #[test]
-fn r_cfg_01_a_deleted_file_takes_its_servers_with_it() {
+fn r_cfg_01_deleting_a_file_removes_its_servers() {
     let home = Home::new();
     home.write("config/config.toml", &table("one", "work"));
     let mut up = home.start(&["up"]);
@@ -135,7 +139,7 @@ fn r_cfg_01_a_deleted_file_takes_its_servers_with_it() {
 }
 
 #[test]
-fn r_cfg_04_a_pipe_in_place_of_a_file_is_named_and_serve_goes_on() {
+fn r_cfg_04_a_pipe_in_place_of_a_file_is_reported_and_serve_continues() {
     let home = Home::new();
     let (one, two) = (table("one", "work"), table("two", "rest"));
     home.write("config/config.toml", &one);

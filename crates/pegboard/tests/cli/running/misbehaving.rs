@@ -55,7 +55,7 @@ fn scripted(script: Script) -> impl FnOnce(&Home) {
 }
 
 #[test]
-fn r_disc_02_a_server_that_hangs_at_its_start_delays_no_other() {
+fn r_disc_02_a_server_hanging_on_start_does_not_delay_others() {
     check(
         scripted(Script::new().hang(Moment::Start)),
         &["DISCOVERY_TIMEOUT"],
@@ -63,7 +63,7 @@ fn r_disc_02_a_server_that_hangs_at_its_start_delays_no_other() {
 }
 
 #[test]
-fn r_disc_02_a_server_that_hangs_at_its_list_delays_no_other() {
+fn r_disc_02_a_server_hanging_on_tools_list_does_not_delay_others() {
     check(
         scripted(Script::new().hang(Moment::List)),
         &["DISCOVERY_TIMEOUT"],
@@ -71,7 +71,7 @@ fn r_disc_02_a_server_that_hangs_at_its_list_delays_no_other() {
 }
 
 #[test]
-fn r_disc_02_a_server_that_writes_garbage_disturbs_no_other() {
+fn r_disc_02_a_server_writing_garbage_does_not_affect_others() {
     let garbage = Script::new()
         .noise(Moment::Start, NoiseKind::Flood(20_000_000), 4)
         .hang(Moment::Start);
@@ -82,7 +82,7 @@ fn r_disc_02_a_server_that_writes_garbage_disturbs_no_other() {
 }
 
 #[test]
-fn r_disc_02_a_server_that_is_not_there_or_ends_disturbs_no_other() {
+fn r_disc_02_a_missing_or_exiting_server_does_not_affect_others() {
     check(
         |home| home.add("bad", "no-such-program-anywhere", &[], ""),
         &["SPAWN_NOT_FOUND"],

@@ -4,7 +4,7 @@ use pegboard::{CallRequest, Pegboard, SessionId, ToolResult};
 use pegboard_testkit::{Script, is_alive, starts_in, wait_until};
 use serde_json::value::RawValue;
 
-use crate::support::{Home, PATIENCE, kill};
+use crate::support::{Home, TIMEOUT, kill};
 
 /// Calls a tool as an embedding program does.
 pub(crate) async fn call(pegboard: &Pegboard, tool: &str, arguments: &str) -> ToolResult<String> {
@@ -52,7 +52,7 @@ async fn a_server_that_dies_between_two_calls_is_started_again() {
 
     let first = pid_of(&pegboard, "s").expect("it runs");
     kill("-KILL", first);
-    wait_until("the hub notices", PATIENCE, || {
+    wait_until("the hub notices", TIMEOUT, || {
         pid_of(&pegboard, "s").is_none()
     })
     .await;

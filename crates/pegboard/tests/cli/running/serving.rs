@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use pegboard_testkit::wait_until_sync;
 use serde_json::json;
 
-use crate::support::{Home, PATIENCE, Running, http, mcp};
+use crate::support::{Home, Running, TIMEOUT, http, mcp};
 
 /// The address that it printed.
 pub(super) fn endpoint(running: &Running) -> String {
     running.wait_for("/mcp\"");
-    let told = running.told();
+    let told = running.output();
     let line = told
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
@@ -50,7 +50,7 @@ fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behin
 
     up.signal("-TERM");
     assert!(up.wait().success());
-    let told = up.told();
+    let told = up.output();
     assert!(
         told.contains("$(pegboard token)") && told.contains("\"stdio\""),
         "{told}"
@@ -60,7 +60,7 @@ fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behin
 }
 
 #[test]
-fn r_sec_03_the_token_is_wanted_and_a_new_one_counts_while_it_runs() {
+fn r_sec_03_the_token_is_required_and_can_be_rotated_while_running() {
     let home = Home::with_example();
     let mut serve = home.start(&["serve", "--port", "0"]);
     let url = endpoint(&serve);
@@ -74,14 +74,14 @@ fn r_sec_03_the_token_is_wanted_and_a_new_one_counts_while_it_runs() {
         .trim()
         .to_owned();
     assert_ne!(old, new);
-    wait_until_sync("the new token counts", PATIENCE, || list(&new) == 200);
+    wait_until_sync("the new token counts", TIMEOUT, || list(&new) == 200);
     assert_eq!(list(&old), 401);
     serve.signal("-INT");
     assert!(serve.wait().success());
 }
 
 #[test]
-fn r_sec_03_going_without_a_token_is_for_loopback_only_and_said_aloud() {
+fn r_sec_03_no_auth_is_limited_to_loopback_and_gives_a_warning() {
     let home = Home::with_example();
     for wide in ["0.0.0.0", "::"] {
         let run = home.run(&["serve", "--no-auth", "--listen", wide, "--port", "0"]);
@@ -102,7 +102,7 @@ fn r_sec_03_going_without_a_token_is_for_loopback_only_and_said_aloud() {
 }
 
 #[test]
-fn r_sec_03_an_address_that_others_reach_is_warned_of_and_names_must_be_allowed() {
+fn r_sec_03_a_public_address_gives_a_warning_and_host_names_must_be_allowed() {
     let home = Home::with_example();
     let args = [
         "serve",
@@ -123,7 +123,7 @@ fn r_sec_03_an_address_that_others_reach_is_warned_of_and_names_must_be_allowed(
 }
 
 #[test]
-fn r_gate_01_a_port_that_was_asked_for_is_taken_or_nothing_is() {
+fn r_gate_01_a_requested_port_is_used_or_the_command_fails() {
     let home = Home::with_example();
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = other.local_addr().expect("its address").port().to_string();
@@ -150,11 +150,11 @@ fn r_gate_01_a_port_that_was_asked_for_is_taken_or_nothing_is() {
 }
 
 #[test]
-fn r_gate_01_without_a_port_of_its_own_it_takes_a_free_one_and_says_so() {
+fn r_gate_01_without_a_requested_port_a_free_one_is_used_and_reported() {
     let home = Home::with_example();
     let mut held = None;
     // Another test may be using it for a moment.
-    wait_until_sync("7340 is ours", PATIENCE, || {
+    wait_until_sync("7340 is ours", TIMEOUT, || {
         held = TcpListener::bind("127.0.0.1:7340").ok();
         held.is_some()
     });
@@ -162,9 +162,9 @@ fn r_gate_01_without_a_port_of_its_own_it_takes_a_free_one_and_says_so() {
     let url = endpoint(&serve);
     assert!(!url.contains(":7340/"), "{url}");
     assert!(
-        serve.told().contains("port 7340 is taken"),
+        serve.output().contains("port 7340 is taken"),
         "{}",
-        serve.told()
+        serve.output()
     );
     assert_eq!(mcp(&url, &token(&home), "tools/list", json!({})).0, 200);
     serve.signal("-TERM");
@@ -172,7 +172,7 @@ fn r_gate_01_without_a_port_of_its_own_it_takes_a_free_one_and_says_so() {
 }
 
 #[test]
-fn r_cfg_01_profiles_come_and_go_while_it_runs() {
+fn r_cfg_01_profiles_are_reloaded_while_running() {
     let home = Home::with_example();
     let servers = home.config();
     let mut serve = home.start(&["serve", "--port", "0"]);
@@ -187,12 +187,12 @@ fn r_cfg_01_profiles_come_and_go_while_it_runs() {
     let profiles = "[profiles.work]\nmode = 'direct'\nservers = ['example']\n\
                     [profiles.default]\npinned = ['example/echo']\n";
     home.write("config/config.toml", &format!("{servers}{profiles}"));
-    wait_until_sync("the profile is there", PATIENCE, || {
+    wait_until_sync("the profile is there", TIMEOUT, || {
         tools("/work") == (200, 16)
     });
     assert_eq!(tools(""), (200, 6));
     home.write("config/config.toml", &servers);
-    wait_until_sync("the profile is gone", PATIENCE, || tools("/work").0 == 404);
+    wait_until_sync("the profile is gone", TIMEOUT, || tools("/work").0 == 404);
     assert_eq!(tools(""), (200, 5));
     serve.signal("-TERM");
     assert!(serve.wait().success());

@@ -4,7 +4,7 @@ use pegboard_testkit::script::{Grandchild, Moment};
 use pegboard_testkit::{Script, processes_with_marker, starts_in, wait_until_sync};
 
 use super::serving::open_session;
-use crate::support::{Home, PATIENCE, Running, kill};
+use crate::support::{Home, Running, TIMEOUT, kill};
 
 /// A server that stands still at a moment, so that it runs when the signal comes.
 fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
@@ -21,7 +21,7 @@ fn started(home: &Home, args: &[&str]) -> Running {
         // It starts no server before a client is there.
         open_session(home, &run);
     }
-    wait_until_sync("the server runs", PATIENCE, || {
+    wait_until_sync("the server runs", TIMEOUT, || {
         !starts_in(&home.path("count")).is_empty()
     });
     run
@@ -40,7 +40,7 @@ fn check(args: &[&str], moment: Moment, signal: &str) {
         script.process.grandchild = Some(Grandchild::OwnSession)
     });
     let mut run = started(&home, args);
-    wait_until_sync("the grandchild runs", PATIENCE, || below(&home, &run) >= 2);
+    wait_until_sync("the grandchild runs", TIMEOUT, || below(&home, &run) >= 2);
     run.signal(signal);
     let status = run.wait();
     assert!(
@@ -76,7 +76,7 @@ fn r_sec_04_a_killed_program_leaves_no_child() {
             script.process.grandchild = Some(Grandchild::OwnSession);
         });
         let mut run = started(&home, command);
-        wait_until_sync("the grandchild runs", PATIENCE, || below(&home, &run) >= 2);
+        wait_until_sync("the grandchild runs", TIMEOUT, || below(&home, &run) >= 2);
         run.signal("-KILL");
         run.wait();
         home.assert_nothing_runs();
@@ -84,13 +84,13 @@ fn r_sec_04_a_killed_program_leaves_no_child() {
 }
 
 #[test]
-fn r_sec_04_what_a_killed_program_could_not_take_along_goes_at_the_next_start() {
+fn r_sec_04_orphans_of_a_killed_program_are_ended_at_the_next_start() {
     let home = Home::new();
     busy(&home, Moment::List, |script| {
         script.process.grandchild = Some(Grandchild::OwnSession)
     });
     let mut run = started(&home, &["up"]);
-    wait_until_sync("the grandchild runs", PATIENCE, || below(&home, &run) >= 2);
+    wait_until_sync("the grandchild runs", TIMEOUT, || below(&home, &run) >= 2);
     // With its watcher gone first, nobody is left to end the server.
     let watcher = processes_with_marker(&format!("watch-children\0{}.", run.pid()));
     assert_eq!(watcher.len(), 1, "one watcher for the program");

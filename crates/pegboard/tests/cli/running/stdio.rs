@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::Home;
 #[cfg(feature = "meaning")]
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 
 pub(super) fn conversation(requests: &[Value]) -> String {
     let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -111,13 +111,13 @@ fn r_gate_02_a_profile_is_chosen_by_its_name() {
 
 /// A conversation in which each answer is waited for.
 #[cfg(feature = "meaning")]
-struct Talk {
+struct StdioSession {
     child: Child,
     answers: Receiver<String>,
 }
 
 #[cfg(feature = "meaning")]
-impl Talk {
+impl StdioSession {
     fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -140,7 +140,7 @@ impl Talk {
 
     fn answer(&self, id: u64) -> Value {
         loop {
-            let line = self.answers.recv_timeout(PATIENCE).expect("an answer");
+            let line = self.answers.recv_timeout(TIMEOUT).expect("an answer");
             let answer: Value = serde_json::from_str(&line).expect("nothing but protocol");
             if answer["id"] == id {
                 return answer;
@@ -170,7 +170,7 @@ fn remembered_after_a_call(variables: &[(&str, &str)]) -> u64 {
     for (name, value) in variables {
         home.set(name, value);
     }
-    let mut talk = Talk::start(home.command(&["stdio"]));
+    let mut talk = StdioSession::start(home.command(&["stdio"]));
     talk.send(&conversation(&[]));
     talk.answer(0);
     let search = call(1, "search_tools", json!({"query": "the sum of two values"}));

@@ -75,7 +75,7 @@ fn r_cfg_08_a_mistake_in_a_file_does_not_show_the_secret_beside_it() {
 }
 
 #[test]
-fn r_obs_03_a_remote_server_that_repeats_its_request_is_not_repeated() {
+fn r_obs_03_a_remote_server_echoing_its_request_leaks_nothing() {
     let home = Home::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("its address").port();
@@ -122,7 +122,7 @@ fn echo_requests(listener: &TcpListener) {
 }
 
 #[test]
-fn r_cfg_08_a_key_among_the_arguments_comes_back_nowhere_and_gets_advice() {
+fn r_cfg_08_a_key_among_the_arguments_is_printed_nowhere_and_gives_advice() {
     let home = Home::new();
     let script = home
         .write(

@@ -222,7 +222,7 @@ fn r_cfg_08_r_obs_03_no_secret_comes_back_through_any_command() {
 }
 
 #[test]
-fn r_cfg_08_add_tells_nothing_of_the_values_it_writes() {
+fn r_cfg_08_add_prints_no_values_it_writes() {
     let home = Home::new();
     let leaky = home
         .write("leaky.sh", "env >&2; exit 3\n")

@@ -15,7 +15,7 @@ pub(crate) use run::Run;
 pub(crate) use running::Running;
 
 /// How long anything may take before a test gives up: these machines are small and busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub(crate) const PEGBOARD: &str = env!("CARGO_BIN_EXE_pegboard");

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use pegboard_testkit::wait_until_sync;
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// How a run of the program ended.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ fn collect(source: Option<impl Read + Send + 'static>) -> std::thread::JoinHandl
 fn exit_code(child: &mut Child, command: &Command) -> i32 {
     let mut status = None;
     let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        wait_until_sync(&format!("the end of {command:?}"), PATIENCE, || {
+        wait_until_sync(&format!("the end of {command:?}"), TIMEOUT, || {
             status = child.try_wait().expect("the child can be waited for");
             status.is_some()
         });

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use pegboard_testkit::wait_until_sync;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A program that runs. It is killed when the test ends before it does.
 pub(crate) struct Running {
     child: Child,
-    told: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
 impl Running {
@@ -22,15 +22,15 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let told = Arc::new(Mutex::new(String::new()));
-        follow(child.stdout.take(), told.clone());
-        follow(child.stderr.take(), told.clone());
-        Self { child, told }
+        let output = Arc::new(Mutex::new(String::new()));
+        follow(child.stdout.take(), output.clone());
+        follow(child.stderr.take(), output.clone());
+        Self { child, output }
     }
 
     /// Everything it said so far.
-    pub(crate) fn told(&self) -> String {
-        self.told
+    pub(crate) fn output(&self) -> String {
+        self.output
             .lock()
             .expect("nobody panics with the text")
             .clone()
@@ -40,7 +40,7 @@ impl Running {
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
         let description = format!("`{text}` in what it says");
-        wait_until_sync(&description, PATIENCE, || self.told().contains(text));
+        wait_until_sync(&description, TIMEOUT, || self.output().contains(text));
     }
 
     /// The process.
@@ -56,7 +56,7 @@ impl Running {
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let mut status = None;
-        wait_until_sync("the end of the program", PATIENCE, || {
+        wait_until_sync("the end of the program", TIMEOUT, || {
             status = self.child.try_wait().expect("the child can be waited for");
             status.is_some()
         });
@@ -71,13 +71,13 @@ impl Drop for Running {
     }
 }
 
-fn follow(source: Option<impl Read + Send + 'static>, told: Arc<Mutex<String>>) {
+fn follow(source: Option<impl Read + Send + 'static>, output: Arc<Mutex<String>>) {
     let source = BufReader::new(source.expect("the pipe is there"));
     std::thread::spawn(move || {
         for line in source.lines().map_while(Result::ok) {
-            let mut told = told.lock().expect("nobody panics with the text");
-            told.push_str(&line);
-            told.push('\n');
+            let mut output = output.lock().expect("nobody panics with the text");
+            output.push_str(&line);
+            output.push('\n');
         }
     });
 }

@@ -19,8 +19,8 @@
 )]
 
 mod arguments;
-mod user;
 mod scenario;
+mod user;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use pegboard_model::{Limits, NoSecrets};
 use pegboard_testkit::http_spec;
-use pegboard_upstream::{ClientInfo, Connect, ConnectHint, Connector, NoLogs, ConnectorConfig};
+use pegboard_upstream::{ClientInfo, Connect, ConnectHint, Connector, ConnectorConfig, NoLogs};
 use serde_json::Value;
 
 use crate::scenario::ScenarioRun;

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use pegboard_guard::admit;
 use pegboard_model::{DefinitionParts, Limits, ServerName, Tool, ToolResult};
 use pegboard_upstream::{
-    CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind, OutcomeKind, Upstream,
-    mirrored_headers,
+    CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind, OutcomeKind,
+    Upstream, mirrored_headers,
 };
 use serde::Deserialize;
 use serde_json::Value;

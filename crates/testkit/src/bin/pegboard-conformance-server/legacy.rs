@@ -8,11 +8,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::context::{
+    EmissionSender, InputRequired, Inputs, Outcome, RequestContext, send, severity,
+};
 use crate::fixtures;
 use crate::message::{
     INSTRUCTIONS, INTERNAL_ERROR, INVALID_PARAMS, RpcError, capabilities, identity, notification,
 };
-use crate::context::{InputRequired, Inputs, Outcome, EmissionSender, RequestContext, send, severity};
 use crate::shared::{ChangeEvent, SharedState};
 
 /// The revisions of this era, the newest last.
@@ -162,7 +164,9 @@ impl Session {
     /// The notification that tells the news, when this client hears of such things.
     pub(crate) fn notification_for(&self, changes: &ChangeEvent) -> Option<Value> {
         let params = match changes {
-            ChangeEvent::Updated(uri) if lock(&self.watched).contains(*uri) => Some(json!({"uri": uri})),
+            ChangeEvent::Updated(uri) if lock(&self.watched).contains(*uri) => {
+                Some(json!({"uri": uri}))
+            }
             ChangeEvent::Updated(_) => return None,
             _ => None,
         };

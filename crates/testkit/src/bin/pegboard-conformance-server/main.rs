@@ -23,15 +23,15 @@
     reason = "it tells its address and its mistakes of use"
 )]
 
+mod context;
 mod fixtures;
 mod http;
 mod legacy;
 mod message;
 mod modern;
+mod shared;
 mod signed_state;
 mod stdio;
-mod context;
-mod shared;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::context::{EmissionSender, Inputs, Outcome, RequestContext, send, severity};
 use crate::fixtures;
 use crate::message::{
     INSTRUCTIONS, INVALID_PARAMS, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, capabilities,
     identity, notification,
 };
-use crate::context::{Inputs, Outcome, EmissionSender, RequestContext, send, severity};
 use crate::shared::{ChangeEvent, SharedState};
 
 pub(crate) const VERSION: &str = "2026-07-28";

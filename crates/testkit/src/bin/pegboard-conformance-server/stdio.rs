@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::AbortHandle;
 
+use crate::context::{Emission, EmissionSender, send};
 use crate::legacy::Session;
 use crate::message::{RpcError, response};
 use crate::modern;
-use crate::context::{Emission, EmissionSender, send};
 use crate::shared::{ChangeEvent, SharedState};
 
 /// Answers messages until standard input ends.
@@ -139,7 +139,10 @@ async fn forward_changes(
     sender: EmissionSender,
 ) {
     while let Ok(changes) = changes.recv().await {
-        if let Some(message) = session.get().and_then(|session| session.notification_for(&changes)) {
+        if let Some(message) = session
+            .get()
+            .and_then(|session| session.notification_for(&changes))
+        {
             send(&sender, message);
         }
     }

@@ -19,7 +19,8 @@ pub(crate) fn call(server: &Server, params: &Value, client_replies: &[String]) -
     let script = &server.script.call;
     let mut content = vec![json!({"type": "text", "text": text_of(server, name, params)})];
     content.extend(
-        client_replies.iter()
+        client_replies
+            .iter()
             .map(|text| json!({"type": "text", "text": text})),
     );
     if script.image {

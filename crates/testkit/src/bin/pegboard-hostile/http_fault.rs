@@ -16,11 +16,7 @@ const EVENTS: &[(&str, &str)] = &[
 ];
 
 /// Answers as it should be; false when the connection is to be closed.
-pub(crate) fn respond(
-    connection: &mut Connection,
-    reply: &Reply,
-    sse: bool,
-) -> io::Result<bool> {
+pub(crate) fn respond(connection: &mut Connection, reply: &Reply, sse: bool) -> io::Result<bool> {
     let session = reply
         .session
         .as_deref()

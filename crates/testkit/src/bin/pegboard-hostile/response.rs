@@ -67,14 +67,18 @@ pub(crate) fn render<'a>(
                 let error = json!({"code": code, "message": "this server fails on purpose"});
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
             }
-            ResponseShape::WrongId => format!(r#"{{"jsonrpc":"2.0","id":4242424242,"{key}":{text}}}"#),
+            ResponseShape::WrongId => {
+                format!(r#"{{"jsonrpc":"2.0","id":4242424242,"{key}":{text}}}"#)
+            }
             ResponseShape::Twice => format!("{frame}\n{frame}"),
             ResponseShape::TextId => format!(r#"{{"jsonrpc":"2.0","id":"{id}","{key}":{text}}}"#),
             ResponseShape::Both => format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text},"error":{{"code":-1,"message":"both"}}}}"#
             ),
             ResponseShape::Neither => format!(r#"{{"jsonrpc":"2.0","id":{id}}}"#),
-            ResponseShape::Result(value) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#),
+            ResponseShape::Result(value) => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#)
+            }
             ResponseShape::Deep(levels) => {
                 format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{}}}}}"#,
@@ -143,7 +147,11 @@ mod tests {
     fn a_line_has_exactly_the_requested_bytes() {
         for bytes in [100, 101, 5_000] {
             let body = Body::Result(json!({"a": 1}));
-            let line = render(&json!(5), &body, std::iter::once(&ResponseShape::Bytes(bytes)));
+            let line = render(
+                &json!(5),
+                &body,
+                std::iter::once(&ResponseShape::Bytes(bytes)),
+            );
             assert_eq!(line.len() + 1, bytes);
             assert!(serde_json::from_slice::<Value>(&line).is_ok());
         }

@@ -80,7 +80,12 @@ impl Server {
     }
 
     /// What becomes of a request. Over HTTP nobody can tell whether a conversation was opened.
-    pub(crate) fn handle(&self, method: &str, params: &Value, client_replies: &[String]) -> Outcome {
+    pub(crate) fn handle(
+        &self,
+        method: &str,
+        params: &Value,
+        client_replies: &[String],
+    ) -> Outcome {
         let modern = is_modern(params);
         match method {
             "server/discover" if self.script.era == Era::Legacy => self.refuse_probe(),
@@ -170,7 +175,13 @@ impl Server {
         }
     }
 
-    fn common(&self, method: &str, params: &Value, client_replies: &[String], modern: bool) -> Body {
+    fn common(
+        &self,
+        method: &str,
+        params: &Value,
+        client_replies: &[String],
+        modern: bool,
+    ) -> Body {
         match method {
             "tools/list" => listing::list(self, params, modern),
             "tools/call" => calling::call(self, params, client_replies),

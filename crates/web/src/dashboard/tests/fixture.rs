@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use pegboard_gateway::http::{Login, Role, Visitor};
 use pegboard_gateway::{Gateway, GatewaySettings};
-use pegboard_hub::{Hub, HubSettings, NoApprover, HubParts};
+use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover};
 use pegboard_model::{
     Clock, DiscoveryStatus, Limits, Policy, Reason, Secret, ServerName, ServerRecord, ServerSpec,
     Timestamp, ToolError, ToolResult,
@@ -23,8 +23,8 @@ use serde_json::{Map, Value};
 use tower_service::Service;
 
 use crate::config_admin::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
-use crate::state::{WebParts, WebState};
 use crate::logins::Logins;
+use crate::state::{WebParts, WebState};
 
 /// A Pegboard to look at.
 pub(super) struct DashboardFixture {

@@ -1,4 +1,4 @@
 //! The screens over a catalog made of values: what they say, what they hold back, and how much of it there is.
 
-mod screens;
 mod fixture;
+mod screens;

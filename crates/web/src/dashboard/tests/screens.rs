@@ -266,7 +266,10 @@ async fn r_ui_02_a_grant_for_another_version_is_shown_as_outdated() {
     let mut gone = version.clone();
     gone.tool = "gone".to_owned();
     for other in [changed, elsewhere, gone] {
-        let revoked = fixture.hub.revoke_grant(version.server.as_ref(), "add").await;
+        let revoked = fixture
+            .hub
+            .revoke_grant(version.server.as_ref(), "add")
+            .await;
         revoked.unwrap();
         fixture.ledger.save_grant(grant(&other)).await.unwrap();
         assert!(outdated().await, "{other:?}");
@@ -343,7 +346,9 @@ async fn files_are_kept_for_ever_under_a_name_that_changes_with_them() {
             .contains("immutable")
     );
     let tag = seen.headers[ETAG].to_str().unwrap().to_owned();
-    let again = fixture.open_as(&path, None, &[("if-none-match", &tag)]).await;
+    let again = fixture
+        .open_as(&path, None, &[("if-none-match", &tag)])
+        .await;
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
     assert!(again.text.is_empty());
     let old = fixture.open("/assets/000000000000/main.js").await;

@@ -13,10 +13,10 @@ pub(crate) struct AskArgs {
     pub(crate) model: Option<String>,
     /// Who runs the model [default: `provider` under `[agent]`, or whose key is there]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(crate) provider: Option<ProviderWord>,
+    pub(crate) provider: Option<ProviderArg>,
     /// How the model comes to know the tools
     #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) loading: Option<LoadingWord>,
+    pub(crate) loading: Option<LoadingArg>,
     /// How often the model may be asked
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct AskArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProviderWord {
+pub(crate) enum ProviderArg {
     /// Anthropic Messages
     Anthropic,
     /// OpenAI Responses
@@ -46,7 +46,7 @@ pub(crate) enum ProviderWord {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoadingWord {
+pub(crate) enum LoadingArg {
     /// A few small tools that find and call all others
     Meta,
     /// The provider's own search

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pegboard_agent::{Agent, AgentEvent, Cancel, Conversation};
-use pegboard_hub::{Approver, ApprovalPrompt, PromptResponse};
+use pegboard_hub::{ApprovalPrompt, Approver, PromptResponse};
 use pegboard_model::{Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, start_watcher_early};
 
-use super::call::{Terminal, tell_waiting};
-use super::{Done, Global, Output, configured, interrupted, open, options, working};
+use super::call::{TerminalApprover, report_pending_approvals};
+use super::{CommandResult, Global, Output, configured, interrupted, open, options, working};
 use crate::cli::failure::Failure;
 use args::AskArgs;
 use screen::Screen;
@@ -26,7 +26,7 @@ const QUESTION_BYTES: u64 = 1024 * 1024;
 const SYSTEM: &str = "You answer a person at a terminal. Use the tools where they help, several at once where they do \
 not depend on each other, and say plainly what could not be done. Answer briefly, in plain text.";
 
-pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> CommandResult {
     let question = question(args)?;
     let configured = configured(global, output)?;
     let (provider, key) = model::provider(args, &configured)?;
@@ -39,13 +39,13 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
     start_watcher_early();
     let screen = Arc::new(Screen::new(output));
     let mut options = options(global);
-    options.approver = Some(Arc::new(OnScreen {
-        terminal: Terminal { yes: args.yes },
+    options.approver = Some(Arc::new(ScreenApprover {
+        terminal: TerminalApprover { yes: args.yes },
         screen: screen.clone(),
     }));
     working(async {
         let pegboard = open(configured, options, output).await?;
-        pegboard.observed().learn_one(&key);
+        pegboard.telemetry().learn_secret(&key);
         let hub = pegboard.hub().clone();
         let agent = Agent::over(hub.clone(), provider)
             .system(settings.system.as_deref().unwrap_or(SYSTEM))
@@ -57,9 +57,9 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
             .recorder(pegboard.recorder().clone());
         let cancel = Cancel::new();
         let mut conversation = Conversation::new();
-        let tell = |event: AgentEvent| screen.tell(event);
+        let on_event = |event: AgentEvent| screen.on_event(event);
         let run = {
-            let work = agent.run(&mut conversation, &question, &cancel, &tell);
+            let work = agent.run(&mut conversation, &question, &cancel, &on_event);
             let mut work = std::pin::pin!(work);
             tokio::select! {
                 run = &mut work => run,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> Done {
                     cancel.cancel();
                     work.await
                 }
-                never = tell_waiting(hub.subscribe(), output) => match never {},
+                never = report_pending_approvals(hub.subscribe(), output) => match never {},
             }
         };
         pegboard.finish().await;
@@ -105,13 +105,13 @@ fn question(args: &AskArgs) -> Result<String, Failure> {
 }
 
 /// Asks the person at the terminal, and keeps the screen quiet meanwhile.
-struct OnScreen {
-    terminal: Terminal,
+struct ScreenApprover {
+    terminal: TerminalApprover,
     screen: Arc<Screen>,
 }
 
 #[async_trait]
-impl Approver for OnScreen {
+impl Approver for ScreenApprover {
     fn can_ask(&self) -> bool {
         self.terminal.can_ask()
     }
@@ -119,7 +119,7 @@ impl Approver for OnScreen {
     async fn ask(&self, question: ApprovalPrompt) -> PromptResponse {
         self.screen.pause();
         let verdict = self.terminal.ask(question).await;
-        self.screen.go_on();
+        self.screen.resume();
         verdict
     }
 }

@@ -6,25 +6,25 @@ use pegboard_agent::{Anthropic, Budget, Loading, OpenAi, Provider, Retry};
 use pegboard_config::{AgentLoading, AgentProvider, AgentSettings};
 use pegboard_model::{Reason, Secret, Template, ToolError, ToolResult};
 
-use super::args::{AskArgs, LoadingWord, ProviderWord};
+use super::args::{AskArgs, LoadingArg, ProviderArg};
 use crate::Configured;
 
 /// The variables of one provider.
-struct Names {
+struct ProviderVariables {
     provider: &'static str,
     key: &'static str,
     base_url: &'static str,
     model: &'static str,
 }
 
-const ANTHROPIC: Names = Names {
+const ANTHROPIC: ProviderVariables = ProviderVariables {
     provider: "anthropic",
     key: "ANTHROPIC_API_KEY",
     base_url: "ANTHROPIC_BASE_URL",
     model: "ANTHROPIC_MODEL",
 };
 
-const OPENAI: Names = Names {
+const OPENAI: ProviderVariables = ProviderVariables {
     provider: "openai",
     key: "OPENAI_API_KEY",
     base_url: "OPENAI_BASE_URL",
@@ -71,8 +71,8 @@ pub(super) fn provider(
 
 fn chosen(args: &AskArgs, configured: &Configured) -> ToolResult<AgentProvider> {
     let flag = args.provider.map(|word| match word {
-        ProviderWord::Anthropic => AgentProvider::Anthropic,
-        ProviderWord::Openai => AgentProvider::OpenAi,
+        ProviderArg::Anthropic => AgentProvider::Anthropic,
+        ProviderArg::Openai => AgentProvider::OpenAi,
     });
     if let Some(provider) = flag.or(configured.loaded.agent.provider) {
         return Ok(provider);
@@ -109,11 +109,9 @@ pub(super) fn budget(args: &AskArgs, settings: &AgentSettings) -> Budget {
 /// How the model comes to know the tools.
 pub(super) fn loading(args: &AskArgs, settings: &AgentSettings) -> Loading {
     match (args.loading, settings.loading) {
-        (Some(LoadingWord::Meta), _) | (None, Some(AgentLoading::Meta) | None) => Loading::Meta,
-        (Some(LoadingWord::Deferred), _) | (None, Some(AgentLoading::Deferred)) => {
-            Loading::Deferred
-        }
-        (Some(LoadingWord::All), _) | (None, Some(AgentLoading::All)) => Loading::All,
+        (Some(LoadingArg::Meta), _) | (None, Some(AgentLoading::Meta) | None) => Loading::Meta,
+        (Some(LoadingArg::Deferred), _) | (None, Some(AgentLoading::Deferred)) => Loading::Deferred,
+        (Some(LoadingArg::All), _) | (None, Some(AgentLoading::All)) => Loading::All,
     }
 }
 
@@ -139,7 +137,7 @@ fn resolved(template: &Template, configured: &Configured) -> ToolResult<Secret> 
     })
 }
 
-fn no_key(names: &Names) -> ToolError {
+fn no_key(names: &ProviderVariables) -> ToolError {
     let message = format!("there is no key for `{}`", names.provider);
     let (key, name) = (names.key, names.provider);
     ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(format!(
@@ -147,7 +145,7 @@ fn no_key(names: &Names) -> ToolError {
     ))
 }
 
-fn no_model(names: &Names) -> ToolError {
+fn no_model(names: &ProviderVariables) -> ToolError {
     let message = format!("no model of `{}` is named", names.provider);
     ToolError::new(Reason::ConfigInvalid, message).with_remedy(format!(
         "Name one: `pegboard ask --model NAME`, `model = \"NAME\"` under `[agent]`, or {}.",

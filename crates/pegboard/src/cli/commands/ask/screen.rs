@@ -12,23 +12,23 @@ use serde::Serialize;
 
 use crate::cli::failure::Failure;
 use crate::cli::output::{Output, Paint};
-use crate::cli::people::{count, duration, thousands};
+use crate::cli::prompts::{count, duration, thousands};
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(120);
 /// Characters of a provider's message that are shown while it is asked again.
-const WHY: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Where a run is shown.
 pub(super) struct Screen {
     output: Output,
     /// Whether the answer is written while it comes; elsewhere a try that broke off would stand in it twice.
     streams: bool,
-    state: Mutex<State>,
+    state: Mutex<ScreenState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ScreenState {
     spinner: Option<ProgressBar>,
     /// The calls that run, by id.
     running: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ struct State {
 }
 
 #[derive(Serialize)]
-struct Done<'a> {
+struct RunSummary<'a> {
     event: &'static str,
     answer: Option<&'a str>,
     error: Option<&'a pegboard_model::ToolError>,
@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// Shows what happens.
-    pub(super) fn tell(&self, event: AgentEvent) {
+    pub(super) fn on_event(&self, event: AgentEvent) {
         if self.output.json {
             if let Ok(line) = serde_json::to_string(&event) {
                 let _ = self.output.json_line(&line);
@@ -82,7 +82,7 @@ impl Screen {
             AgentEvent::Retrying { why, pause } => {
                 state.hide();
                 state.end_line();
-                let why = UntrustedText::new(&why).shortened(WHY);
+                let why = UntrustedText::new(&why).shortened(MAX_MESSAGE_CHARS);
                 let text = format!("asking again in {}: {why}", duration(pause));
                 self.output.note(&self.output.paint(Paint::Warn, &text));
                 self.spin(&mut state);
@@ -128,7 +128,7 @@ impl Screen {
         state.paused = true;
     }
 
-    pub(super) fn go_on(&self) {
+    pub(super) fn resume(&self) {
         let mut state = self.lock();
         state.paused = false;
         self.spin(&mut state);
@@ -143,7 +143,7 @@ impl Screen {
         }
         let answer = run.answer.as_deref();
         if self.output.json {
-            let done = Done {
+            let done = RunSummary {
                 event: if answer.is_ok() { "done" } else { "failed" },
                 answer: answer.ok(),
                 error: answer.err(),
@@ -158,15 +158,16 @@ impl Screen {
             return self.output.json_line(&line);
         }
         if let (Ok(answer), false) = (answer, self.streams) {
-            self.output.line(&UntrustedText::block(answer).to_string())?;
+            self.output
+                .line(&UntrustedText::block(answer).to_string())?;
         }
         self.output
             .note(&self.output.paint(Paint::Dim, &summary(run)));
         Ok(())
     }
 
-    fn spin(&self, state: &mut State) {
-        if !self.output.is_watched() || state.paused || state.in_line {
+    fn spin(&self, state: &mut ScreenState) {
+        if !self.output.is_interactive() || state.paused || state.in_line {
             return;
         }
         let names: Vec<String> = state
@@ -189,12 +190,12 @@ impl Screen {
         spinner.set_message(message);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ScreenState {
     fn hide(&mut self) {
         if let Some(spinner) = self.spinner.take() {
             spinner.finish_and_clear();

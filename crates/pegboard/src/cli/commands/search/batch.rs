@@ -7,20 +7,20 @@
 
 use std::io::BufRead;
 
-use pegboard_model::{UntrustedText, Reason, ToolError};
-use pegboard_search::{Baseline, Index, SemanticQuery, Method, Query};
+use pegboard_model::{Reason, ToolError, UntrustedText};
+use pegboard_search::{Baseline, Index, Method, Query, SemanticQuery};
 use serde::{Deserialize, Serialize};
 
 use super::corpus::{Corpus, CorpusVectors};
 use crate::cli::args::SearchArgs;
-use crate::cli::commands::{Done, Output};
+use crate::cli::commands::{CommandResult, Output};
 use crate::cli::failure::Failure;
 
 /// Hits of a query that names no number.
 const HITS: usize = 10;
 
 #[derive(Deserialize)]
-struct Asked {
+struct BatchQuery {
     id: serde_json::Value,
     query: String,
     #[serde(default)]
@@ -28,12 +28,12 @@ struct Asked {
 }
 
 #[derive(Serialize)]
-struct Answered<'a> {
+struct BatchResponse<'a> {
     id: &'a serde_json::Value,
     ranked: Vec<&'a str>,
 }
 
-pub(super) fn run(args: &SearchArgs, output: &Output) -> Done {
+pub(super) fn run(args: &SearchArgs, output: &Output) -> CommandResult {
     let Some(file) = &args.catalog else {
         return Err(Failure::usage(
             "`--batch` needs a catalog to search",
@@ -47,17 +47,17 @@ pub(super) fn run(args: &SearchArgs, output: &Output) -> Done {
         if line.trim().is_empty() {
             continue;
         }
-        let asked: Asked = serde_json::from_str(&line).map_err(|error| {
+        let query: BatchQuery = serde_json::from_str(&line).map_err(|error| {
             let shown = UntrustedText::new(&line).shortened(80);
             unreadable(&format!("`{shown}`: {error}"))
         })?;
-        let most = asked
+        let most = query
             .k
             .unwrap_or(HITS)
             .min(args.limit.unwrap_or(usize::MAX));
-        let ranked = ranking.ranked(&asked.query, most);
-        let answer = Answered {
-            id: &asked.id,
+        let ranked = ranking.ranked(&query.query, most);
+        let answer = BatchResponse {
+            id: &query.id,
             ranked: ranked
                 .into_iter()
                 .filter_map(|tool| corpus.id(tool))

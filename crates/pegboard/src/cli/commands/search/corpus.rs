@@ -9,16 +9,18 @@ use std::sync::Arc;
 use pegboard_catalog::ToolVectors;
 use pegboard_hub::{Encoder, EncoderInput};
 use pegboard_model::UntrustedText;
-use pegboard_search::{ToolPosition, Index, SegmentBuilder, Segment, ServerText, ToolText, Vectors, build_segments};
+use pegboard_search::{
+    Index, Segment, SegmentBuilder, ServerText, ToolPosition, ToolText, Vectors, build_segments,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::cli::commands::Output;
 use crate::cli::failure::Failure;
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 
 #[derive(Deserialize)]
-struct Line {
+struct CorpusTool {
     id: String,
     name: String,
     #[serde(default)]
@@ -33,7 +35,7 @@ struct Line {
 
 /// The tools of a file.
 pub(super) struct Corpus {
-    tools: Vec<Line>,
+    tools: Vec<CorpusTool>,
     /// The tools of each server, as positions in `tools`.
     segments: Vec<Vec<usize>>,
 }
@@ -51,7 +53,7 @@ impl Corpus {
                 remedy,
             )
         })?;
-        let mut tools: Vec<Line> = Vec::new();
+        let mut tools: Vec<CorpusTool> = Vec::new();
         for (number, line) in BufReader::new(file).lines().enumerate() {
             let place = format!("line {} of `{}`", number + 1, UntrustedText::new(&shown));
             let line = line.map_err(|error| {
@@ -112,7 +114,7 @@ impl Corpus {
     }
 
     fn segment(&self, positions: &[usize], reader: &mut SegmentBuilder) -> Segment {
-        let tools: Vec<&Line> = positions
+        let tools: Vec<&CorpusTool> = positions
             .iter()
             .filter_map(|at| self.tools.get(*at))
             .collect();
@@ -211,7 +213,7 @@ impl Vectors for CorpusVectors {
     }
 }
 
-fn words(tool: &Line) -> EncoderInput {
+fn words(tool: &CorpusTool) -> EncoderInput {
     EncoderInput {
         server: tool.server.clone().unwrap_or_default(),
         name: tool.name.clone(),

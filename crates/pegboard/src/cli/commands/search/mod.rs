@@ -2,27 +2,27 @@
 
 mod batch;
 mod corpus;
-mod explained;
+mod explain;
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_catalog::{SemanticCoverage, Catalog, ToolSearch, SearchResults};
+use pegboard_catalog::{Catalog, SearchResults, SemanticCoverage, ToolSearch};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
-    Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
+    CommandResult, Global, Output, configured, note_if_empty, open, options, reading, with_servers,
 };
 use crate::cli::args::SearchArgs;
-use crate::cli::people::thousands;
+use crate::cli::prompts::thousands;
 
 /// Tools that are shown when no number is given.
 const HITS: usize = 10;
 /// How long a search waits for tools that were never read for their meaning.
-const READING: Duration = Duration::from_secs(10);
+const ENCODING_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -42,15 +42,15 @@ struct Row<'a> {
     category: &'a str,
     score: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<explained::Reasons>,
+    why: Option<explain::ScoreBreakdown>,
 }
 
-pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> CommandResult {
     if args.batch {
         return batch::run(args, output);
     }
     let configured = configured(global, output)?;
-    if !args.forget && !output.json && tell_if_empty(&configured, output) {
+    if !args.forget && !output.json && note_if_empty(&configured, output) {
         return Ok(());
     }
     reading(async {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
-async fn forget(hub: &Hub, output: &Output) -> Done {
+async fn forget(hub: &Hub, output: &Output) -> CommandResult {
     #[derive(Serialize)]
     struct Forgotten {
         forgotten: usize,
@@ -78,11 +78,11 @@ async fn forget(hub: &Hub, output: &Output) -> Done {
     output.line(&format!("{} past {noun} forgotten.", thousands(forgotten)))
 }
 
-async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
+async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult {
     discover_untried(hub, None, output).await;
     if !args.words_only {
         hub.load_vectors_once().await;
-        make_ready(hub, output).await;
+        encode_missing(hub, output).await;
     }
     let mut finder = hub.finder(None);
     if args.words_only {
@@ -98,26 +98,26 @@ async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> Done {
 }
 
 /// Reads tools for their meaning that were never read, where a person sees how far it is.
-async fn make_ready(hub: &Hub, output: &Output) {
-    let bar = output.is_watched().then(ProgressBar::no_length);
+async fn encode_missing(hub: &Hub, output: &Output) {
+    let bar = output.is_interactive().then(ProgressBar::no_length);
     let style =
         ProgressStyle::with_template("{spinner} {pos}/{len} tools read for search by meaning");
     if let (Some(bar), Ok(style)) = (&bar, style) {
         bar.set_style(style);
     }
-    let tell = |progress: MeaningProgress| {
+    let on_progress = |progress: MeaningProgress| {
         if let Some(bar) = &bar {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.ready as u64);
         }
     };
-    hub.index_meaning(READING, &tell).await;
+    hub.index_meaning(ENCODING_TIMEOUT, &on_progress).await;
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
 }
 
-fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output) -> Done {
+fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output) -> CommandResult {
     let query = args.words.join(" ");
     let found = finder.find(catalog, &query, args.limit.unwrap_or(HITS));
     if output.json {
@@ -128,7 +128,7 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
         return Ok(());
     }
     if args.explain {
-        explained::show(&found, output)?;
+        explain::show(&found, output)?;
     } else {
         let row = |hit: &pegboard_catalog::Hit<'_>| {
             let summary = UntrustedText::new(hit.tool.summary()).to_string();
@@ -153,7 +153,7 @@ fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
         summary: hit.tool.summary(),
         category: hit.tool.category(),
         score: hit.score,
-        why: hit.why.as_deref().map(explained::Reasons::of),
+        why: hit.why.as_deref().map(explain::ScoreBreakdown::of),
     });
     Document {
         query,

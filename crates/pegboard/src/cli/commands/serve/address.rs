@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_with_and_without_a_port() {
+    fn addresses_parse_with_and_without_a_port() {
         let check = |text: &str, ip: &str, port: Option<u16>| {
             let ip = ip.parse().expect("an address");
             assert_eq!(text.parse(), Ok(ListenAddress { ip, port }), "{text}");

@@ -9,17 +9,17 @@ use pegboard_model::ServerName;
 use tokio::sync::Notify;
 
 use crate::cli::output::{Output, Paint};
-use crate::web::Reload;
+use crate::web::ConfigReloader;
 
 /// What no client waits for begins when the first ones have their first answers.
-pub(crate) const FIRST_ANSWERS: Duration = Duration::from_secs(1);
+pub(crate) const STARTUP_GRACE: Duration = Duration::from_secs(1);
 /// How often stale marks and old lists are looked after.
-const HOUSEKEEPING: Duration = Duration::from_secs(30);
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Marks lists that got stale, and renews old ones.
-pub(crate) async fn keep_house(hub: &Hub) {
+pub(crate) async fn run_housekeeping(hub: &Hub) {
     hub.index_meaning_in_background();
-    let mut tick = tokio::time::interval(HOUSEKEEPING);
+    let mut tick = tokio::time::interval(HOUSEKEEPING_INTERVAL);
     loop {
         tick.tick().await;
         hub.mark_stale();
@@ -29,7 +29,7 @@ pub(crate) async fn keep_house(hub: &Hub) {
 
 /// Takes over each change of a config file, and tells what came of it.
 pub(crate) async fn follow_config(
-    reload: &Reload,
+    reload: &ConfigReloader,
     access: Option<&Access>,
     changed: &Notify,
     output: &Output,
@@ -39,7 +39,7 @@ pub(crate) async fn follow_config(
         if let Some(access) = access {
             follow_tokens(reload, access, output);
         }
-        let reloaded = reload.now().await;
+        let reloaded = reload.apply().await;
         for problem in reloaded
             .problems
             .iter()
@@ -72,12 +72,12 @@ pub(crate) async fn follow_config(
 }
 
 /// A token that is missing or cannot be read changes nothing: the one in use still counts.
-fn follow_tokens(reload: &Reload, access: &Access, output: &Output) {
+fn follow_tokens(reload: &ConfigReloader, access: &Access, output: &Output) {
     let state = &reload.files.paths.state_dir;
     match http::stored_admin_token(state) {
         Ok(None) => {}
         Ok(Some(token)) => {
-            reload.observed.learn_one(&token);
+            reload.telemetry.learn_secret(&token);
             access.set_admin_token(&token);
         }
         Err(error) => output.note(&output.paint(Paint::Warn, &error.to_string())),
@@ -88,7 +88,7 @@ fn follow_tokens(reload: &Reload, access: &Access, output: &Output) {
     match http::stored_token(state) {
         Ok(None) => {}
         Ok(Some(token)) => {
-            reload.observed.learn_one(&token);
+            reload.telemetry.learn_secret(&token);
             access.set_token(&token);
         }
         Err(error) => output.note(&output.paint(Paint::Warn, &error.to_string())),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::address::Listening;
 use crate::Pegboard;
 use crate::cli::output::{Output, Paint};
-use crate::cli::people::count;
+use crate::cli::prompts::count;
 use crate::web::own_variables;
 
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ pub(super) fn greet(
 }
 
 /// Tells what is known.
-pub(crate) fn tell_known(pegboard: &Pegboard, output: &Output) {
+pub(crate) fn print_statistics(pegboard: &Pegboard, output: &Output) {
     let statistics = pegboard.hub().catalog().statistics();
     output.note(&format!(
         "{} {}, {} known",

@@ -1,10 +1,10 @@
 //! `pegboard serve`, and the part of `up` that lasts: HTTP clients served, the catalog kept fresh.
 
 mod address;
+mod event_log;
 mod follow;
 mod greeting;
 mod tokens;
-mod told;
 
 use std::future::Future;
 use std::io::IsTerminal;
@@ -16,30 +16,31 @@ use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    Done, Global, Output, configured, interrupted, open_unread, options, serving, tell_if_empty,
+    CommandResult, Global, Output, configured, interrupted, note_if_empty, open_unread, options,
+    serving,
 };
 use crate::Pegboard;
 use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
-use crate::cli::people::count;
-use crate::web::{self, Place, Reload, Running};
+use crate::cli::prompts::count;
+use crate::web::{self, ConfigReloader, Endpoint, RunningInstance};
 use address::Listening;
 use tokens::Tokens;
 
 pub(crate) use address::{ListenAddress, listen};
-pub(crate) use follow::{FIRST_ANSWERS, follow_config, keep_house};
-pub(crate) use greeting::tell_known;
+pub(crate) use follow::{STARTUP_GRACE, follow_config, run_housekeeping};
+pub(crate) use greeting::print_statistics;
 
-pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
-    tell_if_empty(&configured, output);
+    note_if_empty(&configured, output);
     let mut options = options(global);
-    options.counting = true;
+    options.metrics = true;
     serving(async {
         let listening = listen(args, &configured.loaded.settings, output).await?;
         let pegboard = open_unread(configured, options, output)?;
-        let result = serve(&pegboard, listening, args, is_watched(), output).await;
+        let result = serve(&pegboard, listening, args, is_interactive(), output).await;
         pegboard.close().await;
         result
     })
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Done {
 
 /// Ends what an earlier run that was killed left, as soon as nobody waits for more important things.
 async fn sweep(output: &Output) {
-    tokio::time::sleep(FIRST_ANSWERS).await;
+    tokio::time::sleep(STARTUP_GRACE).await;
     let swept = tokio::task::spawn_blocking(pegboard_upstream::sweep_orphans);
     let left = swept.await.unwrap_or(0);
     if left > 0 {
@@ -58,17 +59,17 @@ async fn sweep(output: &Output) {
 
 /// Looks after the catalog. What lasts is read as soon as the first clients had their first answers, or at once
 /// where that is no work.
-async fn settle_in(pegboard: &Pegboard, output: &Output) {
+async fn keep_catalog_fresh(pegboard: &Pegboard, output: &Output) {
     let hub = pegboard.hub();
     if !hub.is_catalog_loaded() {
-        tokio::time::sleep(FIRST_ANSWERS).await;
+        tokio::time::sleep(STARTUP_GRACE).await;
     }
     if !output.json {
-        tell_known(pegboard, output);
+        print_statistics(pegboard, output);
     }
     // Nothing is discovered until a client or the dashboard needs tools.
     hub.start_deferred_session();
-    keep_house(hub).await;
+    run_housekeeping(hub).await;
 }
 
 /// Begins to watch files. Starting that takes as long as many answers, so it has its own thread.
@@ -96,7 +97,7 @@ pub(crate) async fn serve(
     args: &ServeArgs,
     logs_in: bool,
     output: &Output,
-) -> Done {
+) -> CommandResult {
     let hub = pegboard.hub();
     let events = hub.subscribe();
     let state = pegboard.configured().state.path();
@@ -107,14 +108,14 @@ pub(crate) async fn serve(
         read.record(&state.join(file));
     }
     let gateway = pegboard.gateway();
-    let reload = Arc::new(Reload::new(pegboard, &gateway));
-    let place = Place {
+    let reload = Arc::new(ConfigReloader::new(pegboard, &gateway));
+    let endpoint = Endpoint {
         url: format!("http://{}", greeting::shown_address(&listening)),
         address: listening.address,
         command: greeting::own_command(),
         needs_token: access.needs_token(),
     };
-    let web = web::open(pegboard, &gateway, &reload, place);
+    let web = web::open(pegboard, &gateway, &reload, endpoint);
     let access = access.with_visitors(web.state.logins().clone());
     let site = Site::new(gateway.clone(), access.clone())
         .with(pegboard.metrics_route(&gateway))
@@ -132,7 +133,7 @@ pub(crate) async fn serve(
     files.extend(own.map(|name| state.join(name)));
     let watching = begin_watching(files, read, &changed);
     let login = logs_in.then(|| web.login());
-    let _running = Running::announce(state, listening.address);
+    let _running = RunningInstance::announce(state, listening.address);
     tokens.warn(output);
     greeting::greet(
         pegboard,
@@ -146,13 +147,13 @@ pub(crate) async fn serve(
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(http::serve(listening.listener, site, stopped));
     tokio::select! {
-        () = told::tell_events(events, output) => {}
-        () = settle_in(pegboard, output) => {}
+        () = event_log::print_events(events, output) => {}
+        () = keep_catalog_fresh(pegboard, output) => {}
         () = watch(watching, output) => {}
         () = forever(sweep(output)) => {}
         () = follow_config(&reload, Some(&access), &changed, output) => {}
-        () = web.projects.keep() => {}
-        () = web::open_file::expire(state) => {}
+        () = web.projects.keep_updated() => {}
+        () = web::login_redirect::expire(state) => {}
         () = interrupted() => {}
     }
     output.note("stopping");
@@ -193,7 +194,7 @@ fn access(
 }
 
 /// Whether a person looks at what we print.
-fn is_watched() -> bool {
+fn is_interactive() -> bool {
     std::io::stdout().is_terminal()
 }
 

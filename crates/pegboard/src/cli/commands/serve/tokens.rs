@@ -24,7 +24,7 @@ impl Tokens {
         };
         let admin = served_admin_token(state)?;
         for served in client.iter().chain([&admin]) {
-            pegboard.observed().learn_one(&served.token);
+            pegboard.telemetry().learn_secret(&served.token);
         }
         Ok(Self { client, admin })
     }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::exact::tokens_of_each;
-use super::shapes::{Naming, Piece, Shape, sent};
+use super::shapes::{Naming, Shape, ToolParts, render_tool};
+use super::tokenizer::tokens_of_each;
 
 /// One client, and what it is known to do.
 struct Client {
@@ -54,7 +54,7 @@ impl Client {
 
 /// What one client's model reads before the first question.
 #[derive(Debug, Serialize)]
-pub(super) struct Bill {
+pub(super) struct ClientCost {
     pub(super) client: &'static str,
     /// Tokens of all definitions.
     #[serde(rename = "static")]
@@ -69,9 +69,13 @@ pub(super) struct Bill {
 }
 
 /// What each client's model would read; all are taken to pass on the instructions, of so many tokens.
-pub(super) fn bills(tools: &[Piece<'_>], meta: &[Piece<'_>], instructions: usize) -> Vec<Bill> {
+pub(super) fn client_costs(
+    tools: &[ToolParts<'_>],
+    meta: &[ToolParts<'_>],
+    instructions: usize,
+) -> Vec<ClientCost> {
     let mut counted: Vec<(Shape, Naming, usize, usize)> = Vec::new();
-    let mut bills = Vec::new();
+    let mut client_costs = Vec::new();
     for client in CLIENTS {
         let (shape, naming) = (client.shape, client.naming);
         let known = counted
@@ -80,7 +84,7 @@ pub(super) fn bills(tools: &[Piece<'_>], meta: &[Piece<'_>], instructions: usize
             .copied();
         let (_, _, pushed, lazy) = known.unwrap_or_else(|| {
             let total = |pieces| {
-                tokens_of_each(pieces, |piece| sent(piece, shape, naming))
+                tokens_of_each(pieces, |piece| render_tool(piece, shape, naming))
                     .iter()
                     .sum()
             };
@@ -88,7 +92,7 @@ pub(super) fn bills(tools: &[Piece<'_>], meta: &[Piece<'_>], instructions: usize
             counted.push(entry);
             entry
         });
-        bills.push(Bill {
+        client_costs.push(ClientCost {
             client: client.name,
             pushed,
             lazy: lazy + instructions,
@@ -96,5 +100,5 @@ pub(super) fn bills(tools: &[Piece<'_>], meta: &[Piece<'_>], instructions: usize
             note: client.note,
         });
     }
-    bills
+    client_costs
 }

@@ -3,12 +3,12 @@
 //! This is the one place that uses a real tokenizer; its table is read when the command runs, by nothing
 //! else.
 
-mod answers;
 mod clients;
-mod exact;
-mod lists;
+mod recorded_lists;
 mod report;
+mod response_sizes;
 mod shapes;
+mod tokenizer;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_catalog::Catalog;
@@ -16,21 +16,21 @@ use pegboard_model::{Reason, ToolError};
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
-    Done, Global, Output, configured, open, options, reading, tell_if_empty, with_servers,
+    CommandResult, Global, Output, configured, note_if_empty, open, options, reading, with_servers,
 };
 use crate::cli::args::TokensArgs;
 use crate::cli::failure::Failure;
 use report::Report;
 
-pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> Done {
+pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> CommandResult {
     let surface = pegboard_gateway::fixed_surface();
     if let Some(folder) = &args.lists {
-        let (catalog, notes) = lists::read(folder)?;
+        let (catalog, notes) = recorded_lists::read(folder)?;
         notes.iter().for_each(|note| output.note(note));
-        return tell(&catalog, &surface, output);
+        return print(&catalog, &surface, output);
     }
     let configured = configured(global, output)?;
-    if !output.json && tell_if_empty(&configured, output) {
+    if !output.json && note_if_empty(&configured, output) {
         return Ok(());
     }
     reading(async {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> Done {
         with_servers(pegboard, |hub| async move {
             discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
-            tell(&catalog, &surface, output)?;
+            print(&catalog, &surface, output)?;
             note_missing(&hub, &catalog, output);
             Ok(())
         })
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> Done {
     })
 }
 
-fn tell(catalog: &Catalog, surface: &str, output: &Output) -> Done {
+fn print(catalog: &Catalog, surface: &str, output: &Output) -> CommandResult {
     let report = counted(catalog, surface, output)?;
     if output.json {
         return output.document(&report);
@@ -55,7 +55,7 @@ fn tell(catalog: &Catalog, surface: &str, output: &Output) -> Done {
 }
 
 fn counted(catalog: &Catalog, surface: &str, output: &Output) -> Result<Report, Failure> {
-    let waiting = output.is_watched().then(|| {
+    let waiting = output.is_interactive().then(|| {
         let spinner = ProgressBar::new_spinner().with_message("counting tokens");
         spinner.set_style(ProgressStyle::default_spinner());
         spinner.enable_steady_tick(std::time::Duration::from_millis(200));

@@ -4,12 +4,12 @@ use pegboard_catalog::{Catalog, ToolView};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::answers::{Answers, percent};
-use super::clients::{Bill, bills};
-use super::exact::{TOKENIZER, tokens, tokens_of_each};
-use super::shapes::Piece;
+use super::clients::{ClientCost, client_costs};
+use super::response_sizes::{ResponseSizes, percent};
+use super::shapes::ToolParts;
+use super::tokenizer::{TOKENIZER, tokens, tokens_of_each};
 use crate::cli::output::Output;
-use crate::cli::people::{count, thousands};
+use crate::cli::prompts::{count, thousands};
 
 /// The name under which clients know Pegboard.
 const OWN_NAME: &str = "pegboard";
@@ -20,8 +20,8 @@ pub(super) struct Report {
     tokenizer: &'static str,
     servers: Vec<Row>,
     total: Total,
-    answers: Answers,
-    clients: Vec<Bill>,
+    answers: ResponseSizes,
+    clients: Vec<ClientCost>,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,10 +79,10 @@ impl Report {
                 .cmp(&one.tokens)
                 .then_with(|| one.server.cmp(&other.server))
         });
-        let pieces: Vec<Piece<'_>> = tools.iter().filter_map(Piece::of_tool).collect();
-        let own: Vec<Piece<'_>> = meta
+        let pieces: Vec<ToolParts<'_>> = tools.iter().filter_map(ToolParts::of_tool).collect();
+        let own: Vec<ToolParts<'_>> = meta
             .iter()
-            .filter_map(|tool| Piece::of_definition(tool.get(), OWN_NAME))
+            .filter_map(|tool| ToolParts::of_definition(tool.get(), OWN_NAME))
             .collect();
         let pushed = each.iter().sum();
         Ok(Self {
@@ -99,8 +99,8 @@ impl Report {
                 },
             },
             servers,
-            answers: Answers::of(catalog),
-            clients: bills(&pieces, &own, said),
+            answers: ResponseSizes::of(catalog),
+            clients: client_costs(&pieces, &own, said),
         })
     }
 

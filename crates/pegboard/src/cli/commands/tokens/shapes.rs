@@ -7,7 +7,7 @@ use pegboard_model::DefinitionParts;
 use serde_json::Value;
 
 /// A tool's definition in parts that shapes are made of.
-pub(super) struct Piece<'a> {
+pub(super) struct ToolParts<'a> {
     /// The server it is of; for the meta tools the name under which Pegboard is configured.
     pub(super) server: &'a str,
     /// The name its server gives it.
@@ -20,7 +20,7 @@ pub(super) struct Piece<'a> {
     definition: &'a str,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ToolParts<'a> {
     pub(super) fn of_tool(view: &ToolView<'a>) -> Option<Self> {
         let mut piece = Self::of_definition(
             view.definition(),
@@ -74,7 +74,7 @@ pub(super) enum Naming {
 }
 
 /// A tool in the shape and under the name that a client sends.
-pub(super) fn sent(piece: &Piece<'_>, shape: Shape, naming: Naming) -> String {
+pub(super) fn render_tool(piece: &ToolParts<'_>, shape: Shape, naming: Naming) -> String {
     let own = || {
         if piece.exposed.is_empty() {
             piece.tool.as_ref()

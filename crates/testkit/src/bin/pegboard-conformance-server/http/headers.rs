@@ -36,7 +36,11 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Response> {
         return Ok(());
     }
     let rpc_error = RpcError::new(-32600, "only requests to this machine are answered");
-    Err(reply::refused(StatusCode::FORBIDDEN, &Value::Null, rpc_error))
+    Err(reply::refused(
+        StatusCode::FORBIDDEN,
+        &Value::Null,
+        rpc_error,
+    ))
 }
 
 fn is_local(authority: &str) -> bool {

@@ -10,11 +10,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::context::{Emission, send};
 use crate::http::event_log::EventLog;
 use crate::http::{empty_response, headers, reply};
 use crate::legacy::Session;
 use crate::message::{RpcError, response};
-use crate::context::{Emission, send};
 use crate::shared::SharedState;
 
 /// The number of the stream on which a session tells news.
@@ -29,7 +29,12 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Takes one message of a client.
-    pub(crate) fn take(&self, shared: &Arc<SharedState>, headers: &HeaderMap, message: Value) -> Response {
+    pub(crate) fn take(
+        &self,
+        shared: &Arc<SharedState>,
+        headers: &HeaderMap,
+        message: Value,
+    ) -> Response {
         if message["method"] == "initialize" {
             return self.initialize(shared, &message);
         }

@@ -9,15 +9,19 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::context::{Emission, send};
 use crate::http::{empty_response, headers, reply};
 use crate::message::{
     HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION, response,
 };
 use crate::modern;
-use crate::context::{Emission, send};
 use crate::shared::SharedState;
 
-pub(crate) async fn take(shared: Arc<SharedState>, headers: &HeaderMap, message: Value) -> Response {
+pub(crate) async fn take(
+    shared: Arc<SharedState>,
+    headers: &HeaderMap,
+    message: Value,
+) -> Response {
     if message.get("id").is_none() {
         return empty_response(StatusCode::ACCEPTED);
     }

@@ -1,0 +1,157 @@
+//! What an open Pegboard tells about its work, by its configuration: logs, spans, counts. None of it shows a secret.
+
+use std::ops::Bound::{Included, Unbounded};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegboard_config::TraceSettings;
+use pegboard_model::{
+    Reason, Recorder, Secret, SecretLookup, ServerSpec, Template, ToolError, ToolResult,
+};
+use pegboard_trace::{
+    LangfuseKeys, Learning, LogRecorder, Redactor, TraceConfig, TracePlan, Tracer, secrets_of,
+};
+
+use crate::{Configured, Options};
+
+/// How long the end of the program may take to send what is left.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How variables begin that may name a place for spans.
+const PREFIXES: [&str; 2] = ["LANGFUSE_", "OTEL_"];
+
+/// Who hears what happens, and what none of them may see.
+pub(crate) struct Telemetry {
+    recorder: Arc<dyn Recorder>,
+    tracer: Option<Tracer>,
+    /// None where nothing is written anywhere, so that nothing has to be known.
+    redactor: Option<Arc<Redactor>>,
+}
+
+impl Telemetry {
+    /// Starts what the configuration asks for. The second value tells what of it cannot be used.
+    pub(crate) fn start(configured: &Configured, options: &Options) -> (Self, Vec<ToolError>) {
+        let (plan, problems) = plan(configured);
+        let is_traced = !plan.destinations.is_empty();
+        let redactor = options.redactor.clone();
+        let redactor = redactor.or_else(|| is_traced.then(Arc::default));
+        let tracer = match (is_traced || options.metrics, &redactor) {
+            (true, Some(redactor)) => Some(Tracer::start(plan, redactor.clone())),
+            (true, None) => Some(Tracer::counting(Arc::default())),
+            (false, _) => None,
+        };
+        let recorder: Arc<dyn Recorder> = match &tracer {
+            Some(tracer) => Arc::new(tracer.clone()),
+            None => Arc::new(LogRecorder),
+        };
+        let telemetry = Self {
+            recorder,
+            tracer,
+            redactor,
+        };
+        let servers = configured.loaded.servers.values();
+        telemetry.learn(servers.chain(&options.extra_servers));
+        (telemetry, problems)
+    }
+
+    pub(crate) fn recorder(&self) -> &Arc<dyn Recorder> {
+        &self.recorder
+    }
+
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_ref()
+    }
+
+    /// Learns the secrets of definitions, so that they are shown nowhere.
+    pub(crate) fn learn<'a>(&self, specs: impl Iterator<Item = &'a ServerSpec>) {
+        if let Some(redactor) = &self.redactor {
+            let secrets: Vec<Secret> = specs.flat_map(secrets_of).collect();
+            redactor.learn(&secrets);
+        }
+    }
+
+    /// Learns one more secret.
+    pub(crate) fn learn_secret(&self, secret: &Secret) {
+        if let Some(redactor) = &self.redactor {
+            redactor.learn([secret]);
+        }
+    }
+
+    /// Kept secrets that are learnt when they are opened.
+    pub(crate) fn secrets(&self, kept: impl SecretLookup + 'static) -> Arc<dyn SecretLookup> {
+        match &self.redactor {
+            Some(redactor) => Arc::new(Learning::new(Arc::new(kept), redactor.clone())),
+            None => Arc::new(kept),
+        }
+    }
+
+    /// Sends what is left.
+    pub(crate) async fn close(&self) {
+        if let Some(tracer) = &self.tracer {
+            tracer.close(FLUSH_TIMEOUT).await;
+        }
+    }
+}
+
+/// Whether a place for spans may be named. Most people trace nothing, and a look at the names of the variables
+/// tells so.
+pub(crate) fn may_trace(configured: &Configured) -> bool {
+    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
+    let is_named = |prefix: &str| {
+        let mut from = vars.range::<str, _>((Included(prefix), Unbounded));
+        from.next()
+            .is_some_and(|(name, _)| name.starts_with(prefix))
+    };
+    let is_configured = settings.endpoint.is_some() || settings.langfuse.is_some();
+    is_configured || PREFIXES.iter().any(|prefix| is_named(prefix))
+}
+
+/// Where spans go, and what of it cannot be used.
+fn plan(configured: &Configured) -> (TracePlan, Vec<ToolError>) {
+    if !may_trace(configured) {
+        return (TracePlan::default(), Vec::new());
+    }
+    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
+    let (config, problem) = match resolved(settings, &configured.secrets()) {
+        Ok(config) => (config, None),
+        Err(error) => (TraceConfig::default(), Some(error)),
+    };
+    let (plan, problems) = TracePlan::of(&config, &|name| vars.get(name).cloned());
+    let problems = problems.into_iter().map(|problem| {
+        let remedy = "Nothing is sent there until that is mended.";
+        ToolError::new(Reason::ConfigInvalid, problem).with_remedy(remedy)
+    });
+    (plan, problem.into_iter().chain(problems).collect())
+}
+
+/// The table with its secrets opened.
+fn resolved(settings: &TraceSettings, kept: &dyn SecretLookup) -> ToolResult<TraceConfig> {
+    let value = |template: &Template| {
+        template.resolve(kept).map_err(|name| {
+            let message = format!("traces need the secret `{name}`, which is not kept");
+            let remedy = format!("Run `pegboard secret set {name}`.");
+            ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(remedy)
+        })
+    };
+    let text = |template: &Option<Template>| {
+        let value = template.as_ref().map(value).transpose()?;
+        Ok::<_, ToolError>(value.map(|value| value.reveal().to_owned()))
+    };
+    let headers = settings.headers.iter();
+    let headers = headers.map(|(name, header)| Ok((name.clone(), value(header)?)));
+    let langfuse = match &settings.langfuse {
+        Some(keys) => Some(LangfuseKeys {
+            public_key: value(&keys.public_key)?,
+            secret_key: value(&keys.secret_key)?,
+            base_url: text(&keys.base_url)?,
+        }),
+        None => None,
+    };
+    Ok(TraceConfig {
+        endpoint: text(&settings.endpoint)?,
+        headers: headers.collect::<ToolResult<_>>()?,
+        langfuse,
+        capture_content: settings.capture_content,
+        service_name: settings.service_name.clone(),
+        environment: settings.environment.clone(),
+    })
+}

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
-use crate::conversation::{Conversation, Outlet};
-use crate::message::{Kind, Message};
+use crate::conversation::{Conversation, MessageSink};
+use crate::message::{MessageKind, Message};
 use crate::response::{Response, code, rpc};
 
 /// The one revision that has batches.
@@ -37,7 +37,7 @@ pub(crate) fn read_batch(text: &Bytes, most: usize) -> Result<Batch, Response> {
     }
     let items = items.into_iter();
     let mut batch: Batch = items
-        .map(|item| Message::read(text.slice_ref(item.get().as_bytes())))
+        .map(|item| Message::parse(text.slice_ref(item.get().as_bytes())))
         .collect();
     for entry in &mut batch {
         let Ok(message) = entry else { continue };
@@ -57,7 +57,7 @@ pub(crate) fn read_batch(text: &Bytes, most: usize) -> Result<Batch, Response> {
 /// Whether something in it wants an answer.
 pub(crate) fn wants_answer(batch: &Batch) -> bool {
     batch.iter().any(|entry| match entry {
-        Ok(message) => message.kind() == Kind::Request,
+        Ok(message) => message.kind() == MessageKind::Request,
         Err(_) => true,
     })
 }
@@ -66,15 +66,15 @@ pub(crate) fn wants_answer(batch: &Batch) -> bool {
 pub(crate) async fn answer_batch(
     conversation: Arc<Conversation>,
     batch: Batch,
-    outlet: Arc<dyn Outlet>,
+    sink: Arc<dyn MessageSink>,
 ) -> Option<Response> {
     let answers = batch.into_iter().map(|entry| {
-        let (conversation, outlet) = (conversation.clone(), outlet.clone());
+        let (conversation, sink) = (conversation.clone(), sink.clone());
         async move {
             match entry {
                 Err(refused) => Some(refused),
-                Ok(message) if message.kind() == Kind::Request => {
-                    conversation.answer(message, outlet).await
+                Ok(message) if message.kind() == MessageKind::Request => {
+                    conversation.answer(message, sink).await
                 }
                 Ok(message) => {
                     conversation.take(message);

@@ -9,67 +9,67 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::conversation::{Conversation, Outlet, lock};
+use crate::conversation::{Conversation, MessageSink, lock};
 use crate::level::Level;
-use crate::listener::SessionListener;
+use crate::session_listener::SessionListener;
 use crate::members::Members;
-use crate::relay::Relay;
+use crate::notification_limiter::NotificationLimiter;
 use crate::response::{code, rpc};
 
 /// A server's question that a modern client answers by calling again.
-pub(crate) struct Question {
+pub(crate) struct InputRequest {
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
     pub(crate) answer: oneshot::Sender<Result<Box<RawValue>, RpcError>>,
 }
 
 /// How questions reach the client.
-pub(crate) enum Way {
+pub(crate) enum InputDelivery {
     /// As requests of our own, in the middle of the call.
     Ask,
     /// In a result that says `input_required`; whoever drives the call takes them from here.
-    Collect(mpsc::UnboundedSender<Question>),
+    Collect(mpsc::UnboundedSender<InputRequest>),
     /// Not at all.
-    Never,
+    Refuse,
 }
 
 pub(crate) struct ClientCaller {
     pub(crate) conversation: Arc<Conversation>,
     pub(crate) capabilities: Arc<str>,
-    pub(crate) way: Way,
-    pub(crate) request: Mutex<Reach>,
+    pub(crate) delivery: InputDelivery,
+    pub(crate) request: Mutex<ClientChannel>,
     /// What the server may still send to the client in the course of this call.
-    pub(crate) relay: Mutex<Relay>,
+    pub(crate) limiter: Mutex<NotificationLimiter>,
     /// Whether the client can be reached between calls.
     pub(crate) is_legacy: bool,
 }
 
 /// How the request under way reaches its client. A call that was parked is gone on with by another request.
 #[derive(Clone)]
-pub(crate) struct Reach {
-    pub(crate) outlet: Arc<dyn Outlet>,
+pub(crate) struct ClientChannel {
+    pub(crate) sink: Arc<dyn MessageSink>,
     /// The client's own token for progress, as JSON text.
     pub(crate) progress_token: Option<Arc<str>>,
     /// The least grave log message that it wants; `None` is none at all.
     pub(crate) level: Option<Level>,
 }
 
-impl Reach {
+impl ClientChannel {
     fn notify(&self, method: &str, params: &str) {
-        self.outlet.send(format!(
+        self.sink.send(format!(
             r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
         ));
     }
 }
 
 impl ClientCaller {
-    fn reach(&self) -> Reach {
+    fn reach(&self) -> ClientChannel {
         lock(&self.request).clone()
     }
 
     /// The call is over: the client hears how many notifications it did not get.
     pub(crate) fn report_dropped(&self) {
-        if let Some(report) = lock(&self.relay).take_report() {
+        if let Some(report) = lock(&self.limiter).take_report() {
             let reach = self.reach();
             if reach.level.is_some() {
                 reach.notify("notifications/message", &report);
@@ -78,7 +78,7 @@ impl ClientCaller {
     }
 
     /// Another request of the client goes on with the call.
-    pub(crate) fn go_on(&self, reach: Reach) {
+    pub(crate) fn resume(&self, reach: ClientChannel) {
         *lock(&self.request) = reach;
     }
 }
@@ -100,7 +100,7 @@ impl Caller for ClientCaller {
     fn progress(&self, params: &RawValue) {
         let reach = self.reach();
         if let Some(token) = &reach.progress_token
-            && lock(&self.relay).admits_progress(params.get().len())
+            && lock(&self.limiter).admits_progress(params.get().len())
             && let Some(mut members) = Members::of(params.get())
         {
             members.set("progressToken", &**token);
@@ -109,11 +109,11 @@ impl Caller for ClientCaller {
     }
 
     fn message(&self, params: &RawValue) {
-        let graveness = graveness(params);
+        let severity = severity(params);
         let reach = self.reach();
-        let is_wanted = |least| graveness.is_some_and(|grave| grave >= least);
+        let is_wanted = |least| severity.is_some_and(|severity| severity >= least);
         if reach.level.is_some_and(is_wanted)
-            && lock(&self.relay).admits_message(params.get().len())
+            && lock(&self.limiter).admits_message(params.get().len())
         {
             reach.notify("notifications/message", params.get());
         }
@@ -130,15 +130,15 @@ impl Caller for ClientCaller {
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
         let refused = || rpc(code::METHOD_NOT_FOUND, "the client cannot be asked");
-        match &self.way {
-            Way::Ask => {
+        match &self.delivery {
+            InputDelivery::Ask => {
                 let questions = &self.conversation.questions;
-                let outlet = self.reach().outlet;
-                questions.ask(&*outlet, method, params).await
+                let sink = self.reach().sink;
+                questions.ask(&*sink, method, params).await
             }
-            Way::Collect(questions) => {
+            InputDelivery::Collect(questions) => {
                 let (answer, answered) = oneshot::channel();
-                let question = Question {
+                let question = InputRequest {
                     method: method.to_owned(),
                     params: params.map(RawValue::to_owned),
                     answer,
@@ -147,24 +147,24 @@ impl Caller for ClientCaller {
                 let given_up = || rpc(code::INTERNAL, "the client did not answer in time");
                 answered.await.unwrap_or_else(|_| Err(given_up()))
             }
-            Way::Never => Err(refused()),
+            InputDelivery::Refuse => Err(refused()),
         }
     }
 }
 
 /// How grave a log message is; `None` for one that does not say so in a known way.
-pub(crate) fn graveness(params: &RawValue) -> Option<Level> {
+pub(crate) fn severity(params: &RawValue) -> Option<Level> {
     #[derive(Deserialize)]
-    struct Graveness<'a> {
+    struct Severity<'a> {
         #[serde(borrow)]
         level: std::borrow::Cow<'a, str>,
     }
-    let graveness = serde_json::from_str::<Graveness<'_>>(params.get()).ok()?;
-    Level::parse(&graveness.level)
+    let severity = serde_json::from_str::<Severity<'_>>(params.get()).ok()?;
+    Level::parse(&severity.level)
 }
 
 /// The capabilities that a server may know of: what we do not carry is not promised to it.
-pub(crate) fn carried_capabilities(declared: &str) -> Arc<str> {
+pub(crate) fn forwarded_capabilities(declared: &str) -> Arc<str> {
     match Members::of(declared) {
         Some(mut members) => {
             let before = members.0.len();

@@ -10,12 +10,12 @@ use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, T
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::dispatch::{Answered, Asked, Fault};
+use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
 use crate::members::Members;
-use crate::rounds::{Failure, Progress, Target, run, tagged};
+use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, run, adapt_result};
 use crate::surface::Surface;
-use crate::{heavy, meta_run, meta_tools};
+use crate::{offload, meta_run, meta_tools};
 
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.
@@ -26,7 +26,7 @@ static OUTPUT_SCHEMA: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"out
 
 /// How a tool came to be called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum CallOrigin {
     /// By its own name in `tools/call`.
     Name,
     /// Through `call_tool`: the model reads whatever comes back.
@@ -36,89 +36,89 @@ pub(crate) enum By {
 }
 
 /// Answers `tools/call`.
-pub(crate) async fn call(asked: &Asked<'_>) -> Answered {
-    let Some(name) = asked.params.name.as_deref() else {
-        return Err(Fault::invalid("`name` is missing"));
+pub(crate) async fn call(ctx: &RequestContext<'_>) -> HandlerResult {
+    let Some(name) = ctx.params.name.as_deref() else {
+        return Err(RequestError::invalid("`name` is missing"));
     };
-    let is_ours = asked.view.profile.has_meta_tools() && meta_tools::is_meta_tool(name);
-    if is_ours && asked.surface().catalog.static_tool(name).is_none() {
-        return meta_run::run(asked, name).await;
+    let is_ours = ctx.view.profile.has_meta_tools() && meta_tools::is_meta_tool(name);
+    if is_ours && ctx.surface().catalog.static_tool(name).is_none() {
+        return meta_run::run(ctx, name).await;
     }
-    let arguments = match asked.params.arguments.map(coerce_arguments).transpose() {
+    let arguments = match ctx.params.arguments.map(coerce_arguments).transpose() {
         Ok(arguments) => arguments.unwrap_or_else(no_arguments),
-        Err(error) => return Ok(asked.refused(&error.at_tool(name))),
+        Err(error) => return Ok(ctx.refused(&error.at_tool(name))),
     };
-    execute(asked, name, arguments, By::Name).await
+    execute(ctx, name, arguments, CallOrigin::Name).await
 }
 
 /// Calls a tool and gives its result as it goes to the client.
 pub(crate) async fn execute(
-    asked: &Asked<'_>,
+    ctx: &RequestContext<'_>,
     written: &str,
     arguments: Box<RawValue>,
-    by: By,
-) -> Answered {
-    let found = match find(asked, written).await {
-        Ok(found) => found,
-        Err(error) => return failed(asked, error, by),
+    by: CallOrigin,
+) -> HandlerResult {
+    let target = match find(ctx, written).await {
+        Ok(target) => target,
+        Err(error) => return failed(ctx, error, by),
     };
-    let shared = &asked.conversation.shared;
-    let tool = found.tool.clone();
-    let meta = forwarded_meta(asked);
-    let target = Target::Tool(CallRequest {
-        span: asked.above(meta.as_ref()),
+    let shared = &ctx.conversation.shared;
+    let tool = target.tool.clone();
+    let meta = forwarded_meta(ctx);
+    let request = UpstreamRequest::Tool(CallRequest {
+        span: ctx.parent_span(meta.as_ref()),
         meta,
         // Only a person who is asked wants to know.
-        client: (found.needs_consent).then(|| asked.client()).flatten(),
-        read_only: by == By::ReadOnlyMetaTool,
-        is_lasting: !found.needs_consent || !asked.is_modern || asked.conversation.is_attached(),
-        ..CallRequest::new(asked.conversation.session.clone(), found.tool, arguments)
+        client: (target.needs_approval).then(|| ctx.client()).flatten(),
+        read_only: by == CallOrigin::ReadOnlyMetaTool,
+        is_lasting: !target.needs_approval || !ctx.is_modern || ctx.conversation.is_attached(),
+        ..CallRequest::new(ctx.conversation.session.clone(), target.tool, arguments)
     });
-    match run(asked, target).await {
-        Ok(Progress::Wants(result)) => Ok(result.into()),
-        Ok(Progress::Done(outcome)) => {
-            let era = found.era.or_else(|| era_of(asked, &tool));
+    match run(ctx, request).await {
+        Ok(RoundOutcome::InputRequired(result)) => Ok(result.into()),
+        Ok(RoundOutcome::Done(outcome)) => {
+            let era = target.era.or_else(|| era_of(ctx, &tool));
             // A client checks a listed tool's structured content, so that must stay whole.
-            let may_shorten = by != By::Name || !found.has_output_schema;
-            let is_aside = asked.view.profile.has_meta_tools() && may_shorten;
+            let may_shorten = by != CallOrigin::Name || !target.has_output_schema;
+            let is_aside = ctx.view.profile.has_meta_tools() && may_shorten;
             let result = match is_aside {
                 true => match within_limit(shared, outcome.result).await {
                     Ok(result) => result,
-                    Err(error) => return failed(asked, error, by),
+                    Err(error) => return failed(ctx, error, by),
                 },
                 false => outcome.result,
             };
-            Ok(tagged(asked, result, era == Some(Era::Legacy), false))
+            Ok(adapt_result(ctx, result, era == Some(Era::Legacy), false))
         }
-        Err(Failure::Tool(error)) => failed(asked, within_profile(asked, &tool, *error), by),
-        Err(Failure::Fault(fault)) => Err(fault),
+        Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, *error), by),
+        Err(ForwardError::RequestError(fault)) => Err(fault),
     }
 }
 
 /// A result, or its first part when it is larger than allowed.
 async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult<Box<RawValue>> {
-    let is_heavy = result.get().len() > heavy::LIGHT_BYTES;
+    let is_heavy = result.get().len() > offload::INLINE_BYTES;
     let shared = shared.clone();
     let shorten = move || {
         let shortened = shared.result_store.shorten(&result, shared.result_tokens);
         shortened.unwrap_or(result)
     };
-    heavy::run(is_heavy, shorten).await
+    offload::run(is_heavy, shorten).await
 }
 
 /// A tool as the catalog knows it.
-struct Found {
+struct CallTarget {
     tool: String,
     era: Option<Era>,
     has_output_schema: bool,
     /// Whether a person may have to be asked.
-    needs_consent: bool,
+    needs_approval: bool,
 }
 
 /// Finds what is meant within the profile. What may belong to a server that was never seen is left to the hub,
 /// which asks that server.
-async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
-    let profile = &asked.view.profile;
+async fn find(ctx: &RequestContext<'_>, written: &str) -> ToolResult<CallTarget> {
+    let profile = &ctx.view.profile;
     let qualified;
     let written = match profile.sole_server() {
         Some(server) => {
@@ -127,8 +127,8 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
         }
         None => written,
     };
-    let error = match found_in(asked.surface(), written) {
-        Ok(found) => return Ok(found),
+    let error = match find_in(ctx.surface(), written) {
+        Ok(target) => return Ok(target),
         Err(error) => error,
     };
     if error.reason != Reason::ToolUnknown {
@@ -139,50 +139,50 @@ async fn find(asked: &Asked<'_>, written: &str) -> ToolResult<Found> {
         _ => false,
     };
     if is_ours || profile.holds_all() {
-        return Ok(Found {
+        return Ok(CallTarget {
             tool: written.to_owned(),
             era: None,
             has_output_schema: false,
-            needs_consent: true,
+            needs_approval: true,
         });
     }
-    let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_in_span(asked.span()).await;
-    found_in(&asked.view.surface(hub), written)
+    let hub = &ctx.conversation.shared.hub;
+    hub.ensure_known_in_span(ctx.span()).await;
+    find_in(&ctx.view.surface(hub), written)
 }
 
-fn found_in(surface: &Surface, written: &str) -> ToolResult<Found> {
+fn find_in(surface: &Surface, written: &str) -> ToolResult<CallTarget> {
     let view = surface.catalog.find(written)?;
-    Ok(Found {
+    Ok(CallTarget {
         tool: view.exposed().to_string(),
         era: view.entry().and_then(|entry| entry.record.era),
         has_output_schema: OUTPUT_SCHEMA.find(view.definition().as_bytes()).is_some(),
-        needs_consent: view.policy() != Policy::Allow || view.asks_if_possible(),
+        needs_approval: view.policy() != Policy::Allow || view.asks_if_possible(),
     })
 }
 
 /// What the hub says of an unknown tool may name tools of servers that are not in the profile.
-fn within_profile(asked: &Asked<'_>, tool: &str, error: ToolError) -> ToolError {
-    if error.reason != Reason::ToolUnknown || asked.view.profile.holds_all() {
+fn within_profile(ctx: &RequestContext<'_>, tool: &str, error: ToolError) -> ToolError {
+    if error.reason != Reason::ToolUnknown || ctx.view.profile.holds_all() {
         return error;
     }
-    let surface = asked.view.surface(&asked.conversation.shared.hub);
-    found_in(&surface, tool).err().unwrap_or(error)
+    let surface = ctx.view.surface(&ctx.conversation.shared.hub);
+    find_in(&surface, tool).err().unwrap_or(error)
 }
 
-fn era_of(asked: &Asked<'_>, tool: &str) -> Option<Era> {
-    let catalog = asked.conversation.shared.hub.catalog();
+fn era_of(ctx: &RequestContext<'_>, tool: &str) -> Option<Era> {
+    let catalog = ctx.conversation.shared.hub.catalog();
     catalog.find(tool).ok()?.entry()?.record.era
 }
 
 /// A failure as the caller should get it: an unknown name is a protocol error, a server's own protocol error is
 /// passed on, and everything else is a result that the model can read.
-fn failed(asked: &Asked<'_>, error: ToolError, by: By) -> Answered {
+fn failed(ctx: &RequestContext<'_>, error: ToolError, by: CallOrigin) -> HandlerResult {
     let is_for_client = error
         .rpc
         .as_ref()
         .is_some_and(|rpc| CLIENT_CODES.contains(&rpc.code));
-    if is_for_client || (by == By::Name && error.rpc.is_some()) {
+    if is_for_client || (by == CallOrigin::Name && error.rpc.is_some()) {
         return Err(error.into());
     }
     let is_unknown = matches!(
@@ -192,10 +192,10 @@ fn failed(asked: &Asked<'_>, error: ToolError, by: By) -> Answered {
             | Reason::ToolAmbiguous
             | Reason::ServerUnknown
     );
-    if by == By::Name && is_unknown {
+    if by == CallOrigin::Name && is_unknown {
         return Err(error.into());
     }
-    Ok(asked.refused(&error))
+    Ok(ctx.refused(&error))
 }
 
 /// An error as a tool's result: words for the model, codes for programs.
@@ -218,10 +218,10 @@ pub(crate) fn text_result(text: &str) -> Bytes {
 
 /// What travels on in `_meta`: everything but what is between the client and us, or us and the server.
 /// `baggage` may hold anything and stays here.
-pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
+pub(crate) fn forwarded_meta(ctx: &RequestContext<'_>) -> Option<Map<String, Value>> {
     const LEVEL: &str = "io.modelcontextprotocol/logLevel";
     let mut map = Map::new();
-    let members = asked.params.meta.and_then(|meta| Members::of(meta.get()));
+    let members = ctx.params.meta.and_then(|meta| Members::of(meta.get()));
     for (key, value) in members.into_iter().flat_map(|members| members.0) {
         let is_ours = key == "progressToken" || key == "baggage";
         if !is_ours
@@ -231,10 +231,10 @@ pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
             map.insert(key.into_owned(), value);
         }
     }
-    let level = match asked.is_modern {
-        true => asked.meta.level.as_deref(),
+    let level = match ctx.is_modern {
+        true => ctx.meta.level.as_deref(),
         false => {
-            let legacy = asked.conversation.legacy.get();
+            let legacy = ctx.conversation.legacy.get();
             legacy
                 .and_then(|legacy| legacy.level())
                 .map(|level| level.as_str())
@@ -243,7 +243,7 @@ pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
     if let Some(level) = level {
         map.insert(LEVEL.to_owned(), level.into());
     }
-    if let Some(span) = asked.span() {
+    if let Some(span) = ctx.span() {
         span.inject(&mut map);
     }
     (!map.is_empty()).then_some(map)
@@ -251,20 +251,20 @@ pub(crate) fn forwarded_meta(asked: &Asked<'_>) -> Option<Map<String, Value>> {
 
 /// The lists to answer with. Only a profile whose lists follow the servers waits, and only for servers that were
 /// never tried: the answer's deadline bounds it.
-pub(crate) async fn settled(asked: &Asked<'_>) -> Arc<Surface> {
-    let profile = &asked.view.profile;
+pub(crate) async fn discovered_surface(ctx: &RequestContext<'_>) -> Arc<Surface> {
+    let profile = &ctx.view.profile;
     let unseen = |surface: &Surface| {
         surface.catalog.servers().any(|entry| {
             let is_untried = matches!(entry.record.status, DiscoveryStatus::Never);
             entry.is_offered() && entry.needs_discovery() && is_untried
         })
     };
-    if !profile.lists_servers() || !unseen(asked.surface()) {
-        return asked.surface().clone();
+    if !profile.lists_servers() || !unseen(ctx.surface()) {
+        return ctx.surface().clone();
     }
-    let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_in_span(asked.span()).await;
-    asked.view.surface(hub)
+    let hub = &ctx.conversation.shared.hub;
+    hub.ensure_known_in_span(ctx.span()).await;
+    ctx.view.surface(hub)
 }
 
 fn no_arguments() -> Box<RawValue> {

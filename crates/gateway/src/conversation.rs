@@ -9,17 +9,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::dispatch::{Asked, dispatch};
+use crate::dispatch::{RequestContext, dispatch};
 use crate::gateway::Shared;
 use crate::level::Level;
-use crate::listeners::{Listening, Seen, Wants};
-use crate::message::{Kind, Message};
-use crate::questions::Questions;
+use crate::subscribers::{SubscriptionGuard, LastNotified, SubscriptionFilter};
+use crate::message::{MessageKind, Message};
+use crate::client_requests::ClientRequests;
 use crate::response::{Response, code};
 
 /// Where messages to a client go that are not the answer itself: notifications and our own questions. Sending
 /// never waits.
-pub trait Outlet: Send + Sync {
+pub trait MessageSink: Send + Sync {
     /// Sends a whole JSON-RPC message; `false` when the client is gone or does not read.
     fn send(&self, message: String) -> bool;
 }
@@ -30,25 +30,25 @@ pub struct Conversation {
     pub(crate) profile: String,
     pub(crate) session: SessionId,
     /// Set by `initialize`; a modern client has none.
-    pub(crate) legacy: OnceLock<Legacy>,
+    pub(crate) legacy: OnceLock<LegacySession>,
     /// What the client calls itself, when it shook hands in this process.
     pub(crate) client: OnceLock<Arc<str>>,
     /// How the client reaches us, when it is not by HTTP.
     pub(crate) face: OnceLock<ClientTransport>,
     /// Where it is noted what the client does.
     pub(crate) presence: OnceLock<Arc<SessionHandle>>,
-    pub(crate) questions: Questions,
+    pub(crate) questions: ClientRequests,
     /// Requests that are being answered, so that the client can take them back.
-    running: Mutex<HashMap<Box<str>, Cancel>>,
-    standing: Mutex<Option<Standing>>,
+    running: Mutex<HashMap<Box<str>, CancelHandle>>,
+    attached: Mutex<Option<AttachedSink>>,
     /// What the client knew of when its place was taken away; it may come back.
-    left: Mutex<Option<Seen>>,
+    detached_state: Mutex<Option<LastNotified>>,
     /// The resources a legacy client subscribed to, as it names them.
     watched: Mutex<Vec<String>>,
 }
 
 /// What a handshake agreed on.
-pub(crate) struct Legacy {
+pub(crate) struct LegacySession {
     pub(crate) revision: String,
     pub(crate) capabilities: Arc<str>,
     /// The id by which an HTTP client comes back.
@@ -56,32 +56,32 @@ pub(crate) struct Legacy {
     level: AtomicU8,
 }
 
-struct Standing {
-    outlet: Arc<dyn Outlet>,
+struct AttachedSink {
+    sink: Arc<dyn MessageSink>,
     /// Tells of changes until it is dropped.
-    listening: Listening,
+    listening: SubscriptionGuard,
 }
 
 /// How a request that is being answered is taken back.
-struct Cancel {
+struct CancelHandle {
     /// Tells requests apart that a client gave the same id.
     number: u64,
-    sender: oneshot::Sender<End>,
+    sender: oneshot::Sender<EndReason>,
 }
 
 /// Why a request ends before it is answered.
-enum End {
+enum EndReason {
     /// Its client took it back and expects no response.
-    TakenBack,
+    Cancelled,
     /// The conversation ends, and the client still waits.
-    GivenUp,
+    ShuttingDown,
 }
 
 /// The error for a request that was open when the program had to end.
-const ENDING: &str = "Pegboard is shutting down and did not finish this request. A call may have had its effect \
+const SHUTDOWN_MESSAGE: &str = "Pegboard is shutting down and did not finish this request. A call may have had its effect \
                       already: check before you send it again.";
 
-impl Legacy {
+impl LegacySession {
     pub(crate) fn new(revision: &str, capabilities: Arc<str>, id: Arc<str>) -> Self {
         Self {
             revision: revision.to_owned(),
@@ -111,10 +111,10 @@ impl Conversation {
             client: OnceLock::new(),
             face: OnceLock::new(),
             presence: OnceLock::new(),
-            questions: Questions::default(),
+            questions: ClientRequests::default(),
             running: Mutex::default(),
-            standing: Mutex::default(),
-            left: Mutex::default(),
+            attached: Mutex::default(),
+            detached_state: Mutex::default(),
             watched: Mutex::default(),
         }
     }
@@ -135,10 +135,10 @@ impl Conversation {
     pub fn answer(
         self: Arc<Self>,
         message: Message,
-        outlet: Arc<dyn Outlet>,
+        sink: Arc<dyn MessageSink>,
     ) -> impl Future<Output = Option<Response>> + Send + 'static {
         let noted = match (message.kind(), message.id()) {
-            (Kind::Request, Some(id)) => Some(Running::note(&self, id.get())),
+            (MessageKind::Request, Some(id)) => Some(RunningRequest::note(&self, id.get())),
             _ => None,
         };
         async move {
@@ -148,17 +148,17 @@ impl Conversation {
             };
             let id = message.id()?;
             let answer = async {
-                match Asked::new(&self, &message, id, &outlet) {
-                    Ok(asked) => dispatch(&asked).await,
+                match RequestContext::new(&self, &message, id, &sink) {
+                    Ok(ctx) => dispatch(&ctx).await,
                     Err(response) => response,
                 }
             };
-            let given_up = || Some(message.refuse(200, code::INTERNAL, ENDING));
+            let given_up = || Some(message.refuse(200, code::INTERNAL, SHUTDOWN_MESSAGE));
             tokio::select! {
                 biased;
                 Ok(end) = cancelled => match end {
-                    End::TakenBack => None,
-                    End::GivenUp => given_up(),
+                    EndReason::Cancelled => None,
+                    EndReason::ShuttingDown => given_up(),
                 },
                 response = answer => Some(response),
                 () = self.shared.ending() => given_up(),
@@ -169,56 +169,56 @@ impl Conversation {
     /// Takes a notification, or the answer to a question of ours.
     pub fn take(&self, message: Message) {
         match (message.kind(), message.method()) {
-            (Kind::Reply, _) => {
+            (MessageKind::Response, _) => {
                 let id = message.id().and_then(|id| id.get().parse().ok());
                 if let Some(id) = id {
                     self.questions.answered(id, message.outcome());
                 }
             }
-            (Kind::Notification, "notifications/cancelled") => self.cancel(&message),
+            (MessageKind::Notification, "notifications/cancelled") => self.cancel(&message),
             _ => {}
         }
     }
 
     /// Gives the conversation a place for what belongs to no request (a stdio client, a GET stream). It
     /// replaces an earlier one, and what changed while there was none is told now.
-    pub fn attach(&self, outlet: Arc<dyn Outlet>) {
-        let wants = Wants {
+    pub fn attach(&self, sink: Arc<dyn MessageSink>) {
+        let filter = SubscriptionFilter {
             resources: lock(&self.watched).clone(),
-            ..Wants::every_list()
+            ..SubscriptionFilter::every_list()
         };
-        let held = lock(&self.standing)
+        let held = lock(&self.attached)
             .as_ref()
-            .and_then(|standing| standing.listening.seen());
-        let seen = held.or_else(|| lock(&self.left).take());
+            .and_then(|attached| attached.listening.seen());
+        let seen = held.or_else(|| lock(&self.detached_state).take());
         let listening =
             self.shared
-                .listeners
-                .add(&self.shared, &self.profile, None, wants, &outlet, seen);
-        *lock(&self.standing) = Some(Standing { outlet, listening });
+                .subscribers
+                .add(&self.shared, &self.profile, None, filter, &sink, seen);
+        *lock(&self.attached) = Some(AttachedSink { sink, listening });
     }
 
     /// Takes the place of [`Conversation::attach`] away again, if it is still this one.
-    pub fn detach(&self, outlet: &Arc<dyn Outlet>) {
-        let mut standing = lock(&self.standing);
-        if standing
+    pub fn detach(&self, sink: &Arc<dyn MessageSink>) {
+        let mut attached = lock(&self.attached);
+        if attached
             .as_ref()
-            .is_some_and(|held| Arc::ptr_eq(&held.outlet, outlet))
+            .is_some_and(|held| Arc::ptr_eq(&held.sink, sink))
         {
-            let left = standing.take();
-            *lock(&self.left) = left.and_then(|standing| standing.listening.seen());
+            let detached_state = attached.take();
+            *lock(&self.detached_state) = detached_state.and_then(|attached| attached.listening.seen());
         }
     }
 
     /// Where messages go that belong to no request.
-    pub(crate) fn standing_outlet(&self) -> Option<Arc<dyn Outlet>> {
-        let standing = lock(&self.standing);
-        standing.as_ref().map(|standing| standing.outlet.clone())
+    pub(crate) fn attached_sink(&self) -> Option<Arc<dyn MessageSink>> {
+        let attached = lock(&self.attached);
+        attached.as_ref().map(|attached| attached.sink.clone())
     }
 
     /// Whether it lasts beyond its requests, because its client stays connected.
     pub(crate) fn is_attached(&self) -> bool {
-        lock(&self.standing).is_some()
+        lock(&self.attached).is_some()
     }
 
     pub(crate) fn is_over_pipe(&self) -> bool {
@@ -227,7 +227,7 @@ impl Conversation {
 
     /// Whether it still has something to do or somebody to tell.
     pub(crate) fn is_busy(&self) -> bool {
-        !lock(&self.running).is_empty() || lock(&self.standing).is_some()
+        !lock(&self.running).is_empty() || lock(&self.attached).is_some()
     }
 
     /// Remembers what a legacy client wants to be told about; gives back whether it was new.
@@ -247,8 +247,8 @@ impl Conversation {
                 _ => false,
             }
         };
-        if let Some(standing) = lock(&self.standing).as_ref().filter(|_| is_new) {
-            standing.listening.watch(lock(&self.watched).clone());
+        if let Some(attached) = lock(&self.attached).as_ref().filter(|_| is_new) {
+            attached.listening.watch(lock(&self.watched).clone());
         }
         is_new
     }
@@ -260,10 +260,10 @@ impl Conversation {
 
     /// Answers everything that still runs for the client by an error, because the conversation ends.
     pub fn end_requests(&self) {
-        self.end_running(|| End::GivenUp);
+        self.end_running(|| EndReason::ShuttingDown);
     }
 
-    fn end_running(&self, end: impl Fn() -> End) {
+    fn end_running(&self, end: impl Fn() -> EndReason) {
         let running = std::mem::take(&mut *lock(&self.running));
         for cancel in running.into_values() {
             // It may have been answered at this very moment.
@@ -273,8 +273,8 @@ impl Conversation {
 
     /// Ends everything that still runs for the client.
     pub fn close(&self) {
-        self.end_running(|| End::TakenBack);
-        *lock(&self.standing) = None;
+        self.end_running(|| EndReason::Cancelled);
+        *lock(&self.attached) = None;
         self.questions.close();
         self.shared.hub.session_ended(&self.session);
     }
@@ -289,7 +289,7 @@ impl Conversation {
             && let Some(cancel) = lock(&self.running).remove(cancelled.id.get())
         {
             // It may have been answered at this very moment.
-            let _ = cancel.sender.send(End::TakenBack);
+            let _ = cancel.sender.send(EndReason::Cancelled);
         }
     }
 }
@@ -304,18 +304,18 @@ impl Drop for Conversation {
 }
 
 /// Keeps a request among the running ones until it is dropped.
-struct Running {
+struct RunningRequest {
     conversation: Arc<Conversation>,
     id: Box<str>,
     number: u64,
 }
 
-impl Running {
-    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<End>) {
+impl RunningRequest {
+    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<EndReason>) {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let (sender, cancelled) = oneshot::channel();
-        lock(&conversation.running).insert(id.into(), Cancel { number, sender });
+        lock(&conversation.running).insert(id.into(), CancelHandle { number, sender });
         let running = Self {
             conversation: conversation.clone(),
             id: id.into(),
@@ -325,7 +325,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         let mut running = lock(&self.conversation.running);
         if running

@@ -7,15 +7,15 @@ use pegboard_model::{RpcError, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::caller::{ClientCaller, Reach, Way, carried_capabilities};
-use crate::conversation::{Conversation, Outlet};
+use crate::caller::{ClientCaller, ClientChannel, InputDelivery, forwarded_capabilities};
+use crate::conversation::{Conversation, MessageSink};
 use crate::level::Level;
 use crate::message::{Message, Meta, Params, meta};
-use crate::relay::Relay;
+use crate::notification_limiter::NotificationLimiter;
 use crate::response::{Response, code, rpc};
 use crate::surface::Surface;
 use crate::view::View;
-use crate::{calling, listening, offers, presence, spans};
+use crate::{calling, client_registry, listen, offers, spans};
 
 /// The stateless revision.
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -31,31 +31,31 @@ const SUPPORTED: [&str; 5] = [
 const NEWEST_LEGACY: &str = "2025-11-25";
 
 /// Characters of a client's name for itself that are kept.
-const CLIENT_NAME: usize = 100;
+const CLIENT_NAME_CHARS: usize = 100;
 
 /// Codes of the modern revision for a request that does not fit: headers, capabilities, version.
-const REFUSALS: std::ops::RangeInclusive<i64> = -32022..=-32020;
+const BAD_REQUEST_CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 
 /// Why there is no result.
-pub(crate) struct Fault {
+pub(crate) struct RequestError {
     pub(crate) status: u16,
     pub(crate) error: RpcError,
 }
 
-impl Fault {
+impl RequestError {
     pub(crate) fn invalid(why: impl Into<String>) -> Self {
         rpc(code::INVALID_PARAMS, why).into()
     }
 }
 
-impl From<RpcError> for Fault {
+impl From<RpcError> for RequestError {
     fn from(error: RpcError) -> Self {
         Self { status: 200, error }
     }
 }
 
 /// A failure of ours as a protocol error; our own codes travel in `data`.
-impl From<ToolError> for Fault {
+impl From<ToolError> for RequestError {
     fn from(error: ToolError) -> Self {
         if let Some(rpc) = error.rpc {
             return (*rpc).into();
@@ -77,30 +77,30 @@ impl From<ToolError> for Fault {
 }
 
 /// What answering a request gives.
-pub(crate) type Answered = Result<Bytes, Fault>;
+pub(crate) type HandlerResult = Result<Bytes, RequestError>;
 
 /// A request with all that answering it needs.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) conversation: &'a Arc<Conversation>,
     pub(crate) message: &'a Message,
     pub(crate) id: &'a RawValue,
-    pub(crate) outlet: &'a Arc<dyn Outlet>,
+    pub(crate) sink: &'a Arc<dyn MessageSink>,
     pub(crate) params: Params<'a>,
     pub(crate) meta: Meta<'a>,
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
-    pub(crate) open: Option<spans::Open>,
+    pub(crate) open: Option<spans::RequestSpan>,
     /// Why Pegboard itself answered with an error result; a tool that ran and failed leaves it empty.
     pub(crate) failure: OnceLock<ToolError>,
     surface: OnceLock<Arc<Surface>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestContext<'a> {
     pub(crate) fn new(
         conversation: &'a Arc<Conversation>,
         message: &'a Message,
         id: &'a RawValue,
-        outlet: &'a Arc<dyn Outlet>,
+        sink: &'a Arc<dyn MessageSink>,
     ) -> Result<Self, Response> {
         let refused = |status, error: &RpcError| Response::error(Some(id), status, error);
         let invalid = |why: &str| refused(400, &rpc(code::INVALID_PARAMS, why));
@@ -134,12 +134,12 @@ impl<'a> Asked<'a> {
             refused(404, &rpc(code::INVALID_REQUEST, why))
         })?;
         let recorder = shared.hub.recorder().as_ref();
-        let open = spans::open(recorder, message, params.meta, &conversation.session.0);
+        let open = spans::start(recorder, message, params.meta, &conversation.session.0);
         Ok(Self {
             conversation,
             message,
             id,
-            outlet,
+            sink,
             params,
             meta,
             is_modern,
@@ -174,25 +174,25 @@ impl<'a> Asked<'a> {
     }
 
     /// The client as a server may reach it.
-    pub(crate) fn caller(&self, way: Way) -> ClientCaller {
+    pub(crate) fn caller(&self, delivery: InputDelivery) -> ClientCaller {
         let legacy = self.conversation.legacy.get();
         let capabilities = if self.is_modern {
-            carried_capabilities(self.meta.capabilities.map_or("{}", RawValue::get))
+            forwarded_capabilities(self.meta.capabilities.map_or("{}", RawValue::get))
         } else {
             legacy.map_or("{}".into(), |legacy| legacy.capabilities.clone())
         };
         ClientCaller {
             conversation: self.conversation.clone(),
             capabilities,
-            way,
+            delivery,
             request: Mutex::new(self.reach()),
-            relay: Mutex::new(Relay::of_call(&self.conversation.shared.limits)),
+            limiter: Mutex::new(NotificationLimiter::for_call(&self.conversation.shared.limits)),
             is_legacy: !self.is_modern,
         }
     }
 
     /// How this very request reaches the client.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> ClientChannel {
         let level = if self.is_modern {
             self.meta.level.as_deref().and_then(Level::parse)
         } else {
@@ -201,8 +201,8 @@ impl<'a> Asked<'a> {
             let chosen = legacy.and_then(|legacy| legacy.level());
             Some(chosen.unwrap_or(Level::Debug))
         };
-        Reach {
-            outlet: self.outlet.clone(),
+        ClientChannel {
+            sink: self.sink.clone(),
             progress_token: self.meta.progress.map(|token| token.get().into()),
             level,
         }
@@ -220,7 +220,7 @@ pub(crate) fn client_name(info: &RawValue) -> Option<Arc<str>> {
     }
     let info: Info<'_> = serde_json::from_str(info.get()).ok()?;
     let whole = format!("{} {}", info.name, info.version.unwrap_or_default());
-    let name: String = whole.trim().chars().take(CLIENT_NAME).collect();
+    let name: String = whole.trim().chars().take(CLIENT_NAME_CHARS).collect();
     Some(name.into())
 }
 
@@ -234,97 +234,97 @@ fn unsupported(version: &str) -> RpcError {
 }
 
 /// Answers a request.
-pub(crate) async fn dispatch(asked: &Asked<'_>) -> Response {
-    presence::note(asked);
-    let answered = if asked.is_modern {
-        modern(asked).await
+pub(crate) async fn dispatch(ctx: &RequestContext<'_>) -> Response {
+    client_registry::record(ctx);
+    let answered = if ctx.is_modern {
+        modern(ctx).await
     } else {
-        legacy(asked).await
+        legacy(ctx).await
     };
-    asked.tell(&answered);
+    ctx.record(&answered);
     match answered {
-        Ok(result) => Response::result(asked.id, result),
+        Ok(result) => Response::result(ctx.id, result),
         Err(fault) => {
             // What the modern revision says about the request itself is a bad request, whoever says it.
-            let is_refusal = asked.is_modern && REFUSALS.contains(&fault.error.code);
+            let is_refusal = ctx.is_modern && BAD_REQUEST_CODES.contains(&fault.error.code);
             let status = if is_refusal { 400 } else { fault.status };
-            Response::error(Some(asked.id), status, &fault.error)
+            Response::error(Some(ctx.id), status, &fault.error)
         }
     }
 }
 
-async fn modern(asked: &Asked<'_>) -> Answered {
-    match asked.message.method() {
+async fn modern(ctx: &RequestContext<'_>) -> HandlerResult {
+    match ctx.message.method() {
         "server/discover" => {
-            begun(asked).await;
+            session_begun(ctx).await;
             // What it stands for may have become known just now.
-            Ok(asked
+            Ok(ctx
                 .outline()
-                .discover(&asked.conversation.shared.version, &SUPPORTED)
+                .discover(&ctx.conversation.shared.version, &SUPPORTED)
                 .into())
         }
-        "subscriptions/listen" => listening::listen(asked).await,
-        _ => both(asked).await,
+        "subscriptions/listen" => listen::listen(ctx).await,
+        _ => any_era(ctx).await,
     }
 }
 
-async fn legacy(asked: &Asked<'_>) -> Answered {
-    match asked.message.method() {
-        "initialize" => initialize(asked).await,
+async fn legacy(ctx: &RequestContext<'_>) -> HandlerResult {
+    match ctx.message.method() {
+        "initialize" => initialize(ctx).await,
         "ping" => Ok(Bytes::from_static(b"{}")),
-        "logging/setLevel" if asked.declares("logging") => set_level(asked),
-        "resources/subscribe" => offers::subscribe(asked, true).await,
-        "resources/unsubscribe" => offers::subscribe(asked, false).await,
-        _ => both(asked).await,
+        "logging/setLevel" if ctx.declares("logging") => set_level(ctx),
+        "resources/subscribe" => offers::subscribe(ctx, true).await,
+        "resources/unsubscribe" => offers::subscribe(ctx, false).await,
+        _ => any_era(ctx).await,
     }
 }
 
-async fn both(asked: &Asked<'_>) -> Answered {
-    match asked.message.method() {
+async fn any_era(ctx: &RequestContext<'_>) -> HandlerResult {
+    match ctx.message.method() {
         "tools/list" => {
-            whole_list(asked)?;
-            asked.view.count_list();
-            list_tools(asked).await
+            whole_list(ctx)?;
+            ctx.view.count_list();
+            list_tools(ctx).await
         }
-        "tools/call" => calling::call(asked).await,
-        "prompts/list" if asked.declares("prompts") => {
-            whole_list(asked)?;
-            Ok(calling::settled(asked).await.prompts())
+        "tools/call" => calling::call(ctx).await,
+        "prompts/list" if ctx.declares("prompts") => {
+            whole_list(ctx)?;
+            Ok(calling::discovered_surface(ctx).await.prompts())
         }
-        "prompts/get" if asked.declares("prompts") => offers::get_prompt(asked).await,
-        "resources/list" if asked.declares("resources") => {
-            whole_list(asked)?;
-            Ok(calling::settled(asked).await.resources())
+        "prompts/get" if ctx.declares("prompts") => offers::get_prompt(ctx).await,
+        "resources/list" if ctx.declares("resources") => {
+            whole_list(ctx)?;
+            Ok(calling::discovered_surface(ctx).await.resources())
         }
-        "resources/templates/list" if asked.declares("resources") => {
-            whole_list(asked)?;
-            Ok(calling::settled(asked).await.templates())
+        "resources/templates/list" if ctx.declares("resources") => {
+            whole_list(ctx)?;
+            Ok(calling::discovered_surface(ctx).await.templates())
         }
-        "resources/read" if asked.declares("resources") => offers::read_resource(asked).await,
-        "completion/complete" if asked.declares("completions") => offers::complete(asked).await,
-        _ => Err(unknown_method(asked)),
+        "resources/read" if ctx.declares("resources") => offers::read_resource(ctx).await,
+        "completion/complete" if ctx.declares("completions") => offers::complete(ctx).await,
+        _ => Err(unknown_method(ctx)),
     }
 }
 
-fn unknown_method(asked: &Asked<'_>) -> Fault {
-    let status = if asked.is_modern { 404 } else { 200 };
+fn unknown_method(ctx: &RequestContext<'_>) -> RequestError {
+    let status = if ctx.is_modern { 404 } else { 200 };
     let error = rpc(code::METHOD_NOT_FOUND, "Method not found");
-    Fault { status, error }
+    RequestError { status, error }
 }
 
 /// Our lists have one page, so no cursor can be ours.
-fn whole_list(asked: &Asked<'_>) -> Result<(), Fault> {
-    match asked.params.cursor {
+fn whole_list(ctx: &RequestContext<'_>) -> Result<(), RequestError> {
+    match ctx.params.cursor {
         None => Ok(()),
-        Some(_) => Err(Fault::invalid(
+        Some(_) => Err(RequestError::invalid(
             "this cursor is not known; list again without one",
         )),
     }
 }
 
-async fn initialize(asked: &Asked<'_>) -> Answered {
+async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
     #[derive(Deserialize)]
-    struct Opening<'a> {
+    struct InitializeParams<'a> {
         #[serde(borrow, default, rename = "protocolVersion")]
         version: Option<std::borrow::Cow<'a, str>>,
         #[serde(borrow, default)]
@@ -332,16 +332,16 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
         #[serde(borrow, default, rename = "clientInfo")]
         client: Option<&'a RawValue>,
     }
-    let opening: Opening<'_> = serde_json::from_str(asked.message.payload())
-        .map_err(|error| Fault::invalid(format!("`initialize` cannot be read: {error}")))?;
+    let opening: InitializeParams<'_> = serde_json::from_str(ctx.message.payload())
+        .map_err(|error| RequestError::invalid(format!("`initialize` cannot be read: {error}")))?;
     let Some(version) = opening.version else {
-        return Err(Fault::invalid("`protocolVersion` is missing"));
+        return Err(RequestError::invalid("`protocolVersion` is missing"));
     };
     let legacy_revisions = SUPPORTED.iter().filter(|known| **known != MODERN);
     let revision = legacy_revisions.copied().find(|known| *known == version);
     let revision = revision.unwrap_or(NEWEST_LEGACY);
     let declared = opening.capabilities.map_or("{}", RawValue::get);
-    let conversation = asked.conversation;
+    let conversation = ctx.conversation;
     if let Some(name) = opening.client.and_then(client_name) {
         // A second handshake changes nothing.
         let _ = conversation.client.set(name);
@@ -349,37 +349,37 @@ async fn initialize(asked: &Asked<'_>) -> Answered {
     let shared = &conversation.shared;
     shared
         .sessions
-        .open(conversation, revision, &carried_capabilities(declared));
-    presence::note(asked);
-    begun(asked).await;
-    Ok(asked.outline().initialize(&shared.version, revision).into())
+        .open(conversation, revision, &forwarded_capabilities(declared));
+    client_registry::record(ctx);
+    session_begun(ctx).await;
+    Ok(ctx.outline().initialize(&shared.version, revision).into())
 }
 
 /// A client is there: what was never seen is asked for in the background. Only a profile that stands for one
 /// server has to know that server before it can say what it is.
-async fn begun(asked: &Asked<'_>) {
-    let hub = &asked.conversation.shared.hub;
-    if asked.view.profile.is_fixed() && !hub.is_catalog_loaded() {
+async fn session_begun(ctx: &RequestContext<'_>) {
+    let hub = &ctx.conversation.shared.hub;
+    if ctx.view.profile.is_fixed() && !hub.is_catalog_loaded() {
         // The session begins with the first list, or a moment after the start.
         hub.defer_session_start();
         return;
     }
     hub.session_started();
-    let sole = asked.view.profile.sole_server();
-    if let Some(entry) = sole.and_then(|sole| asked.surface().catalog.server(&sole).cloned())
+    let sole = ctx.view.profile.sole_server();
+    if let Some(entry) = sole.and_then(|sole| ctx.surface().catalog.server(&sole).cloned())
         && entry.record.capabilities.is_none()
     {
-        hub.ensure_known_in_span(asked.span()).await;
+        hub.ensure_known_in_span(ctx.span()).await;
     }
 }
 
 /// The tools. A fixed list needs nothing of the catalog, so that is read when the answer is on its way.
-async fn list_tools(asked: &Asked<'_>) -> Answered {
-    let hub = &asked.conversation.shared.hub;
-    if !asked.view.profile.is_fixed() {
-        return Ok(calling::settled(asked).await.tools());
+async fn list_tools(ctx: &RequestContext<'_>) -> HandlerResult {
+    let hub = &ctx.conversation.shared.hub;
+    if !ctx.view.profile.is_fixed() {
+        return Ok(calling::discovered_surface(ctx).await.tools());
     }
-    let tools = asked.outline().tools();
+    let tools = ctx.outline().tools();
     if !hub.is_catalog_loaded() {
         let hub = hub.clone();
         tokio::spawn(async move {
@@ -391,20 +391,20 @@ async fn list_tools(asked: &Asked<'_>) -> Answered {
     Ok(tools)
 }
 
-fn set_level(asked: &Asked<'_>) -> Answered {
+fn set_level(ctx: &RequestContext<'_>) -> HandlerResult {
     #[derive(Deserialize)]
-    struct Wish<'a> {
+    struct SetLevelParams<'a> {
         #[serde(borrow)]
         level: std::borrow::Cow<'a, str>,
     }
-    let wish = serde_json::from_str::<Wish<'_>>(asked.message.payload()).ok();
-    let level = wish.and_then(|wish| Level::parse(&wish.level));
-    match (level, asked.conversation.legacy.get()) {
+    let params = serde_json::from_str::<SetLevelParams<'_>>(ctx.message.payload()).ok();
+    let level = params.and_then(|params| Level::parse(&params.level));
+    match (level, ctx.conversation.legacy.get()) {
         (Some(level), Some(legacy)) => {
             legacy.set_level(level);
             Ok(Bytes::from_static(b"{}"))
         }
-        _ => Err(Fault::invalid(
+        _ => Err(RequestError::invalid(
             "`level` must be one of debug, info, notice, warning, error, critical, alert, emergency",
         )),
     }

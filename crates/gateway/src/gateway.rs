@@ -10,7 +10,7 @@ use pegboard_model::Limits;
 use tokio::sync::watch;
 
 use crate::conversation::Conversation;
-use crate::listeners::Listeners;
+use crate::subscribers::Subscribers;
 use crate::parked::ParkedCalls;
 use crate::profile::Profile;
 use crate::result_store::ResultStore;
@@ -40,7 +40,7 @@ pub struct Gateway {
 }
 
 /// What a session of a profile is offered.
-pub struct Offered {
+pub struct ProfileCatalog {
     /// The tools within its reach.
     pub catalog: Arc<Catalog>,
     /// How they are shown.
@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) result_store: ResultStore,
     pub(crate) parked: ParkedCalls,
     pub(crate) sessions: Sessions,
-    pub(crate) listeners: Listeners,
+    pub(crate) subscribers: Subscribers,
     pub(crate) limits: Limits,
     /// Changes whenever all open requests are given up.
     ending: watch::Sender<()>,
@@ -75,7 +75,7 @@ impl Gateway {
             result_store: ResultStore::new(&settings.limits),
             parked: ParkedCalls::new(&settings.limits),
             sessions: Sessions::new(&settings.limits),
-            listeners: Listeners::default(),
+            subscribers: Subscribers::default(),
             limits: settings.limits,
             ending: watch::Sender::new(()),
         });
@@ -89,7 +89,7 @@ impl Gateway {
 
     /// Replaces the profiles, for all conversations from their next request on.
     pub fn set_profiles(&self, profiles: BTreeMap<String, Profile>) {
-        self.tell_saved_tokens();
+        self.report_saved_tokens();
         let present = self.shared.views.load();
         let mut next = views(profiles);
         for (name, view) in &mut next {
@@ -102,7 +102,7 @@ impl Gateway {
             }
         }
         self.shared.views.store(Arc::new(next));
-        self.shared.listeners.wake();
+        self.shared.subscribers.wake();
     }
 
     /// Whether a profile is there; `""` always is.
@@ -121,10 +121,10 @@ impl Gateway {
     }
 
     /// What a session of a profile is offered; `None` without such a profile.
-    pub fn offered(&self, profile: &str) -> Option<Offered> {
+    pub fn profile_catalog(&self, profile: &str) -> Option<ProfileCatalog> {
         let view = self.shared.view(profile)?;
         let surface = view.surface(&self.shared.hub);
-        Some(Offered {
+        Some(ProfileCatalog {
             catalog: surface.catalog.clone(),
             profile: view.profile.clone(),
         })
@@ -164,7 +164,7 @@ impl Gateway {
     /// Tells the recorder how many tokens the lists since the last time have saved their models, because not every
     /// tool was listed. Gives back how many one list of the profile without a name saves. Lists are only counted
     /// where they are answered, so that answering them costs nothing more.
-    pub fn tell_saved_tokens(&self) -> u64 {
+    pub fn report_saved_tokens(&self) -> u64 {
         let (hub, views) = (&self.shared.hub, self.shared.views.load());
         let mut saved = 0;
         for view in views.values() {
@@ -179,7 +179,7 @@ impl Gateway {
     }
 
     /// The result of `tools/list` of a profile, for measuring what it costs; `None` without such a profile.
-    pub fn listing(&self, profile: &str) -> Option<bytes::Bytes> {
+    pub fn tools_list(&self, profile: &str) -> Option<bytes::Bytes> {
         let view = self.shared.view(profile)?;
         Some(view.surface(&self.shared.hub).tools())
     }

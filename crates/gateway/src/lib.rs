@@ -26,17 +26,17 @@ mod batch;
 mod caller;
 mod calling;
 mod dispatch;
-mod listening;
+mod listen;
 mod offers;
 mod parked;
-mod presence;
-mod questions;
-mod relay;
-mod rounds;
+mod client_registry;
+mod client_requests;
+mod notification_limiter;
+mod input_rounds;
 mod spans;
 
 // What is listed, and the meta tools.
-mod heavy;
+mod offload;
 mod legacy_result;
 mod meta_run;
 mod surface;
@@ -44,8 +44,8 @@ mod view;
 
 // What lasts longer than a request.
 mod level;
-mod listener;
-mod listeners;
+mod session_listener;
+mod subscribers;
 mod seal;
 mod sessions;
 
@@ -53,8 +53,8 @@ mod sessions;
 use pegboard_catalog::meta as meta_tools;
 use pegboard_shelf::{self as result_store, members};
 
-pub use conversation::{Conversation, Outlet};
-pub use gateway::{Gateway, GatewaySettings, Offered, fixed_surface};
-pub use message::{Kind, Message};
+pub use conversation::{Conversation, MessageSink};
+pub use gateway::{Gateway, GatewaySettings, ProfileCatalog, fixed_surface};
+pub use message::{MessageKind, Message};
 pub use profile::{Mode, Profile};
 pub use response::Response;

@@ -17,19 +17,19 @@ const METHOD_BYTES: usize = 128;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// It wants an answer.
     Request,
     /// It wants none.
     Notification,
     /// It answers a request of ours.
-    Reply,
+    Response,
 }
 
 /// A message, read as far as its envelope.
 pub struct Message {
     text: Bytes,
-    kind: Kind,
+    kind: MessageKind,
     method: Box<str>,
     id: Range<usize>,
     /// `params` of a request or notification, `result` or `error` of a reply.
@@ -114,7 +114,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 impl Message {
     /// Reads one message; what is none is answered by an error that is ready to be sent.
-    pub fn read(text: Bytes) -> Result<Self, Response> {
+    pub fn parse(text: Bytes) -> Result<Self, Response> {
         let whole = std::str::from_utf8(&text)
             .map_err(|_| refused(None, code::PARSE, "the message is not UTF-8"))?;
         if whole.trim_start().starts_with('[') {
@@ -136,9 +136,9 @@ impl Message {
             return Err(invalid("`id` must be a string or a number"));
         }
         let kind = match (&envelope.method, id, envelope.result.or(envelope.error)) {
-            (Some(_), Some(_), None) => Kind::Request,
-            (Some(_), None, None) => Kind::Notification,
-            (None, Some(_), Some(_)) => Kind::Reply,
+            (Some(_), Some(_), None) => MessageKind::Request,
+            (Some(_), None, None) => MessageKind::Notification,
+            (None, Some(_), Some(_)) => MessageKind::Response,
             _ => return Err(invalid("this is no request, no notification and no answer")),
         };
         let method = envelope.method.unwrap_or_default();
@@ -167,8 +167,8 @@ impl Message {
             subject: None,
             text: text.clone(),
         };
-        if kind == Kind::Request {
-            message.look_inside().map_err(|error| {
+        if kind == MessageKind::Request {
+            message.read_params().map_err(|error| {
                 let why = format!("`params` cannot be read: {error}");
                 refused(id, code::INVALID_PARAMS, &why)
             })?;
@@ -176,7 +176,7 @@ impl Message {
         Ok(message)
     }
 
-    fn look_inside(&mut self) -> serde_json::Result<()> {
+    fn read_params(&mut self) -> serde_json::Result<()> {
         let params = self.params()?;
         let meta: Meta<'_> = meta(&params)?;
         let version = meta.version.as_deref().map(Box::from);
@@ -191,7 +191,7 @@ impl Message {
     }
 
     /// What it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> MessageKind {
         self.kind
     }
 
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Message, String> {
-        Message::read(Bytes::copy_from_slice(text.as_bytes()))
+        Message::parse(Bytes::copy_from_slice(text.as_bytes()))
             .map_err(|response| String::from_utf8(response.into_bytes().to_vec()).unwrap())
     }
 
@@ -319,12 +319,12 @@ mod tests {
     fn the_three_kinds_are_told_apart() {
         let kind = |text| read(text).unwrap().kind();
         let request = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
-        assert_eq!(kind(request), Kind::Request);
+        assert_eq!(kind(request), MessageKind::Request);
         let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#;
-        assert_eq!(kind(note), Kind::Notification);
+        assert_eq!(kind(note), MessageKind::Notification);
         assert_eq!(
             kind(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
-            Kind::Reply
+            MessageKind::Response
         );
     }
 

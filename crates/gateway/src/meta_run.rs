@@ -8,9 +8,9 @@ use pegboard_model::ToolResult;
 use pegboard_shelf::{ReadResultArgs, read};
 use serde_json::value::RawValue;
 
-use crate::calling::{By, execute, text_result};
-use crate::dispatch::{Answered, Asked};
-use crate::heavy;
+use crate::calling::{CallOrigin, execute, text_result};
+use crate::dispatch::{HandlerResult, RequestContext};
+use crate::offload;
 use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call_tool, is_meta_tool};
 use crate::surface::Surface;
 
@@ -19,94 +19,94 @@ use crate::surface::Surface;
 const SEARCHED_AT_ONCE: usize = 500;
 
 /// Runs one of them. Mistakes of the model come back as results that it can read.
-pub(crate) async fn run(asked: &Asked<'_>, name: &str) -> Answered {
+pub(crate) async fn run(ctx: &RequestContext<'_>, name: &str) -> HandlerResult {
     match is_call_tool(name) {
-        true => call_tool(asked, name).await,
-        false => look(asked, name, asked.params.arguments).await,
+        true => call_tool(ctx, name).await,
+        false => look(ctx, name, ctx.params.arguments).await,
     }
 }
 
 /// Runs one of those that only read.
-async fn look(asked: &Asked<'_>, name: &str, arguments: Option<&RawValue>) -> Answered {
+async fn look(ctx: &RequestContext<'_>, name: &str, arguments: Option<&RawValue>) -> HandlerResult {
     let answer = match name {
-        SEARCH => search(asked, arguments).await,
-        LIST => list(asked, arguments).await,
-        DESCRIBE => describe(asked, arguments).await,
+        SEARCH => search(ctx, arguments).await,
+        LIST => list(ctx, arguments).await,
+        DESCRIBE => describe(ctx, arguments).await,
         _ => match parse_args(READ_RESULT, arguments) {
-            Ok(args) => read_result(asked, args).await,
+            Ok(args) => read_result(ctx, args).await,
             Err(error) => Err(error),
         },
     };
     Ok(match answer {
         Ok(text) => text_result(&text),
-        Err(error) => asked.refused(&error),
+        Err(error) => ctx.refused(&error),
     })
 }
 
-async fn search(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+async fn search(ctx: &RequestContext<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
     let mut args: SearchToolsArgs = parse_args(SEARCH, arguments)?;
     let (queries, detail, limit) = (args.queries()?, args.detail()?, args.limit());
-    let surface = known(asked).await;
+    let surface = known(ctx).await;
     let tools: usize = (surface.catalog.servers())
         .map(|entry| entry.record.tools.len())
         .sum();
-    let conversation = &asked.conversation;
+    let conversation = &ctx.conversation;
     let hub = &conversation.shared.hub;
     hub.load_vectors_once().await;
     let finder = hub.finder(Some(conversation.session.clone()));
-    let finder = finder.below(asked.span().cloned());
+    let finder = finder.below(ctx.span().cloned());
     let is_heavy = tools > SEARCHED_AT_ONCE || hub.has_encoder();
     let search = move || {
         let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
         search_text(&surface.catalog, &finder, &queries, limit, detail)
     };
-    heavy::run(is_heavy, search).await
+    offload::run(is_heavy, search).await
 }
 
 /// Reads on in a result that was kept aside; whatever is kept is large.
-async fn read_result(asked: &Asked<'_>, args: ReadResultArgs) -> ToolResult<String> {
-    let kept = asked.conversation.shared.result_store.find(&args.id)?;
-    heavy::run(true, move || read(&kept, &args)).await?
+async fn read_result(ctx: &RequestContext<'_>, args: ReadResultArgs) -> ToolResult<String> {
+    let kept = ctx.conversation.shared.result_store.find(&args.id)?;
+    offload::run(true, move || read(&kept, &args)).await?
 }
 
-async fn list(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+async fn list(ctx: &RequestContext<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
     let args: ListToolsArgs = parse_args(LIST, arguments)?;
-    args.answer(&known(asked).await.catalog)
+    args.answer(&known(ctx).await.catalog)
 }
 
-async fn describe(asked: &Asked<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
+async fn describe(ctx: &RequestContext<'_>, arguments: Option<&RawValue>) -> ToolResult<String> {
     let mut args: DescribeToolsArgs = parse_args(DESCRIBE, arguments)?;
     let names = args.names()?;
-    let mut surface = asked.surface().clone();
+    let mut surface = ctx.surface().clone();
     if names.iter().any(|name| surface.catalog.find(name).is_err()) {
-        surface = known(asked).await;
+        surface = known(ctx).await;
     }
     args.answer(&names, &surface.catalog)
 }
 
 /// Runs `call_tool` or its read-only twin.
-async fn call_tool(asked: &Asked<'_>, meta_tool: &str) -> Answered {
-    let args = match CallToolArgs::read(meta_tool, asked.params.arguments) {
+async fn call_tool(ctx: &RequestContext<'_>, meta_tool: &str) -> HandlerResult {
+    let args = match CallToolArgs::read(meta_tool, ctx.params.arguments) {
         Ok(args) => args,
-        Err(error) => return Ok(asked.refused(&error)),
+        Err(error) => return Ok(ctx.refused(&error)),
     };
     let by = match args.read_only {
-        true => By::ReadOnlyMetaTool,
-        false => By::MetaTool,
+        true => CallOrigin::ReadOnlyMetaTool,
+        false => CallOrigin::MetaTool,
     };
     let (name, arguments) = (args.tool_name.as_str(), args.arguments);
     // Reserved names are Pegboard's own before any server's; a tool of the host program is its own, too.
-    let is_reserved = is_meta_tool(name) && asked.surface().catalog.static_tool(name).is_none();
+    let is_reserved = is_meta_tool(name) && ctx.surface().catalog.static_tool(name).is_none();
     if is_reserved && !is_call_tool(name) {
-        return look(asked, name, Some(&arguments)).await;
+        return look(ctx, name, Some(&arguments)).await;
     }
-    execute(asked, name, arguments, by).await
+    execute(ctx, name, arguments, by).await
 }
 
 /// The lists with everything that can be known within the answer's deadline.
-async fn known(asked: &Asked<'_>) -> std::sync::Arc<Surface> {
-    let hub = &asked.conversation.shared.hub;
-    hub.ensure_known_in_span(asked.span()).await;
+async fn known(ctx: &RequestContext<'_>) -> std::sync::Arc<Surface> {
+    let hub = &ctx.conversation.shared.hub;
+    hub.ensure_known_in_span(ctx.span()).await;
     hub.refresh_stale_in_background();
-    asked.view.surface(hub)
+    ctx.view.surface(hub)
 }

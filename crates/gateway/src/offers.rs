@@ -11,43 +11,43 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::calling::forwarded_meta;
-use crate::dispatch::{Answered, Asked, Fault};
+use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
-use crate::listening::Place;
+use crate::listen::ResourceLocation;
 use crate::members::{Members, quoted};
 use crate::response::code;
-use crate::rounds::pass_through;
+use crate::input_rounds::forward_request;
 
 /// `prompts/get`.
-pub(crate) async fn get_prompt(asked: &Asked<'_>) -> Answered {
-    let Some(written) = asked.params.name.as_deref() else {
-        return Err(Fault::invalid("`name` is missing"));
+pub(crate) async fn get_prompt(ctx: &RequestContext<'_>) -> HandlerResult {
+    let Some(written) = ctx.params.name.as_deref() else {
+        return Err(RequestError::invalid("`name` is missing"));
     };
-    let (server, prompt) = match asked.view.profile.sole_server() {
+    let (server, prompt) = match ctx.view.profile.sole_server() {
         Some(server) => (server, written.to_owned()),
         None => {
-            let found = asked.surface().catalog.find_prompt(written)?;
+            let found = ctx.surface().catalog.find_prompt(written)?;
             (found.server.clone(), found.offer.key.clone())
         }
     };
-    forward(asked, server, "name", OfferRef::Prompt(prompt)).await
+    forward(ctx, server, "name", OfferRef::Prompt(prompt)).await
 }
 
 /// `resources/read`.
-pub(crate) async fn read_resource(asked: &Asked<'_>) -> Answered {
-    let Some(uri) = asked.params.uri.as_deref() else {
-        return Err(Fault::invalid("`uri` is missing"));
+pub(crate) async fn read_resource(ctx: &RequestContext<'_>) -> HandlerResult {
+    let Some(uri) = ctx.params.uri.as_deref() else {
+        return Err(RequestError::invalid("`uri` is missing"));
     };
-    let (server, own) = resource(asked, uri).map_err(|error| missing(asked, uri, error))?;
+    let (server, own) = resource(ctx, uri).map_err(|error| missing(ctx, uri, error))?;
     let about = OfferRef::Resource(own);
-    let answered = forward(asked, server, "uri", about).await;
-    answered.map_err(|fault| named(asked, uri, fault))
+    let answered = forward(ctx, server, "uri", about).await;
+    answered.map_err(|fault| named(ctx, uri, fault))
 }
 
 /// `completion/complete`.
-pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
+pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
     #[derive(Deserialize)]
-    struct Wish<'a> {
+    struct CompleteParams<'a> {
         #[serde(borrow, rename = "ref")]
         reference: &'a RawValue,
     }
@@ -58,13 +58,13 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
         #[serde(borrow, default)]
         uri: Option<std::borrow::Cow<'a, str>>,
     }
-    let wish: Wish<'_> = serde_json::from_str(asked.message.payload())
-        .map_err(|error| Fault::invalid(format!("`ref` cannot be read: {error}")))?;
-    let raw = wish.reference.get();
+    let params: CompleteParams<'_> = serde_json::from_str(ctx.message.payload())
+        .map_err(|error| RequestError::invalid(format!("`ref` cannot be read: {error}")))?;
+    let raw = params.reference.get();
     let reference: Reference<'_> = serde_json::from_str(raw)
-        .map_err(|error| Fault::invalid(format!("`ref` cannot be read: {error}")))?;
-    let catalog = &asked.surface().catalog;
-    let sole = asked.view.profile.sole_server();
+        .map_err(|error| RequestError::invalid(format!("`ref` cannot be read: {error}")))?;
+    let catalog = &ctx.surface().catalog;
+    let sole = ctx.view.profile.sole_server();
     let (server, key, about) = match (&reference.name, &reference.uri, sole) {
         (Some(name), _, Some(server)) => (server, "name", OfferRef::Prompt(name.to_string())),
         (None, Some(uri), Some(server)) => (server, "uri", OfferRef::Template(uri.to_string())),
@@ -74,42 +74,42 @@ pub(crate) async fn complete(asked: &Asked<'_>) -> Answered {
             (found.server.clone(), "name", about)
         }
         (None, Some(uri), None) => {
-            let (server, own) = resource(asked, uri)?;
+            let (server, own) = resource(ctx, uri)?;
             (server, "uri", OfferRef::Template(own))
         }
-        (None, None, _) => return Err(Fault::invalid("`ref` names no prompt and no resource")),
+        (None, None, _) => return Err(RequestError::invalid("`ref` names no prompt and no resource")),
     };
     let mut reference = Members::of(raw).unwrap_or(Members(Vec::new()));
     reference.set(key, quoted(about.key()));
-    let mut members = own_members(asked)?;
+    let mut members = own_members(ctx)?;
     members.set("ref", reference.to_string());
-    let meta = forwarded_meta(asked);
+    let meta = forwarded_meta(ctx);
     let request = ForwardRequest {
-        session: asked.conversation.session.clone(),
+        session: ctx.conversation.session.clone(),
         server,
-        method: asked.message.method().to_owned(),
+        method: ctx.message.method().to_owned(),
         members: members.inner(),
         about,
         caller: None,
-        span: asked.above(meta.as_ref()),
+        span: ctx.parent_span(meta.as_ref()),
         meta,
         input: None,
     };
-    pass_through(asked, request).await
+    forward_request(ctx, request).await
 }
 
 /// `resources/subscribe` and `resources/unsubscribe` of legacy clients.
-pub(crate) async fn subscribe(asked: &Asked<'_>, watch: bool) -> Answered {
-    let Some(uri) = asked.params.uri.as_deref() else {
-        return Err(Fault::invalid("`uri` is missing"));
+pub(crate) async fn subscribe(ctx: &RequestContext<'_>, watch: bool) -> HandlerResult {
+    let Some(uri) = ctx.params.uri.as_deref() else {
+        return Err(RequestError::invalid("`uri` is missing"));
     };
-    let (server, own) = resource(asked, uri).map_err(|error| missing(asked, uri, error))?;
-    let conversation = asked.conversation;
+    let (server, own) = resource(ctx, uri).map_err(|error| missing(ctx, uri, error))?;
+    let conversation = ctx.conversation;
     let shared = &conversation.shared;
     if watch && conversation.watches() >= shared.limits.subscriptions_per_session {
         let most = shared.limits.subscriptions_per_session;
         let why = format!("at most {most} resources can be watched at once");
-        return Err(Fault::invalid(why));
+        return Err(RequestError::invalid(why));
     }
     shared
         .hub
@@ -120,19 +120,19 @@ pub(crate) async fn subscribe(asked: &Asked<'_>, watch: bool) -> Answered {
 }
 
 /// The server of a resource, and its own uri for it.
-pub(crate) fn resource(asked: &Asked<'_>, uri: &str) -> ToolResult<Place> {
-    match asked.view.profile.sole_server() {
+pub(crate) fn resource(ctx: &RequestContext<'_>, uri: &str) -> ToolResult<ResourceLocation> {
+    match ctx.view.profile.sole_server() {
         Some(server) => Ok((server, uri.to_owned())),
         None => {
-            let error = match asked.surface().catalog.find_resource(uri) {
+            let error = match ctx.surface().catalog.find_resource(uri) {
                 Ok((entry, own)) => return Ok((entry.spec.name.clone(), own)),
                 Err(error) => error,
             };
             // A server may have named it to this session a moment ago.
-            let conversation = asked.conversation;
+            let conversation = ctx.conversation;
             let hub = &conversation.shared.hub;
             let linked = hub.linked_server(&conversation.session, uri);
-            match linked.filter(|server| asked.view.profile.holds(server)) {
+            match linked.filter(|server| ctx.view.profile.holds(server)) {
                 Some(server) => Ok((server, uri.to_owned())),
                 None => Err(error),
             }
@@ -141,21 +141,21 @@ pub(crate) fn resource(asked: &Asked<'_>, uri: &str) -> ToolResult<Place> {
 }
 
 /// Watches a resource until it is dropped.
-pub(crate) struct Watched {
+pub(crate) struct ResourceWatch {
     shared: Arc<Shared>,
     watcher: SessionId,
-    place: Option<Place>,
+    place: Option<ResourceLocation>,
 }
 
-impl Watched {
+impl ResourceWatch {
     /// Several requests of one client may watch the same, and each ends by itself: so each is a watcher of its own.
     pub(crate) async fn begin(
-        asked: &Asked<'_>,
+        ctx: &RequestContext<'_>,
         server: ServerName,
         uri: String,
     ) -> ToolResult<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(1);
-        let (shared, session) = (&asked.conversation.shared, &asked.conversation.session.0);
+        let (shared, session) = (&ctx.conversation.shared, &ctx.conversation.session.0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let watcher = SessionId(format!("{session}-watch-{number}"));
         let watching = shared.hub.watch_resource(&watcher, &server, &uri, true);
@@ -168,7 +168,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for ResourceWatch {
     fn drop(&mut self) {
         let (shared, watcher) = (self.shared.clone(), self.watcher.clone());
         if let Some((server, uri)) = self.place.take()
@@ -185,36 +185,36 @@ impl Drop for Watched {
 
 /// Passes a request on under the server's own name for its subject.
 async fn forward(
-    asked: &Asked<'_>,
+    ctx: &RequestContext<'_>,
     server: ServerName,
     key: &'static str,
     about: OfferRef,
-) -> Answered {
-    let mut members = own_members(asked)?;
+) -> HandlerResult {
+    let mut members = own_members(ctx)?;
     members.set(key, quoted(about.key()));
-    let meta = forwarded_meta(asked);
+    let meta = forwarded_meta(ctx);
     let request = ForwardRequest {
-        session: asked.conversation.session.clone(),
+        session: ctx.conversation.session.clone(),
         server,
-        method: asked.message.method().to_owned(),
+        method: ctx.message.method().to_owned(),
         members: members.inner(),
         about,
         caller: None,
-        span: asked.above(meta.as_ref()),
+        span: ctx.parent_span(meta.as_ref()),
         meta,
         input: None,
     };
-    pass_through(asked, request).await
+    forward_request(ctx, request).await
 }
 
 /// The members of `params` that are the request's own. What has a key twice could mean two things, so it is refused.
-fn own_members<'a>(asked: &Asked<'a>) -> Result<Members<'a>, Fault> {
-    if has_duplicate_key(asked.message.payload()) {
-        return Err(Fault::invalid(
+fn own_members<'a>(ctx: &RequestContext<'a>) -> Result<Members<'a>, RequestError> {
+    if has_duplicate_key(ctx.message.payload()) {
+        return Err(RequestError::invalid(
             "`params` has a key twice; give every key once",
         ));
     }
-    let mut members = Members::of(asked.message.payload()).unwrap_or(Members(Vec::new()));
+    let mut members = Members::of(ctx.message.payload()).unwrap_or(Members(Vec::new()));
     for key in ["_meta", "inputResponses", "requestState"] {
         members.remove(key);
     }
@@ -222,15 +222,15 @@ fn own_members<'a>(asked: &Asked<'a>) -> Result<Members<'a>, Fault> {
 }
 
 /// A resource that is not there has a code of its own in older revisions.
-fn missing(asked: &Asked<'_>, uri: &str, error: ToolError) -> Fault {
+fn missing(ctx: &RequestContext<'_>, uri: &str, error: ToolError) -> RequestError {
     if error.code != ErrorClass::InvalidInput {
         return error.into();
     }
-    named(asked, uri, error.into())
+    named(ctx, uri, error.into())
 }
 
 /// The same for a failure that was told before; a server's own error stays as it is.
-fn named(asked: &Asked<'_>, uri: &str, mut fault: Fault) -> Fault {
+fn named(ctx: &RequestContext<'_>, uri: &str, mut fault: RequestError) -> RequestError {
     let mut data = fault.error.data.as_deref().and_then(Members::of);
     let is_ours = |data: &Members<'_>| {
         data.get("reason") == Some(r#""RESOURCE_UNKNOWN""#)
@@ -239,7 +239,7 @@ fn named(asked: &Asked<'_>, uri: &str, mut fault: Fault) -> Fault {
     if fault.error.code != code::INVALID_PARAMS || !data.as_ref().is_some_and(is_ours) {
         return fault;
     }
-    if !asked.is_modern {
+    if !ctx.is_modern {
         fault.error.code = code::LEGACY_RESOURCE_NOT_FOUND;
     }
     if let Some(data) = &mut data {

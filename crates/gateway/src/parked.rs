@@ -12,31 +12,31 @@ use pegboard_hub::CallOutcome;
 use pegboard_model::{Limits, ToolResult};
 use tokio::sync::mpsc;
 
-use crate::caller::{ClientCaller, Question};
+use crate::caller::{ClientCaller, InputRequest};
 use crate::conversation::lock;
-use crate::sessions::new_name;
+use crate::sessions::random_name;
 
 /// How long a client may take to come back with its answers.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+pub(crate) const PARK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A call under way.
-pub(crate) struct Call {
+pub(crate) struct ParkedCall {
     pub(crate) work: Pin<Box<dyn Future<Output = ToolResult<CallOutcome>> + Send>>,
     /// The client, as the server may reach it.
     pub(crate) caller: Arc<ClientCaller>,
-    pub(crate) questions: mpsc::UnboundedReceiver<Question>,
+    pub(crate) questions: mpsc::UnboundedReceiver<InputRequest>,
     /// What the server asked and the client was told, by the key it answers with.
-    pub(crate) open: BTreeMap<String, Question>,
+    pub(crate) open: BTreeMap<String, InputRequest>,
 }
 
 /// The calls that wait.
 pub(crate) struct ParkedCalls {
-    calls: Arc<Mutex<HashMap<String, Waiting>>>,
+    calls: Arc<Mutex<HashMap<String, ParkedEntry>>>,
     most: usize,
 }
 
-struct Waiting {
-    call: Call,
+struct ParkedEntry {
+    call: ParkedCall,
     until: Instant,
 }
 
@@ -49,15 +49,15 @@ impl ParkedCalls {
     }
 
     /// Parks a call; `None` when too many wait already.
-    pub(crate) fn park(&self, call: Call) -> Option<String> {
-        let name = new_name();
-        let until = Instant::now() + PATIENCE;
+    pub(crate) fn park(&self, call: ParkedCall) -> Option<String> {
+        let name = random_name();
+        let until = Instant::now() + PARK_TIMEOUT;
         {
             let mut calls = lock(&self.calls);
             if calls.len() >= self.most {
                 return None;
             }
-            calls.insert(name.clone(), Waiting { call, until });
+            calls.insert(name.clone(), ParkedEntry { call, until });
         }
         // Dropping the call takes it back at the server.
         let (calls, forgotten) = (Arc::downgrade(&self.calls), name.clone());
@@ -72,7 +72,7 @@ impl ParkedCalls {
     }
 
     /// Takes a call up again; `None` when it is gone.
-    pub(crate) fn take(&self, name: &str) -> Option<Call> {
+    pub(crate) fn take(&self, name: &str) -> Option<ParkedCall> {
         let waiting = lock(&self.calls).remove(name)?;
         (waiting.until > Instant::now()).then_some(waiting.call)
     }

@@ -1,4 +1,4 @@
-//! Legacy sessions: thin, evicted when idle, and known again after a restart.
+//! LegacySession sessions: thin, evicted when idle, and known again after a restart.
 //!
 //! The id that a client carries holds, sealed, all that a session needs. One that is no longer in memory is made
 //! again from its id, so neither eviction nor a restart loses it.
@@ -12,42 +12,42 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_model::Limits;
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{Conversation, Legacy, lock};
+use crate::conversation::{Conversation, LegacySession, lock};
 use crate::gateway::Shared;
 
 /// A session that nobody used for this long leaves the memory.
-const IDLE: Duration = Duration::from_secs(30 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// How often idle ones are looked for, at the most.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Capabilities longer than this do not travel in the id; after a restart such a client has none.
 const CAPABILITIES_BYTES: usize = 2 * 1024;
 /// Ended sessions that are remembered, so that they stay ended.
-const ENDED: usize = 10_000;
+const ENDED_MAX: usize = 10_000;
 
 const PURPOSE: &str = "session";
 
 /// The sessions in memory.
 pub(crate) struct Sessions {
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
     most: usize,
 }
 
 #[derive(Default)]
-struct State {
-    held: HashMap<Arc<str>, Held>,
+struct SessionTable {
+    held: HashMap<Arc<str>, SessionEntry>,
     ended: HashSet<Arc<str>>,
     ended_order: VecDeque<Arc<str>>,
     swept: Option<Instant>,
 }
 
-struct Held {
+struct SessionEntry {
     conversation: Arc<Conversation>,
     used: Instant,
 }
 
 /// What a session's id holds.
 #[derive(Serialize, Deserialize)]
-struct Carried {
+struct SessionToken {
     /// Makes each id different.
     n: String,
     /// The profile.
@@ -73,8 +73,8 @@ impl Sessions {
         revision: &str,
         capabilities: &str,
     ) {
-        let carried = Carried {
-            n: new_name(),
+        let carried = SessionToken {
+            n: random_name(),
             p: conversation.profile.clone(),
             v: revision.to_owned(),
             c: match capabilities.len() <= CAPABILITIES_BYTES {
@@ -83,8 +83,8 @@ impl Sessions {
             },
         };
         let sealed = conversation.shared.sealer.seal(PURPOSE, &carried);
-        let id: Arc<str> = sealed.unwrap_or_else(new_name).into();
-        let legacy = Legacy::new(revision, capabilities.into(), id.clone());
+        let id: Arc<str> = sealed.unwrap_or_else(random_name).into();
+        let legacy = LegacySession::new(revision, capabilities.into(), id.clone());
         if conversation.legacy.set(legacy).is_ok() {
             self.hold(id, conversation.clone());
         }
@@ -110,13 +110,13 @@ impl Sessions {
         if let Some(conversation) = found {
             return Some(conversation).filter(|found| found.profile == profile);
         }
-        let carried: Carried = shared.sealer.open(PURPOSE, id)?;
+        let carried: SessionToken = shared.sealer.open(PURPOSE, id)?;
         if carried.p != profile || shared.view(profile).is_none() {
             return None;
         }
         let conversation = Arc::new(Conversation::new(shared.clone(), profile));
         let id: Arc<str> = id.into();
-        let legacy = Legacy::new(&carried.v, carried.c.into(), id.clone());
+        let legacy = LegacySession::new(&carried.v, carried.c.into(), id.clone());
         conversation.legacy.set(legacy).ok()?;
         Some(self.hold(id, conversation))
     }
@@ -129,7 +129,7 @@ impl Sessions {
         if state.ended.insert(id.clone()) {
             state.ended_order.push_back(id);
         }
-        if state.ended_order.len() > ENDED
+        if state.ended_order.len() > ENDED_MAX
             && let Some(oldest) = state.ended_order.pop_front()
         {
             state.ended.remove(&oldest);
@@ -148,7 +148,7 @@ impl Sessions {
         let now = Instant::now();
         let mut state = lock(&self.state);
         state.make_room(self.most, now);
-        let held = state.held.entry(id).or_insert(Held {
+        let held = state.held.entry(id).or_insert(SessionEntry {
             conversation,
             used: now,
         });
@@ -156,14 +156,14 @@ impl Sessions {
     }
 }
 
-impl State {
+impl SessionTable {
     fn make_room(&mut self, most: usize, now: Instant) {
         let is_due = self
             .swept
-            .is_none_or(|swept| now.duration_since(swept) >= SWEEP);
+            .is_none_or(|swept| now.duration_since(swept) >= SWEEP_INTERVAL);
         if is_due {
             self.swept = Some(now);
-            let is_idle = |held: &Held| now.duration_since(held.used) >= IDLE;
+            let is_idle = |held: &SessionEntry| now.duration_since(held.used) >= IDLE_TIMEOUT;
             self.held
                 .retain(|_, held| !is_idle(held) || held.conversation.is_busy());
         }
@@ -181,7 +181,7 @@ impl State {
 }
 
 /// A name that nobody can guess.
-pub(crate) fn new_name() -> String {
+pub(crate) fn random_name() -> String {
     let mut bytes = [0; 18];
     // Without randomness names could be guessed, and nothing else here would work either.
     let _ = getrandom::fill(&mut bytes);

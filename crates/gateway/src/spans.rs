@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::calling::error_result;
-use crate::dispatch::{Answered, Asked, Fault};
+use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::message::Message;
 use crate::response::code;
 
 /// Requests of which nobody wants to hear: clients send them all the time.
-const UNTOLD: &str = "ping";
+const UNTRACED_METHOD: &str = "ping";
 
 /// What a client may say about its own trace.
 #[derive(Deserialize)]
-struct Context<'a> {
+struct TraceContext<'a> {
     #[serde(borrow)]
     traceparent: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -30,19 +30,19 @@ struct Context<'a> {
 }
 
 /// A span that is to be told when the request is answered.
-pub(crate) struct Open {
+pub(crate) struct RequestSpan {
     pub(crate) context: SpanContext,
     started: Instant,
 }
 
 /// Opens the span of a request, where spans are made.
-pub(crate) fn open(
+pub(crate) fn start(
     recorder: &dyn Recorder,
     message: &Message,
     meta: Option<&RawValue>,
     session: &str,
-) -> Option<Open> {
-    if !recorder.is_tracing() || message.method() == UNTOLD {
+) -> Option<RequestSpan> {
+    if !recorder.is_tracing() || message.method() == UNTRACED_METHOD {
         return None;
     }
     let parent = meta.and_then(parent);
@@ -55,7 +55,7 @@ pub(crate) fn open(
         Some(subject) => format!("{} {subject}", message.method()),
         None => message.method().to_owned(),
     };
-    Some(Open {
+    Some(RequestSpan {
         context: context.with_labels(&name, session),
         started: Instant::now(),
     })
@@ -63,7 +63,7 @@ pub(crate) fn open(
 
 /// The span that a client's `_meta` names; anything but a sound one counts as none.
 fn parent(meta: &RawValue) -> Option<SpanContext> {
-    let context: Context<'_> = serde_json::from_str(meta.get()).ok()?;
+    let context: TraceContext<'_> = serde_json::from_str(meta.get()).ok()?;
     SpanContext::parse(&context.traceparent, context.tracestate.as_deref())
 }
 
@@ -73,7 +73,7 @@ fn subject(message: &Message) -> Option<&str> {
     message.subject().filter(|_| is_named)
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// The span that everything done for this request lies below.
     pub(crate) fn span(&self) -> Option<&SpanContext> {
         self.open.as_ref().map(|open| &open.context)
@@ -81,13 +81,13 @@ impl Asked<'_> {
 
     /// The span above what is passed on with this `_meta`. A trace that only the client keeps still gives its id
     /// to what we note.
-    pub(crate) fn above(&self, meta: Option<&Map<String, Value>>) -> Option<SpanContext> {
+    pub(crate) fn parent_span(&self, meta: Option<&Map<String, Value>>) -> Option<SpanContext> {
         let own = self.span().cloned();
         own.or_else(|| SpanContext::from_meta(meta?))
     }
 
     /// Tells how the request was answered.
-    pub(crate) fn tell(&self, answered: &Answered) {
+    pub(crate) fn record(&self, answered: &HandlerResult) {
         let Some(open) = &self.open else { return };
         let revision = match self.is_modern {
             true => self.message.protocol_version(),
@@ -134,7 +134,7 @@ impl Asked<'_> {
     }
 }
 
-fn as_error(fault: &Fault) -> ToolError {
+fn as_error(fault: &RequestError) -> ToolError {
     let reason = match fault.error.code {
         code::INVALID_PARAMS => Reason::ArgsInvalid,
         code::INTERNAL => Reason::Internal,

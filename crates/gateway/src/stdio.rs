@@ -16,19 +16,19 @@ use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::batch::{self, BATCH_REVISION};
-use crate::conversation::{Conversation, Outlet};
+use crate::conversation::{Conversation, MessageSink};
 use crate::gateway::Gateway;
-use crate::message::{Kind, Message};
+use crate::message::{MessageKind, Message};
 use crate::response::{Response, code, rpc};
 use lines::{Line, Lines};
 use writer::Writer;
 
 /// How long requests under way may take after the client said its last word.
-const LAST_ANSWERS: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same after the program received the signal to end.
-const LAST_ANSWERS_AT_SHUTDOWN: Duration = Duration::from_secs(3);
+const SHUTDOWN_DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long it may take to tell the client that its open requests are given up.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Requests that may wait for each one that is under way, before further ones are refused: the answers
 /// to our own questions come behind them.
 const WAITING_PER_RUNNING: usize = 4;
@@ -52,7 +52,7 @@ pub async fn run_until(
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     shutdown: impl Future,
 ) -> ToolResult<()> {
-    speak(
+    serve(
         gateway,
         profile,
         stdin,
@@ -72,10 +72,10 @@ pub async fn run_within(
     limits: &Limits,
 ) -> ToolResult<()> {
     let shutdown = std::future::pending::<()>();
-    speak(gateway, profile, stdin, stdout, limits, shutdown).await
+    serve(gateway, profile, stdin, stdout, limits, shutdown).await
 }
 
-async fn speak(
+async fn serve(
     gateway: Gateway,
     profile: &str,
     stdin: impl AsyncRead + Unpin,
@@ -88,12 +88,12 @@ async fn speak(
     };
     let _ = conversation.face.set(pegboard_hub::ClientTransport::Stdio);
     let (writer, mut written) = Writer::start(stdout, limits.unread_bytes);
-    let mut client = Client {
+    let mut client = StdioClient {
         most: limits.requests_per_client * WAITING_PER_RUNNING,
         batch_messages: limits.batch_messages,
         running: Arc::new(Semaphore::new(limits.requests_per_client)),
         tasks: JoinSet::new(),
-        standing: Vec::new(),
+        long_lived: Vec::new(),
         writer: Arc::new(writer),
         conversation: conversation.clone(),
     };
@@ -102,12 +102,12 @@ async fn speak(
         shutdown.await;
     };
     let mut shutdown = pin!(shutdown);
-    let mut moment = LAST_ANSWERS;
+    let mut moment = DRAIN_TIMEOUT;
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
             () = &mut shutdown => {
-                moment = LAST_ANSWERS_AT_SHUTDOWN;
+                moment = SHUTDOWN_DRAIN_TIMEOUT;
                 break;
             }
             // Nobody reads our answers any more.
@@ -123,7 +123,7 @@ async fn speak(
             }
         }
     }
-    let is_shutdown = moment == LAST_ANSWERS_AT_SHUTDOWN;
+    let is_shutdown = moment == SHUTDOWN_DRAIN_TIMEOUT;
     let is_over = async {
         let time = tokio::time::sleep(moment);
         tokio::select! {
@@ -137,18 +137,18 @@ async fn speak(
     Ok(())
 }
 
-struct Client {
+struct StdioClient {
     conversation: Arc<Conversation>,
     writer: Arc<Writer>,
     tasks: JoinSet<()>,
     /// Requests without an end of their own.
-    standing: Vec<AbortHandle>,
+    long_lived: Vec<AbortHandle>,
     running: Arc<Semaphore>,
     most: usize,
     batch_messages: usize,
 }
 
-impl Client {
+impl StdioClient {
     async fn take(&mut self, line: Line) {
         let text = match line {
             Line::Whole(text) => text,
@@ -160,25 +160,25 @@ impl Client {
         if batch::is_batch(&text) {
             return self.take_batch(&text).await;
         }
-        let message = match Message::read(text) {
+        let message = match Message::parse(text) {
             Ok(message) => message,
             Err(refused) => return self.writer.answer(refused).await,
         };
         match (message.kind(), message.method()) {
-            (Kind::Notification | Kind::Reply, _) => self.conversation.take(message),
-            (Kind::Request, "initialize") => self.initialize(message).await,
-            (Kind::Request, _) if self.tasks.len() >= self.most => {
+            (MessageKind::Notification | MessageKind::Response, _) => self.conversation.take(message),
+            (MessageKind::Request, "initialize") => self.initialize(message).await,
+            (MessageKind::Request, _) if self.tasks.len() >= self.most => {
                 let why = "too many requests are under way; wait for some of their answers";
                 let refused = message.refuse(200, code::INTERNAL, why);
                 self.writer.answer(refused).await;
             }
-            (Kind::Request, method) => {
-                let is_standing = method == "subscriptions/listen";
-                let (conversation, outlet) = (self.conversation.clone(), self.outlet());
-                let task = self.spawn(conversation.answer(message, outlet));
-                if is_standing {
-                    self.standing.retain(|task| !task.is_finished());
-                    self.standing.push(task);
+            (MessageKind::Request, method) => {
+                let is_long_lived = method == "subscriptions/listen";
+                let (conversation, sink) = (self.conversation.clone(), self.sink());
+                let task = self.spawn(conversation.answer(message, sink));
+                if is_long_lived {
+                    self.long_lived.retain(|task| !task.is_finished());
+                    self.long_lived.push(task);
                 }
             }
         }
@@ -186,12 +186,12 @@ impl Client {
 
     /// The handshake is answered before anything else is heard, because it decides how the rest is meant.
     async fn initialize(&mut self, message: Message) {
-        let (conversation, outlet) = (self.conversation.clone(), self.outlet());
-        if let Some(answer) = conversation.answer(message, outlet).await {
+        let (conversation, sink) = (self.conversation.clone(), self.sink());
+        if let Some(answer) = conversation.answer(message, sink).await {
             self.writer.answer(answer).await;
         }
         if self.conversation.revision().is_some() {
-            self.conversation.attach(self.outlet());
+            self.conversation.attach(self.sink());
         }
     }
 
@@ -203,8 +203,8 @@ impl Client {
         match batch::read_batch(text, self.batch_messages) {
             Err(refused) => self.writer.answer(refused).await,
             Ok(messages) => {
-                let (conversation, outlet) = (self.conversation.clone(), self.outlet());
-                self.spawn(batch::answer_batch(conversation, messages, outlet));
+                let (conversation, sink) = (self.conversation.clone(), self.sink());
+                self.spawn(batch::answer_batch(conversation, messages, sink));
             }
         }
     }
@@ -222,7 +222,7 @@ impl Client {
         })
     }
 
-    fn outlet(&self) -> Arc<dyn Outlet> {
+    fn sink(&self) -> Arc<dyn MessageSink> {
         self.writer.clone()
     }
 
@@ -237,7 +237,7 @@ impl Client {
         written: &mut tokio::task::JoinHandle<()>,
         is_over: impl Future<Output = ()>,
     ) {
-        self.standing.iter().for_each(AbortHandle::abort);
+        self.long_lived.iter().for_each(AbortHandle::abort);
         let tasks = &mut self.tasks;
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
@@ -246,11 +246,11 @@ impl Client {
         }
         self.conversation.end_requests();
         let answered = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(LAST_WORDS, answered).await;
+        let _ = tokio::time::timeout(FINAL_RESPONSE_TIMEOUT, answered).await;
         self.tasks.shutdown().await;
         self.writer.close();
         if !written.is_finished() {
-            let _ = tokio::time::timeout(LAST_ANSWERS, &mut *written).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut *written).await;
         }
     }
 }

@@ -68,16 +68,16 @@ impl Surface {
             let profile = &self.profile;
             let listed = || self.catalog.tools().filter(|tool| profile.lists(tool));
             let size = listed().map(|tool| tool.definition().len() + tool.exposed().as_str().len());
-            let mut items = Items::of("tools", size);
+            let mut items = ListWriter::of("tools", size);
             if profile.has_meta_tools() {
                 for tool in meta_tools::definitions() {
-                    items.place().push_str(&tool.to_string());
+                    items.next_item().push_str(&tool.to_string());
                 }
             }
             let mut is_live = !profile.has_meta_tools();
             for tool in listed() {
                 is_live = true;
-                write_definition(&tool, profile.prefix, items.place());
+                write_definition(&tool, profile.prefix, items.next_item());
             }
             self.list(items, is_live)
         });
@@ -196,21 +196,21 @@ impl Surface {
         key: &'static str,
         exposed: fn(&ServerName, &str) -> String,
     ) -> Bytes {
-        let mut items = Items::of(list, std::iter::empty());
+        let mut items = ListWriter::of(list, std::iter::empty());
         for view in offers {
             let definition = &*escape_hidden_values(&view.offer.definition);
             match Members::of(definition).filter(|_| self.profile.prefix) {
                 Some(mut members) => {
                     members.set(key, quoted(&exposed(view.server, &view.offer.key)));
-                    items.place().push_str(&members.to_string());
+                    items.next_item().push_str(&members.to_string());
                 }
-                None => items.place().push_str(definition),
+                None => items.next_item().push_str(definition),
             }
         }
         self.list(items, true)
     }
 
-    fn list(&self, items: Items, is_live: bool) -> Bytes {
+    fn list(&self, items: ListWriter, is_live: bool) -> Bytes {
         let ttl = if is_live { LIVE_TTL_MS } else { FIXED_TTL_MS };
         let scope = if is_live { self.scope() } else { "public" };
         let mut out = items.out;
@@ -227,19 +227,19 @@ impl Surface {
 }
 
 /// A list while it is written, item after item into one buffer: a large catalog is copied once.
-struct Items {
+struct ListWriter {
     out: String,
     is_empty: bool,
 }
 
-impl Items {
+impl ListWriter {
     /// Room for everything around the items, and for the fixed tools.
-    const AROUND: usize = 4096;
+    const ENVELOPE_BYTES: usize = 4096;
 
     /// An empty list under a key, with room for items of these sizes.
     fn of(key: &str, sizes: impl Iterator<Item = usize>) -> Self {
         let mut out =
-            String::with_capacity(sizes.map(|size| size + 1).sum::<usize>() + Self::AROUND);
+            String::with_capacity(sizes.map(|size| size + 1).sum::<usize>() + Self::ENVELOPE_BYTES);
         out.push_str(&format!(r#"{{"resultType":"complete","{key}":["#));
         Self {
             out,
@@ -248,7 +248,7 @@ impl Items {
     }
 
     /// Where the next item is written.
-    fn place(&mut self) -> &mut String {
+    fn next_item(&mut self) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(',');
         }
@@ -267,7 +267,7 @@ fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
         return out.push_str(definition);
     }
     if own.is_none()
-        && let Some(rest) = behind_name(definition, tool.name())
+        && let Some(rest) = after_name(definition, tool.name())
     {
         out.push_str(r#"{"name":""#);
         // An exposed name has no character that JSON would escape.
@@ -289,7 +289,7 @@ fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
 
 /// What follows the name in a definition that begins with it, as nearly all do. No second name can follow:
 /// a definition that has a key twice is refused when it is received.
-fn behind_name<'a>(definition: &'a str, name: &str) -> Option<&'a str> {
+fn after_name<'a>(definition: &'a str, name: &str) -> Option<&'a str> {
     let after = |text: &'a str, mark: char| text.strip_prefix(mark).map(str::trim_ascii_start);
     let key = after(definition, '{')?.strip_prefix(r#""name""#)?;
     let value = after(key.trim_ascii_start(), ':')?;
@@ -326,7 +326,7 @@ mod tests {
 
     #[track_caller]
     fn check(definition: &str, name: &str, rest: Option<&str>) {
-        assert_eq!(behind_name(definition, name), rest, "{definition}");
+        assert_eq!(after_name(definition, name), rest, "{definition}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Pegboard {
 }
 
 fn page(tracer: &Tracer, gateway: &Gateway) -> String {
-    let tokens_saved_per_list = gateway.tell_saved_tokens();
+    let tokens_saved_per_list = gateway.report_saved_tokens();
     let hub = gateway.hub();
     let (catalog, health) = (hub.catalog(), hub.health());
     let tools: HashMap<&str, usize> = catalog

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use pegboard_gateway::http::{Unread, read_body};
+use pegboard_gateway::http::{BodyError, read_body};
 use pegboard_model::{Limits, Reason, ServerName, ToolError, UntrustedText};
 use serde::de::DeserializeOwned;
 
@@ -59,16 +59,16 @@ async fn read(request: Request, limits: &Limits) -> ApiResult<(HeaderMap, bytes:
     };
     match read_body(&parts.headers, body, &limits).await {
         Ok(bytes) => Ok((parts.headers, bytes)),
-        Err(Unread::TooLarge(most)) => {
+        Err(BodyError::TooLarge(most)) => {
             let message = format!("the body is larger than {most} bytes");
             Err(ApiError::new(Reason::RequestTooLarge, message))
         }
-        Err(Unread::Broken) => {
+        Err(BodyError::Incomplete) => {
             let message = "the body ended too early";
             Err(ApiError::new(Reason::RequestInvalid, message))
         }
-        Err(Unread::Late) => Err(ApiError::of(Reason::RequestLate)),
-        Err(Unread::Crowded(_)) => Err(ApiError::of(Reason::Overloaded)),
+        Err(BodyError::TimedOut) => Err(ApiError::of(Reason::RequestLate)),
+        Err(BodyError::OverBudget(_)) => Err(ApiError::of(Reason::Overloaded)),
     }
 }
 

@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use pegboard_gateway::http::{Visitors, read_body};
+use pegboard_gateway::http::{LoginProvider, read_body};
 use pegboard_model::{Limits, Reason};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;

@@ -2,18 +2,18 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use pegboard_gateway::http::{Role, Visitor};
+use pegboard_gateway::http::{Role, Principal};
 use pegboard_model::Reason;
 
 use crate::error::ApiError;
 
 /// Whoever passed the guard.
 #[derive(Clone, Debug)]
-pub struct Authorized(pub Visitor);
+pub struct Authorized(pub Principal);
 
 /// Somebody who may change things.
 #[derive(Clone, Debug)]
-pub struct Admin(pub Visitor);
+pub struct Admin(pub Principal);
 
 impl Authorized {
     /// Whether things may be changed.
@@ -22,7 +22,7 @@ impl Authorized {
     }
 
     pub(crate) fn of(parts: &Parts) -> Result<Self, ApiError> {
-        let visitor = parts.extensions.get::<Visitor>();
+        let visitor = parts.extensions.get::<Principal>();
         let visitor = visitor.filter(|visitor| visitor.role > Role::Frame);
         visitor
             .cloned()

@@ -10,23 +10,23 @@ use pegboard_model::Limits;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::call::Answer;
-use super::stream::Stream;
+use super::pending::ResponseFuture;
+use super::event_stream::EventStream;
 use crate::conversation::lock;
 use crate::response::{Response, code, rpc};
 
 /// What a client finds that comes back too late.
-const GIVEN_UP: &str =
+const ABANDONED_MESSAGE: &str =
     "the request was given up because its client disconnected and did not come back in time";
 
 /// The requests that wait for their clients.
-pub(super) struct Abandoned {
+pub(super) struct AbandonedRequests {
     limits: Arc<Limits>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingRequests>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingRequests {
     next: u64,
     /// The oldest first.
     requests: VecDeque<Request>,
@@ -35,29 +35,29 @@ struct Waiting {
 struct Request {
     number: u64,
     session: Arc<str>,
-    stream: Arc<Stream>,
+    stream: Arc<EventStream>,
     /// Dropping it gives the request up.
     _held: oneshot::Sender<()>,
 }
 
 /// What a request needs to go on without its connection.
-pub(super) struct Lasting {
-    pub(super) abandoned: Arc<Abandoned>,
+pub(super) struct DetachedContext {
+    pub(super) abandoned: Arc<AbandonedRequests>,
     pub(super) session: Arc<str>,
     /// The ids of the request, or of all requests of a batch.
-    pub(super) ids: Ids,
+    pub(super) ids: RequestIds,
 }
 
 /// The ids that an error has to name.
-pub(super) enum Ids {
+pub(super) enum RequestIds {
     One(Option<Box<RawValue>>),
     Batch(Vec<Box<RawValue>>),
 }
 
-impl Ids {
+impl RequestIds {
     fn refusal(&self) -> Response {
         let refuse = |id: Option<&RawValue>| {
-            let error = rpc(code::INTERNAL, GIVEN_UP);
+            let error = rpc(code::INTERNAL, ABANDONED_MESSAGE);
             Response::error(id, 200, &error)
         };
         match self {
@@ -70,18 +70,18 @@ impl Ids {
     }
 }
 
-impl Lasting {
+impl DetachedContext {
     /// Goes on with a request whose connection is gone, until it is answered or given up.
-    pub(super) fn go_on(self, answer: Answer, stream: Arc<Stream>) {
+    pub(super) fn detach(self, answer: ResponseFuture, stream: Arc<EventStream>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let (place, given_up) = self.abandoned.enter(&self.session, &stream);
+        let (place, given_up) = self.abandoned.add(&self.session, &stream);
         runtime.spawn(async move {
             let outcome = tokio::select! {
                 biased;
                 answer = answer => Some(answer),
-                () = self.abandoned.over(&stream, given_up) => None,
+                () = self.abandoned.expired(&stream, given_up) => None,
             };
             drop(place);
             match outcome {
@@ -94,12 +94,12 @@ impl Lasting {
 }
 
 /// A request among the waiting ones; it leaves them when this is dropped.
-struct Place {
-    abandoned: Arc<Abandoned>,
+struct WaitingGuard {
+    abandoned: Arc<AbandonedRequests>,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for WaitingGuard {
     fn drop(&mut self) {
         let mut waiting = lock(&self.abandoned.waiting);
         waiting
@@ -108,7 +108,7 @@ impl Drop for Place {
     }
 }
 
-impl Abandoned {
+impl AbandonedRequests {
     pub(super) fn new(limits: Arc<Limits>) -> Self {
         Self {
             limits,
@@ -117,11 +117,11 @@ impl Abandoned {
     }
 
     /// Adds a request. Where too many wait, of this session or in all, the oldest is given up.
-    fn enter(
+    fn add(
         self: &Arc<Self>,
         session: &Arc<str>,
-        stream: &Arc<Stream>,
-    ) -> (Place, oneshot::Receiver<()>) {
+        stream: &Arc<EventStream>,
+    ) -> (WaitingGuard, oneshot::Receiver<()>) {
         let (held, given_up) = oneshot::channel();
         let mut waiting = lock(&self.waiting);
         let number = waiting.next;
@@ -138,11 +138,11 @@ impl Abandoned {
         waiting.limit(self.limits.abandoned_requests, |_| true);
         drop(waiting);
         let abandoned = self.clone();
-        (Place { abandoned, number }, given_up)
+        (WaitingGuard { abandoned, number }, given_up)
     }
 
     /// Returns when a request must be given up: its place is needed, or its client did not come back in time.
-    async fn over(&self, stream: &Stream, given_up: oneshot::Receiver<()>) {
+    async fn expired(&self, stream: &EventStream, given_up: oneshot::Receiver<()>) {
         let unread = async {
             loop {
                 tokio::time::sleep(self.limits.abandoned_request_time).await;
@@ -158,7 +158,7 @@ impl Abandoned {
     }
 }
 
-impl Waiting {
+impl WaitingRequests {
     /// Gives the oldest requests up of which too many wait. One whose client came back does not count.
     fn limit(&mut self, most: usize, is_meant: impl Fn(&Request) -> bool) {
         let is_surplus = |request: &Request| is_meant(request) && !request.stream.is_read();

@@ -11,16 +11,16 @@ use blake3::Hash;
 use pegboard_model::{Limits, Secret};
 
 use super::origin::is_loopback_origin;
-use super::visitor::{Role, Visitors};
+use super::principal::{Role, LoginProvider};
 
 /// Who may speak to us. Cloning gives another handle to the same rules.
 #[derive(Clone)]
 pub struct Access {
-    rules: Arc<Rules>,
+    rules: Arc<AccessRules>,
 }
 
 #[derive(Clone)]
-struct Rules {
+struct AccessRules {
     port: u16,
     /// Values of `Host` that are right as they are.
     hosts: Vec<String>,
@@ -32,15 +32,15 @@ struct Rules {
     token: Option<Arc<ArcSwap<Hash>>>,
     /// The same of the token that administers; without one nobody does so by a token.
     admin: Option<Arc<ArcSwap<Hash>>>,
-    visitors: Option<Arc<dyn Visitors>>,
+    logins: Option<Arc<dyn LoginProvider>>,
     limits: Limits,
 }
 
 /// Going without a token was asked for on an address that others can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenToOthers(pub IpAddr);
+pub struct UnprotectedAddress(pub IpAddr);
 
-impl fmt::Display for OpenToOthers {
+impl fmt::Display for UnprotectedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.0;
         write!(
@@ -50,11 +50,11 @@ impl fmt::Display for OpenToOthers {
     }
 }
 
-impl std::error::Error for OpenToOthers {}
+impl std::error::Error for UnprotectedAddress {}
 
 /// Why a request is turned away before anything is done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum AccessError {
     Host,
     Origin,
     Token,
@@ -72,12 +72,12 @@ impl Access {
     }
 
     /// The same for everybody who can reach `address`, which must be a loopback address.
-    pub fn without_token(address: SocketAddr) -> Result<Self, OpenToOthers> {
+    pub fn without_token(address: SocketAddr) -> Result<Self, UnprotectedAddress> {
         let ip = address.ip();
         if ip.to_canonical().is_loopback() {
             Ok(Self::new(address, None))
         } else {
-            Err(OpenToOthers(ip))
+            Err(UnprotectedAddress(ip))
         }
     }
 
@@ -90,14 +90,14 @@ impl Access {
                 hosts.push(name.to_owned());
             }
         }
-        let rules = Rules {
+        let rules = AccessRules {
             port,
             hosts,
             names: Vec::new(),
             origins: Vec::new(),
             token,
             admin: None,
-            visitors: None,
+            logins: None,
             limits: Limits::default(),
         };
         Self {
@@ -145,8 +145,8 @@ impl Access {
 
     /// Lets browsers in whose logins `visitors` keeps.
     #[must_use]
-    pub fn with_visitors(mut self, visitors: Arc<dyn Visitors>) -> Self {
-        Arc::make_mut(&mut self.rules).visitors = Some(visitors);
+    pub fn with_logins(mut self, logins: Arc<dyn LoginProvider>) -> Self {
+        Arc::make_mut(&mut self.rules).logins = Some(logins);
         self
     }
 
@@ -173,12 +173,12 @@ impl Access {
         &self.rules.limits
     }
 
-    pub(super) fn check_host(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    pub(super) fn check_host(&self, headers: &HeaderMap) -> Result<(), AccessError> {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Refused::Host);
+            return Err(AccessError::Host);
         };
-        let host = host.to_str().map_err(|_| Refused::Host)?;
+        let host = host.to_str().map_err(|_| AccessError::Host)?;
         let same = |known: &String| known.eq_ignore_ascii_case(host);
         if self.rules.hosts.iter().any(same) {
             return Ok(());
@@ -190,24 +190,24 @@ impl Access {
         let same = |known: &String| known.eq_ignore_ascii_case(name);
         match self.rules.names.iter().any(same) {
             true => Ok(()),
-            false => Err(Refused::Host),
+            false => Err(AccessError::Host),
         }
     }
 
-    pub(super) fn check_origin(&self, origin: &str) -> Result<(), Refused> {
+    pub(super) fn check_origin(&self, origin: &str) -> Result<(), AccessError> {
         let same = |known: &String| known.eq_ignore_ascii_case(origin);
         match is_loopback_origin(origin) || self.rules.origins.iter().any(same) {
             true => Ok(()),
-            false => Err(Refused::Origin),
+            false => Err(AccessError::Origin),
         }
     }
 
-    pub(super) fn visitors(&self) -> Option<&dyn Visitors> {
-        self.rules.visitors.as_deref()
+    pub(super) fn logins(&self) -> Option<&dyn LoginProvider> {
+        self.rules.logins.as_deref()
     }
 
     /// What the token that a request shows opens.
-    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Role, Refused> {
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Role, AccessError> {
         const SCHEME: &str = "Bearer ";
         let shown = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
         let shown = shown.and_then(|value| {
@@ -225,7 +225,7 @@ impl Access {
         }
         match self.rules.token.is_none() || is(&self.rules.token) {
             true => Ok(Role::Caller),
-            false => Err(Refused::Token),
+            false => Err(AccessError::Token),
         }
     }
 }
@@ -293,11 +293,11 @@ mod tests {
         ] {
             host(&access, bad, false);
         }
-        assert_eq!(access.check_host(&HeaderMap::new()), Err(Refused::Host));
+        assert_eq!(access.check_host(&HeaderMap::new()), Err(AccessError::Host));
         let mut two = HeaderMap::new();
         two.append(HOST, HeaderValue::from_static("localhost:7340"));
         two.append(HOST, HeaderValue::from_static("evil.example"));
-        assert_eq!(access.check_host(&two), Err(Refused::Host));
+        assert_eq!(access.check_host(&two), Err(AccessError::Host));
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
             "http://app.example",
             "https://evil.example",
         ] {
-            assert_eq!(access.check_origin(bad), Err(Refused::Origin), "{bad}");
+            assert_eq!(access.check_origin(bad), Err(AccessError::Origin), "{bad}");
         }
     }
 
@@ -378,7 +378,7 @@ mod tests {
         let open = Access::without_token(address).unwrap();
         let admin = Secret::new("admin");
         for (access, without) in [
-            (access(), Err(Refused::Token)),
+            (access(), Err(AccessError::Token)),
             (open.clone(), Ok(Role::Caller)),
         ] {
             let role = |value: &str| {

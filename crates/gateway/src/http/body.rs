@@ -17,19 +17,19 @@ use super::refusal::protocol_error;
 use crate::response::code;
 
 /// What is reserved at once for a body whose length is known; what the client says is not counted before it is there.
-const RESERVED: usize = 256 * 1024;
+const INITIAL_CAPACITY_MAX: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum BodyError {
     /// It is larger than so many bytes.
     TooLarge(usize),
     /// It ended before it should.
-    Broken,
+    Incomplete,
     /// It stopped coming.
-    Late,
+    TimedOut,
     /// The large bodies of all clients together would take more than so many bytes.
-    Crowded(usize),
+    OverBudget(usize),
 }
 
 /// Reads a body for a face of the protocol.
@@ -39,22 +39,22 @@ pub(super) async fn read(
     limits: &Limits,
     budget: &ByteBudget,
 ) -> Result<Bytes, Response> {
-    let read = read_counted(headers, body, limits, Some(budget)).await;
+    let read = read_within_budget(headers, body, limits, Some(budget)).await;
     read.map_err(|unread| {
         let (status, why) = match unread {
-            Unread::TooLarge(most) => {
+            BodyError::TooLarge(most) => {
                 let why = format!("the message is larger than {most} bytes");
                 (StatusCode::PAYLOAD_TOO_LARGE, why)
             }
-            Unread::Broken => {
+            BodyError::Incomplete => {
                 let why = "the body ended too early".to_owned();
                 (StatusCode::BAD_REQUEST, why)
             }
-            Unread::Late => {
+            BodyError::TimedOut => {
                 let why = "the body did not come in time".to_owned();
                 (StatusCode::REQUEST_TIMEOUT, why)
             }
-            Unread::Crowded(most) => {
+            BodyError::OverBudget(most) => {
                 let why = format!(
                     "too many large messages at once: together they may have {most} bytes; send it again in a moment"
                 );
@@ -70,22 +70,22 @@ pub async fn read_body(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
-) -> Result<Bytes, Unread> {
-    read_counted(headers, body, limits, None).await
+) -> Result<Bytes, BodyError> {
+    read_within_budget(headers, body, limits, None).await
 }
 
 /// The same; a large body takes room of the budget for as long as it is in memory.
-async fn read_counted(
+async fn read_within_budget(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
     budget: Option<&ByteBudget>,
-) -> Result<Bytes, Unread> {
+) -> Result<Bytes, BodyError> {
     let most = limits.request_bytes;
     if content_length(headers).is_some_and(|length| length > most) {
-        return Err(Unread::TooLarge(most));
+        return Err(BodyError::TooLarge(most));
     }
-    let mut body = Pausing {
+    let mut body = TimedBody {
         body,
         time: limits.http_body_time,
         pause: None,
@@ -94,62 +94,62 @@ async fn read_counted(
         return Ok(Bytes::new());
     };
     if first.len() > most {
-        return Err(Unread::TooLarge(most));
+        return Err(BodyError::TooLarge(most));
     }
     let Some(second) = body.next().await? else {
         return Ok(first);
     };
     let mut held = budget.map(ByteBudget::reserve);
     let expected = content_length(headers).unwrap_or(2 * first.len());
-    let mut whole = BytesMut::with_capacity(expected.min(RESERVED));
+    let mut whole = BytesMut::with_capacity(expected.min(INITIAL_CAPACITY_MAX));
     whole.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(piece) = next {
         if whole.len() + piece.len() > most {
-            return Err(Unread::TooLarge(most));
+            return Err(BodyError::TooLarge(most));
         }
         if let Some(held) = &mut held {
             let counted = held.resize(whole.len() + piece.len()).await;
-            counted.map_err(|full| Unread::Crowded(full.bytes))?;
+            counted.map_err(|full| BodyError::OverBudget(full.bytes))?;
         }
         whole.extend_from_slice(&piece);
         next = body.next().await?;
     }
     Ok(match held {
-        Some(held) => Bytes::from_owner(Counted { whole, _held: held }),
+        Some(held) => Bytes::from_owner(BudgetedBody { whole, _held: held }),
         None => whole.freeze(),
     })
 }
 
 /// A body that takes room of a budget until the last part of it is dropped.
-struct Counted {
+struct BudgetedBody {
     whole: BytesMut,
     _held: ByteReservation,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for BudgetedBody {
     fn as_ref(&self) -> &[u8] {
         &self.whole
     }
 }
 
 /// A body whose pieces must not be too long apart. The clock is only started when there is a pause.
-struct Pausing<B> {
+struct TimedBody<B> {
     body: B,
     time: Duration,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl<B: HttpBody<Data = Bytes> + Unpin> Pausing<B> {
-    async fn next(&mut self) -> Result<Option<Bytes>, Unread> {
+impl<B: HttpBody<Data = Bytes> + Unpin> TimedBody<B> {
+    async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Unread>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
         loop {
             match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(None) => return Poll::Ready(Ok(None)),
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Unread::Broken)),
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(BodyError::Incomplete)),
                 Poll::Ready(Some(Ok(frame))) => {
                     self.pause = None;
                     // Trailers say nothing that is needed here.
@@ -164,7 +164,7 @@ impl<B: HttpBody<Data = Bytes> + Unpin> Pausing<B> {
                     let pause = self
                         .pause
                         .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
-                    return pause.as_mut().poll(context).map(|()| Err(Unread::Late));
+                    return pause.as_mut().poll(context).map(|()| Err(BodyError::TimedOut));
                 }
             }
         }

@@ -25,7 +25,7 @@ const FIRST_MODERN: &str = "2026-07-28";
 /// The revisions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// The first revision whose clients understand an event without data.
-const FIRST_PRIMED: &str = "2025-11-25";
+const FIRST_WITH_PRIMING: &str = "2025-11-25";
 
 /// What clients say that they take, as nearly all of them write it.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
@@ -59,8 +59,8 @@ pub(super) fn is_modern(version: &str) -> bool {
 }
 
 /// Whether a client of this revision is told where a stream begins.
-pub(super) fn is_primed(version: Option<&str>) -> bool {
-    version.is_some_and(|version| version >= FIRST_PRIMED)
+pub(super) fn supports_priming(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version >= FIRST_WITH_PRIMING)
 }
 
 /// Checks the revision that a legacy client names; without one its session tells.
@@ -126,7 +126,7 @@ pub(super) fn content_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// Checks that the headers of a modern request repeat what its body says.
-pub(super) fn check_mirrored(
+pub(super) fn check_matches_body(
     headers: &HeaderMap,
     message: &Message,
 ) -> Result<(), crate::Response> {
@@ -155,7 +155,7 @@ pub(super) fn check_mirrored(
         (false, None) => Ok(()),
         (false, Some(_)) => refuse("header `Mcp-Name` is missing"),
         (true, said) => {
-            let name = value(headers, NAME).and_then(decoded);
+            let name = value(headers, NAME).and_then(decode_value);
             match name.is_some() && name.as_deref() == said {
                 true => Ok(()),
                 false => refuse("header `Mcp-Name` and body do not say the same"),
@@ -165,7 +165,7 @@ pub(super) fn check_mirrored(
 }
 
 /// A header's value as it was before a client made it fit; `None` when that cannot be undone.
-pub(super) fn decoded(value: &str) -> Option<Cow<'_, str>> {
+pub(super) fn decode_value(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="));
@@ -196,12 +196,12 @@ mod tests {
             "name": name, "arguments": {},
             "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
         }});
-        Message::read(Bytes::from(text.to_string())).ok().unwrap()
+        Message::parse(Bytes::from(text.to_string())).ok().unwrap()
     }
 
     #[track_caller]
     fn check(name: &str, pairs: &[(&str, &str)], wrong: &str) {
-        let result = check_mirrored(&headers(pairs), &call(name));
+        let result = check_matches_body(&headers(pairs), &call(name));
         match result {
             Ok(()) => assert_eq!(wrong, "", "{pairs:?}"),
             Err(refused) => {

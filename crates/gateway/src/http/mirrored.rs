@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::headers::{HEADER_MISMATCH, decoded, value};
+use super::headers::{HEADER_MISMATCH, decode_value, value};
 use crate::gateway::Gateway;
 use crate::message::Message;
 use crate::meta_tools;
@@ -63,7 +63,7 @@ fn mismatch(
 /// The first annotated property, followed by `properties` alone, whose header does not say its value.
 fn first_mismatch(schema: &Value, argument: Option<&Value>, headers: &HeaderMap) -> Option<String> {
     if let Some(header) = schema.get(ANNOTATION).and_then(Value::as_str) {
-        return (!says_the_same(header, argument, headers)).then(|| header.to_owned());
+        return (!header_matches(header, argument, headers)).then(|| header.to_owned());
     }
     let properties = schema.get("properties")?.as_object()?;
     properties.iter().find_map(|(name, property)| {
@@ -72,10 +72,10 @@ fn first_mismatch(schema: &Value, argument: Option<&Value>, headers: &HeaderMap)
     })
 }
 
-fn says_the_same(header: &str, argument: Option<&Value>, headers: &HeaderMap) -> bool {
+fn header_matches(header: &str, argument: Option<&Value>, headers: &HeaderMap) -> bool {
     let name = format!("mcp-param-{}", header.to_ascii_lowercase());
     let said = headers.contains_key(&name);
-    let given = value(headers, &name).and_then(decoded);
+    let given = value(headers, &name).and_then(decode_value);
     match (argument, given) {
         (None | Some(Value::Null), _) => !said,
         (Some(_), None) => false,

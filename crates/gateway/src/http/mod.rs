@@ -6,27 +6,27 @@
 mod abandoned;
 mod access;
 mod body;
-mod call;
+mod pending;
 mod connections;
 mod event;
-mod guarded;
+mod request_check;
 mod headers;
 mod legacy;
 mod metrics;
 mod mirrored;
 mod modern;
 mod origin;
-mod patience;
-mod pieces;
+mod response_timer;
+mod parts_body;
 mod post;
 mod refusal;
 mod replay;
 mod serve;
 mod session;
 mod site;
-mod stream;
+mod event_stream;
 mod token;
-mod visitor;
+mod principal;
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ use crate::gateway::Gateway;
 
 pub use axum::Router;
 
-pub use access::{Access, OpenToOthers};
-pub use body::{Unread, read_body};
+pub use access::{Access, UnprotectedAddress};
+pub use body::{BodyError, read_body};
 pub use metrics::metrics_route;
 pub use refusal::plain_error;
 pub use serve::serve;
@@ -52,7 +52,7 @@ pub use token::{
     ADMIN_TOKEN_FILE, ServedToken, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token,
     served_admin_token, served_token, stored_admin_token, stored_token, token,
 };
-pub use visitor::{Login, PAGE_KEY_HEADER, Role, Visitor, Visitors};
+pub use principal::{Login, PAGE_KEY_HEADER, Role, Principal, LoginProvider};
 
 /// Where a client that shows no token still gets an answer, because it holds nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";
@@ -62,26 +62,26 @@ const PROTOCOL_PATH: &str = "/mcp";
 
 /// What the handlers share.
 #[derive(Clone)]
-struct Face {
+struct HttpState {
     gateway: Gateway,
     limits: Arc<Limits>,
-    replay: Arc<replay::Replay>,
-    patience: Arc<patience::Patience>,
-    abandoned: Arc<abandoned::Abandoned>,
+    replay: Arc<replay::ReplayStore>,
+    response_timer: Arc<response_timer::ResponseTimer>,
+    abandoned: Arc<abandoned::AbandonedRequests>,
     /// Room for large messages.
     bodies: ByteBudget,
 }
 
-impl Face {
+impl HttpState {
     fn new(gateway: Gateway, limits: Limits) -> Self {
         let limits = Arc::new(limits);
         Self {
             gateway,
             bodies: ByteBudget::new(limits.request_bytes_in_flight, limits.request_bytes),
-            replay: Arc::new(replay::Replay::new(limits.clone())),
-            abandoned: Arc::new(abandoned::Abandoned::new(limits.clone())),
+            replay: Arc::new(replay::ReplayStore::new(limits.clone())),
+            abandoned: Arc::new(abandoned::AbandonedRequests::new(limits.clone())),
             limits,
-            patience: Arc::default(),
+            response_timer: Arc::default(),
         }
     }
 

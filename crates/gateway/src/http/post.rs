@@ -7,8 +7,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::Face;
-use super::pieces::answered;
+use super::HttpState;
+use super::parts_body::into_http;
 use super::refusal::json as json_answer;
 use super::{body, headers, legacy, modern};
 use crate::batch::is_batch;
@@ -16,22 +16,22 @@ use crate::message::Message;
 
 /// The answer, or what is wrong with the request.
 pub(super) async fn take(
-    face: &Face,
+    state: &HttpState,
     head: &Parts,
     body: impl HttpBody<Data = Bytes> + Unpin,
 ) -> Result<Response, Response> {
-    let profile = profile(face, head.uri.path())?;
+    let profile = profile(state, head.uri.path())?;
     headers::check_content_type(&head.headers)?;
     headers::check_accept(&head.headers, true)?;
-    let text = body::read(&head.headers, body, &face.limits, &face.bodies).await?;
+    let text = body::read(&head.headers, body, &state.limits, &state.bodies).await?;
     if is_batch(&text) {
-        return legacy::answer_batch(face, profile, &head.headers, text).await;
+        return legacy::answer_batch(state, profile, &head.headers, text).await;
     }
-    let message = Message::read(text).map_err(answered)?;
+    let message = Message::parse(text).map_err(into_http)?;
     if is_modern(&message, headers::version(&head.headers)) {
-        modern::answer(face, profile, &head.headers, message).await
+        modern::answer(state, profile, &head.headers, message).await
     } else {
-        legacy::answer(face, profile, &head.headers, message).await
+        legacy::answer(state, profile, &head.headers, message).await
     }
 }
 
@@ -43,17 +43,17 @@ fn is_modern(message: &Message, version: Option<&str>) -> bool {
 }
 
 /// The profile that a path names; empty for `/mcp`.
-pub(super) fn profile<'p>(face: &Face, path: &'p str) -> Result<&'p str, Response> {
+pub(super) fn profile<'p>(state: &HttpState, path: &'p str) -> Result<&'p str, Response> {
     let name = path.strip_prefix("/mcp").unwrap_or_default();
     let name = name.strip_prefix('/').unwrap_or(name);
-    match face.gateway.has_profile(name) {
+    match state.gateway.has_profile(name) {
         true => Ok(name),
-        false => Err(no_such_profile(face)),
+        false => Err(no_such_profile(state)),
     }
 }
 
-pub(super) fn no_such_profile(face: &Face) -> Response {
-    let names = face.gateway.profile_names();
+pub(super) fn no_such_profile(state: &HttpState) -> Response {
+    let names = state.gateway.profile_names();
     let body = json!({
         "error": "no such profile",
         "profiles": names,

@@ -7,8 +7,8 @@ use axum::response::Response;
 use pegboard_model::Reason;
 use serde_json::json;
 
-use super::access::Refused;
-use super::guarded::bearer_wanted;
+use super::access::AccessError;
+use super::request_check::require_bearer;
 use crate::response::{self, rpc};
 
 /// An answer with a JSON body.
@@ -45,13 +45,13 @@ pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &s
 }
 
 /// The answer to what the guard does not let through.
-pub(super) fn turned_away(refused: Refused) -> Response {
+pub(super) fn access_denied(refused: AccessError) -> Response {
     let (status, reason) = match refused {
-        Refused::Host => (StatusCode::FORBIDDEN, Reason::HostRefused),
-        Refused::Origin => (StatusCode::FORBIDDEN, Reason::OriginRefused),
-        Refused::Token => (StatusCode::UNAUTHORIZED, Reason::TokenWrong),
-        Refused::Forged => (StatusCode::FORBIDDEN, Reason::RequestForged),
-        Refused::Login(page) => {
+        AccessError::Host => (StatusCode::FORBIDDEN, Reason::HostRefused),
+        AccessError::Origin => (StatusCode::FORBIDDEN, Reason::OriginRefused),
+        AccessError::Token => (StatusCode::UNAUTHORIZED, Reason::TokenWrong),
+        AccessError::Forged => (StatusCode::FORBIDDEN, Reason::RequestForged),
+        AccessError::Login(page) => {
             let mut response = empty(StatusCode::SEE_OTHER);
             let page = HeaderValue::from_static(page);
             response.headers_mut().insert(LOCATION, page);
@@ -59,8 +59,8 @@ pub(super) fn turned_away(refused: Refused) -> Response {
         }
     };
     let mut response = plain_error(status, reason, reason.title(), reason.remedy());
-    if refused == Refused::Token {
-        bearer_wanted(response.headers_mut());
+    if refused == AccessError::Token {
+        require_bearer(response.headers_mut());
     }
     response
 }

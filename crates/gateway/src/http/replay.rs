@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pegboard_model::Limits;
 
-use super::stream::Stream;
+use super::event_stream::EventStream;
 use crate::conversation::Conversation;
 
 /// The streams of all sessions.
-pub(super) struct Replay {
+pub(super) struct ReplayStore {
     limits: Arc<Limits>,
-    sessions: Mutex<HashMap<Arc<str>, Arc<Streams>>>,
+    sessions: Mutex<HashMap<Arc<str>, Arc<SessionStreams>>>,
 }
 
 /// The streams of one session.
-pub(super) struct Streams {
+pub(super) struct SessionStreams {
     limits: Arc<Limits>,
     /// What belongs to no request.
-    general: Arc<Stream>,
-    /// Streams that answer a request, oldest first.
-    answers: Mutex<VecDeque<Arc<Stream>>>,
+    general: Arc<EventStream>,
+    /// SessionStreams that answer a request, oldest first.
+    answers: Mutex<VecDeque<Arc<EventStream>>>,
     /// Makes names differ from those that an earlier run of the program gave.
     run: u32,
     next: AtomicU64,
@@ -44,14 +44,14 @@ impl<'a> LastEvent<'a> {
 }
 
 /// A stream to go on with.
-pub(super) struct Found {
-    pub(super) stream: Arc<Stream>,
+pub(super) struct ResumedStream {
+    pub(super) stream: Arc<EventStream>,
     pub(super) last: Option<u64>,
     /// Whether it is the one for what belongs to no request.
     pub(super) is_general: bool,
 }
 
-impl Replay {
+impl ReplayStore {
     pub(super) fn new(limits: Arc<Limits>) -> Self {
         Self {
             limits,
@@ -60,7 +60,7 @@ impl Replay {
     }
 
     /// The streams of a session.
-    pub(super) fn of(&self, id: &Arc<str>, session: &Arc<Conversation>) -> Arc<Streams> {
+    pub(super) fn of(&self, id: &Arc<str>, session: &Arc<Conversation>) -> Arc<SessionStreams> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(streams) = sessions.get(id) {
             return streams.clone();
@@ -71,7 +71,7 @@ impl Replay {
         {
             sessions.remove(&some);
         }
-        let streams = Arc::new(Streams::new(self.limits.clone(), session));
+        let streams = Arc::new(SessionStreams::new(self.limits.clone(), session));
         sessions.insert(id.clone(), streams.clone());
         streams
     }
@@ -85,13 +85,13 @@ impl Replay {
     }
 }
 
-impl Streams {
+impl SessionStreams {
     fn new(limits: Arc<Limits>, session: &Arc<Conversation>) -> Self {
         let mut random = [0; 4];
         // Without random bytes names may repeat those of an earlier run, which costs a replay at most.
         let _ = getrandom::fill(&mut random);
         let run = u32::from_le_bytes(random);
-        let general = Arc::new(Stream::lasting(&limits));
+        let general = Arc::new(EventStream::resumable(&limits));
         general.set_name(format!("g{run:x}"));
         Self {
             limits,
@@ -105,7 +105,7 @@ impl Streams {
 
     /// Names the stream of an answer and keeps it for a client that comes back; the oldest that have
     /// ended are forgotten.
-    pub(super) fn keep(&self, stream: Arc<Stream>) {
+    pub(super) fn keep(&self, stream: Arc<EventStream>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         stream.set_name(format!("c{:x}.{number:x}", self.run));
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,8 +124,8 @@ impl Streams {
     }
 
     /// The stream that a client wants to go on with; `None` when its answer is no longer kept.
-    pub(super) fn find(&self, last: Option<LastEvent<'_>>) -> Option<Found> {
-        let general = |last| Found {
+    pub(super) fn find(&self, last: Option<LastEvent<'_>>) -> Option<ResumedStream> {
+        let general = |last| ResumedStream {
             stream: self.general.clone(),
             last,
             is_general: true,
@@ -139,7 +139,7 @@ impl Streams {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = answers.iter().find(|stream| stream.name() == last.stream);
         match answer {
-            Some(stream) => Some(Found {
+            Some(stream) => Some(ResumedStream {
                 stream: stream.clone(),
                 last: Some(last.number),
                 is_general: false,

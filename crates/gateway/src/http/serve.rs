@@ -20,20 +20,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::connections::{Busy, Connection, Connections};
+use super::connections::{BusyGuard, Connection, Connections};
 use super::refusal::json;
 use super::site::Site;
 
 /// How long requests under way may take when the program is to end.
-const LAST_ANSWERS: Duration = Duration::from_secs(3);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long it may take to tell clients that their open requests are given up.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long nothing is accepted after the system could not give a connection.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// The smallest buffer that the HTTP library takes.
-const LEAST_BUFFER: usize = 8 * 1024;
+const MIN_BUFFER_BYTES: usize = 8 * 1024;
 /// What a client is told when there is no room for its connection.
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
+const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
 Connection: close\r\nContent-Length: 57\r\n\r\n{\"error\":\"too many connections\",\"remedy\":\"Close some.\"}\r\n";
 
 /// Serves until `shutdown` is done: then nothing is accepted, standing streams end, requests under way
@@ -44,10 +44,10 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.http_head_time)
-        .max_buf_size(limits.http_head_bytes.max(LEAST_BUFFER));
+        .max_buf_size(limits.http_head_bytes.max(MIN_BUFFER_BYTES));
     let room = Arc::new(Connections::new(limits.http_connections));
     let first_head_time = limits.http_first_head_time;
-    let (closing, closed) = watch::channel(Stage::Open);
+    let (closing, closed) = watch::channel(ShutdownPhase::Open);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -61,38 +61,38 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
             Err(error) => {
                 if !is_of_one_connection(&error) {
                     tracing::warn!("no connection could be accepted: {error}");
-                    tokio::time::sleep(BREATH).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
                 continue;
             }
         };
         let Some(place) = room.admit() else {
-            let _ = stream.try_write(NO_ROOM);
+            let _ = stream.try_write(TOO_MANY_CONNECTIONS);
             continue;
         };
         let (builder, site, closed) = (builder.clone(), site.clone(), closed.clone());
         connections.spawn(async move {
-            let overdue = place.connection.overdue(first_head_time);
-            let speaking = speak(stream, &builder, site, &place.connection, closed);
+            let must_close = place.connection.must_close(first_head_time);
+            let speaking = serve_connection(stream, &builder, site, &place.connection, closed);
             tokio::select! {
                 () = speaking => {}
-                () = overdue => {}
+                () = must_close => {}
             }
         });
     }
     drop(listener);
-    let _ = closing.send(Stage::Closing);
-    all_ended(&mut connections, LAST_ANSWERS).await;
+    let _ = closing.send(ShutdownPhase::Closing);
+    all_ended(&mut connections, DRAIN_TIMEOUT).await;
     // Also those whose clients are gone: what they set in motion is recorded and cancelled before the servers end.
     site.gateway().end_requests();
-    let _ = closing.send(Stage::Over);
-    all_ended(&mut connections, LAST_WORDS).await;
+    let _ = closing.send(ShutdownPhase::Over);
+    all_ended(&mut connections, FINAL_RESPONSE_TIMEOUT).await;
     connections.shutdown().await;
 }
 
 /// How far the end of the program is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+enum ShutdownPhase {
     Open,
     /// Requests under way may end.
     Closing,
@@ -114,29 +114,29 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-async fn speak(
+async fn serve_connection(
     stream: TcpStream,
     builder: &http1::Builder,
     site: Site,
     connection: &Arc<Connection>,
-    mut closed: watch::Receiver<Stage>,
+    mut closed: watch::Receiver<ShutdownPhase>,
 ) {
     // Answers are small and must not wait for more.
     let _ = stream.set_nodelay(true);
     let closing = closed.clone();
     let spoken = connection.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let is_standing = is_standing(&request);
+        let is_long_lived = is_long_lived(&request);
         let site = site.clone();
         let over = closing.clone();
-        let closing = is_standing.then(|| closing.clone());
+        let closing = is_long_lived.then(|| closing.clone());
         let busy = spoken.begin();
         let spoken = spoken.clone();
         async move {
             let response = tokio::select! {
                 biased;
-                response = site.answer_known(request, || spoken.trust()) => response,
-                () = reached(over, Stage::Over) => shutting_down(),
+                response = site.answer_authenticated(request, || spoken.mark_authenticated()) => response,
+                () = reached(over, ShutdownPhase::Over) => shutting_down(),
             };
             Ok::<_, Infallible>(match is_event_stream(&response) {
                 true => as_stream(response, closing, busy),
@@ -148,12 +148,12 @@ async fn speak(
     tokio::select! {
         // A connection that breaks is the client's affair.
         _ = connection.as_mut() => return,
-        _ = closed.wait_for(|stage| *stage >= Stage::Closing) => connection.as_mut().graceful_shutdown(),
+        _ = closed.wait_for(|stage| *stage >= ShutdownPhase::Closing) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
-async fn reached(mut closing: watch::Receiver<Stage>, stage: Stage) {
+async fn reached(mut closing: watch::Receiver<ShutdownPhase>, stage: ShutdownPhase) {
     let _ = closing.wait_for(|reached| *reached >= stage).await;
 }
 
@@ -165,7 +165,7 @@ fn shutting_down() -> Response<Body> {
 }
 
 /// Whether the answer may be a stream that has no end of its own.
-fn is_standing(request: &Request<Incoming>) -> bool {
+fn is_long_lived(request: &Request<Incoming>) -> bool {
     request.method() == Method::GET
         || request
             .headers()
@@ -181,15 +181,15 @@ fn is_event_stream(response: &Response<Body>) -> bool {
 /// A stream keeps its connection busy; one without an end of its own ends when the program does.
 fn as_stream(
     response: Response<Body>,
-    closing: Option<watch::Receiver<Stage>>,
-    busy: Busy,
+    closing: Option<watch::Receiver<ShutdownPhase>>,
+    busy: BusyGuard,
 ) -> Response<Body> {
     response.map(|body| {
         let closing: Pin<Box<dyn Future<Output = ()> + Send>> = match closing {
-            Some(closing) => Box::pin(reached(closing, Stage::Closing)),
+            Some(closing) => Box::pin(reached(closing, ShutdownPhase::Closing)),
             None => Box::pin(std::future::pending()),
         };
-        Body::new(Streamed {
+        Body::new(StreamBody {
             body,
             closing,
             _busy: busy,
@@ -198,13 +198,13 @@ fn as_stream(
 }
 
 /// The body of a stream.
-struct Streamed {
+struct StreamBody {
     body: Body,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _busy: Busy,
+    _busy: BusyGuard,
 }
 
-impl HttpBody for Streamed {
+impl HttpBody for StreamBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -6,24 +6,24 @@ use axum::http::header::ALLOW;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::Face;
-use super::call::{Events, event_stream};
+use super::HttpState;
+use super::pending::{EventBody, event_stream};
 use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
 use super::legacy::{SESSION_NOT_FOUND, find};
 use super::post::profile;
 use super::refusal::{empty, protocol_error};
 use super::replay::LastEvent;
-use super::stream::Stream;
-use crate::conversation::{Conversation, Outlet};
+use super::event_stream::EventStream;
+use crate::conversation::{Conversation, MessageSink};
 use crate::response::code;
 
 /// Opens the stream of a session, or goes on with one that broke off.
-pub(super) fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
-    let profile = profile(face, path)?;
+pub(super) fn open(state: &HttpState, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+    let profile = profile(state, path)?;
     check_session_use(headers)?;
     check_accept(headers, false)?;
-    let session = find(face, profile, headers, protocol_error)?;
-    let streams = face.replay.of(&session.id, &session.conversation);
+    let session = find(state, profile, headers, protocol_error)?;
+    let streams = state.replay.of(&session.id, &session.conversation);
     let last = headers::value(headers, LAST_EVENT).map(|id| LastEvent::parse(id).ok_or(()));
     let found = match last {
         Some(Err(())) => None,
@@ -37,33 +37,33 @@ pub(super) fn open(face: &Face, path: &str, headers: &HeaderMap) -> Result<Respo
     let reader = found.stream.reader(found.last);
     let mut place = None;
     if found.is_general {
-        if found.last.is_none() && headers::is_primed(session.conversation.revision()) {
+        if found.last.is_none() && headers::supports_priming(session.conversation.revision()) {
             found.stream.prime();
         }
-        let outlet: Arc<dyn Outlet> = Arc::new(Standing {
+        let sink: Arc<dyn MessageSink> = Arc::new(SessionSink {
             stream: found.stream,
             reader: reader.number(),
         });
-        session.conversation.attach(outlet.clone());
-        place = Some(Attached {
+        session.conversation.attach(sink.clone());
+        place = Some(AttachGuard {
             conversation: Arc::downgrade(&session.conversation),
-            outlet,
+            sink,
         });
     }
-    Ok(event_stream(Events::of(reader, place)))
+    Ok(event_stream(EventBody::of(reader, place)))
 }
 
 /// Ends a session.
-pub(super) fn end(face: &Face, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
-    let profile = profile(face, path)?;
+pub(super) fn end(state: &HttpState, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+    let profile = profile(state, path)?;
     check_session_use(headers)?;
     let id = headers::value(headers, SESSION).unwrap_or_default();
-    if !face.gateway.end_session(profile, id) {
+    if !state.gateway.end_session(profile, id) {
         let why = "this session is over already";
         let status = StatusCode::NOT_FOUND;
         return Err(protocol_error(status, SESSION_NOT_FOUND, why));
     }
-    face.replay.forget(id);
+    state.replay.forget(id);
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -87,33 +87,33 @@ pub(super) fn only_post() -> Response {
 }
 
 /// A client that is listening for what belongs to no request.
-pub(super) struct Attached {
+pub(super) struct AttachGuard {
     conversation: Weak<Conversation>,
-    outlet: Arc<dyn Outlet>,
+    sink: Arc<dyn MessageSink>,
 }
 
-impl Drop for Attached {
+impl Drop for AttachGuard {
     fn drop(&mut self) {
         if let Some(conversation) = self.conversation.upgrade() {
-            conversation.detach(&self.outlet);
+            conversation.detach(&self.sink);
         }
     }
 }
 
 /// The place for what belongs to no request. Its end is the end of the stream, because then the session
 /// is over.
-struct Standing {
-    stream: Arc<Stream>,
+struct SessionSink {
+    stream: Arc<EventStream>,
     reader: u64,
 }
 
-impl Outlet for Standing {
+impl MessageSink for SessionSink {
     fn send(&self, message: String) -> bool {
         self.stream.send(message)
     }
 }
 
-impl Drop for Standing {
+impl Drop for SessionSink {
     fn drop(&mut self) {
         self.stream.dismiss(self.reader);
     }

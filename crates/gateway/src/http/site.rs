@@ -13,32 +13,32 @@ use bytes::Bytes;
 use pegboard_model::Limits;
 use tower_service::Service;
 
-use super::access::{Access, Refused};
-use super::guarded::{allowed, check, is_preflight, shown_to};
-use super::refusal::{no_such_path, turned_away};
-use super::visitor::Role;
-use super::{Face, HEALTH_PATH, PROTOCOL_PATH};
+use super::access::{Access, AccessError};
+use super::request_check::{preflight_headers, check, is_preflight, with_cors};
+use super::refusal::{no_such_path, access_denied};
+use super::principal::Role;
+use super::{HttpState, HEALTH_PATH, PROTOCOL_PATH};
 use crate::gateway::Gateway;
 
 /// What is served. Nothing of it is reached past the checks of Host, Origin and token.
 #[derive(Clone)]
-pub struct Site(Arc<Parted>);
+pub struct Site(Arc<SiteParts>);
 
 #[derive(Clone)]
-struct Parted {
+struct SiteParts {
     access: Access,
-    face: Face,
+    state: HttpState,
     others: Router,
 }
 
 impl Site {
     /// A site with the gateway at `/mcp` and `/mcp/{profile}`, and a page that tells whether it runs.
     pub fn new(gateway: Gateway, access: Access) -> Self {
-        let face = Face::new(gateway, access.limits().clone());
+        let state = HttpState::new(gateway, access.limits().clone());
         let others = Router::new().route(HEALTH_PATH, get(health));
-        Self(Arc::new(Parted {
+        Self(Arc::new(SiteParts {
             access,
-            face,
+            state,
             others: others.fallback(no_such_path),
         }))
     }
@@ -46,10 +46,10 @@ impl Site {
     /// The same with more routes, behind the same checks.
     #[must_use]
     pub fn with(self, routes: Router) -> Self {
-        let parted = Arc::unwrap_or_clone(self.0);
-        Self(Arc::new(Parted {
-            others: parted.others.merge(routes),
-            ..parted
+        let parts = Arc::unwrap_or_clone(self.0);
+        Self(Arc::new(SiteParts {
+            others: parts.others.merge(routes),
+            ..parts
         }))
     }
 
@@ -58,7 +58,7 @@ impl Site {
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
-        &self.0.face.gateway
+        &self.0.state.gateway
     }
 
     /// Answers one request.
@@ -67,11 +67,11 @@ impl Site {
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.answer_known(request, || {}).await
+        self.answer_authenticated(request, || {}).await
     }
 
     /// The same; `known` is called when the request shows a token or a login that counts.
-    pub(super) async fn answer_known<B>(
+    pub(super) async fn answer_authenticated<B>(
         &self,
         request: Request<B>,
         known: impl FnOnce(),
@@ -82,36 +82,36 @@ impl Site {
     {
         let (mut head, body) = request.into_parts();
         let origin = head.headers.get(ORIGIN).cloned();
-        let visitor = match check(&self.0.access, &head) {
-            Ok(visitor) => visitor,
+        let principal = match check(&self.0.access, &head) {
+            Ok(principal) => principal,
             Err(refused) => {
                 // A page that may know why it is turned away must be able to read it.
-                let origin = origin.filter(|_| refused == Refused::Token);
-                return shown_to(origin, turned_away(refused));
+                let origin = origin.filter(|_| refused == AccessError::Token);
+                return with_cors(origin, access_denied(refused));
             }
         };
-        if visitor.as_ref().is_some_and(|one| one.role > Role::Frame) {
+        if principal.as_ref().is_some_and(|one| one.role > Role::Frame) {
             known();
         }
         if is_preflight(&head) {
-            let answer = (StatusCode::NO_CONTENT, allowed(&head.headers));
-            return shown_to(origin, answer.into_response());
+            let answer = (StatusCode::NO_CONTENT, preflight_headers(&head.headers));
+            return with_cors(origin, answer.into_response());
         }
         // Calls take the first way, and a router would be a large part of what they cost.
-        let answer = if is_of_protocol(&head) {
-            self.0.face.answer(head, body).await
+        let answer = if is_protocol_path(&head) {
+            self.0.state.answer(head, body).await
         } else {
-            visitor.map(|visitor| head.extensions.insert(visitor));
+            principal.map(|principal| head.extensions.insert(principal));
             let request = Request::from_parts(head, Body::new(body));
             let Ok(answer) = self.0.others.clone().call(request).await;
             answer
         };
-        shown_to(origin, answer)
+        with_cors(origin, answer)
     }
 }
 
 /// Whether a path is the protocol's: `/mcp`, with or without the name of a profile.
-fn is_of_protocol(head: &Parts) -> bool {
+fn is_protocol_path(head: &Parts) -> bool {
     let rest = head.uri.path().strip_prefix(PROTOCOL_PATH);
     rest.is_some_and(|rest| {
         rest.is_empty()
@@ -133,15 +133,15 @@ mod tests {
 
     #[test]
     fn r_gate_01_the_protocol_has_a_path_for_each_profile() {
-        let is_of_protocol = |path: &str| {
+        let is_protocol_path = |path: &str| {
             let request = Request::builder().uri(path).body(()).unwrap();
-            is_of_protocol(&request.into_parts().0)
+            is_protocol_path(&request.into_parts().0)
         };
         for path in ["/mcp", "/mcp/", "/mcp/work", "/mcp?a=b", "/mcp/work?a=/b"] {
-            assert!(is_of_protocol(path), "{path}");
+            assert!(is_protocol_path(path), "{path}");
         }
         for path in ["/", "/mcps", "/mcp/a/b", "/mcp/a/", "/api/mcp"] {
-            assert!(!is_of_protocol(path), "{path}");
+            assert!(!is_protocol_path(path), "{path}");
         }
     }
 }

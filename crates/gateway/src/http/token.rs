@@ -48,9 +48,9 @@ pub fn stored_admin_token(state: &Path) -> ToolResult<Option<Secret>> {
 fn stored(state: &Path, file: &str) -> ToolResult<Option<Secret>> {
     let path = state.join(file);
     match read(&path).map_err(|error| unusable(&path, &error.to_string()))? {
-        Found::Token(token) => Ok(Some(token)),
-        Found::Missing => Ok(None),
-        Found::Unsound(why) => Err(unusable(&path, why)),
+        TokenFile::Token(token) => Ok(Some(token)),
+        TokenFile::Missing => Ok(None),
+        TokenFile::Invalid(why) => Err(unusable(&path, why)),
     }
 }
 
@@ -82,8 +82,8 @@ pub fn served_admin_token(state: &Path) -> ToolResult<ServedToken> {
 fn served(state: &Path, file: &str) -> ToolResult<ServedToken> {
     let (token, not_stored) = match token_of(state, file) {
         Ok(token) => (token, None),
-        Err(error) if matches!(read(&state.join(file)), Ok(Found::Missing)) => {
-            (mint()?, Some(error))
+        Err(error) if matches!(read(&state.join(file)), Ok(TokenFile::Missing)) => {
+            (generate()?, Some(error))
         }
         Err(error) => return Err(error),
     };
@@ -94,21 +94,21 @@ fn token_of(state: &Path, file: &str) -> ToolResult<Secret> {
     let path = state.join(file);
     let fault = |error: io::Error| unusable(&path, &error.to_string());
     match read(&path).map_err(fault)? {
-        Found::Token(token) => return Ok(token),
-        Found::Missing => {}
-        Found::Unsound(why) => return Err(unusable(&path, why)),
+        TokenFile::Token(token) => return Ok(token),
+        TokenFile::Missing => {}
+        TokenFile::Invalid(why) => return Err(unusable(&path, why)),
     }
     let unstorable = |error: io::Error| not_storable(&path, &error);
-    let file = written(state, &mint()?).map_err(unstorable)?;
+    let file = write_temporary(state, &generate()?).map_err(unstorable)?;
     match file.persist_noclobber(&path) {
         Ok(_) => sync_folder(state).map_err(unstorable)?,
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(unstorable(error.error)),
     }
     match read(&path).map_err(fault)? {
-        Found::Token(token) => Ok(token),
-        Found::Missing => Err(unusable(&path, "it is gone again")),
-        Found::Unsound(why) => Err(unusable(&path, why)),
+        TokenFile::Token(token) => Ok(token),
+        TokenFile::Missing => Err(unusable(&path, "it is gone again")),
+        TokenFile::Invalid(why) => Err(unusable(&path, why)),
     }
 }
 
@@ -124,37 +124,37 @@ pub fn rotate_admin_token(state: &Path) -> ToolResult<Secret> {
 
 fn rotate(state: &Path, file: &str) -> ToolResult<Secret> {
     let path = state.join(file);
-    let token = mint()?;
-    let replaced = written(state, &token)
+    let token = generate()?;
+    let replaced = write_temporary(state, &token)
         .and_then(|file| file.persist(&path).map_err(|error| error.error))
         .and_then(|_| sync_folder(state));
     replaced.map_err(|error| not_storable(&path, &error))?;
     Ok(token)
 }
 
-enum Found {
+enum TokenFile {
     Token(Secret),
     Missing,
-    Unsound(&'static str),
+    Invalid(&'static str),
 }
 
-fn read(path: &Path) -> io::Result<Found> {
+fn read(path: &Path) -> io::Result<TokenFile> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TokenFile::Missing),
         Err(error) => return Err(error),
     };
     if !metadata.is_file() {
-        return Ok(Found::Unsound("it is not a file"));
+        return Ok(TokenFile::Invalid("it is not a file"));
     }
     if metadata.len() > 2 * TOKEN_LENGTH as u64 {
-        return Ok(Found::Unsound("it does not hold a token"));
+        return Ok(TokenFile::Invalid("it does not hold a token"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Ok(Found::Unsound("it belongs to another user"));
+            return Ok(TokenFile::Invalid("it belongs to another user"));
         }
         if metadata.permissions().mode() & 0o777 != 0o600 {
             fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
@@ -165,14 +165,14 @@ fn read(path: &Path) -> io::Result<Found> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     Ok(
         if text.len() == TOKEN_LENGTH && text.bytes().all(is_token) {
-            Found::Token(Secret::new(text))
+            TokenFile::Token(Secret::new(text))
         } else {
-            Found::Unsound("it does not hold a token")
+            TokenFile::Invalid("it does not hold a token")
         },
     )
 }
 
-fn mint() -> ToolResult<Secret> {
+fn generate() -> ToolResult<Secret> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random)
         .map_err(|error| ToolError::new(Reason::Internal, format!("no random bytes: {error}")))?;
@@ -180,7 +180,7 @@ fn mint() -> ToolResult<Secret> {
 }
 
 /// A file that only the owner may read, whole and on disk, still without its name.
-fn written(state: &Path, token: &Secret) -> io::Result<NamedTempFile> {
+fn write_temporary(state: &Path, token: &Secret) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(state)?;
     file.write_all(token.reveal().as_bytes())?;
     file.write_all(b"\n")?;

@@ -40,8 +40,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// The next line; `None` at the end. Nothing is lost when it is not waited for to the end.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            while let Some(line) = self.cut() {
-                if let Some(line) = self.judge(line) {
+            while let Some(line) = self.take_line() {
+                if let Some(line) = self.classify(line) {
                     return Ok(Some(line));
                 }
             }
@@ -55,13 +55,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 self.searched = 0;
                 // A last line needs no line break.
                 let rest = self.buffer.split().freeze();
-                return Ok(self.judge(rest));
+                return Ok(self.classify(rest));
             }
         }
     }
 
     /// Takes a line out of the buffer, without its line break.
-    fn cut(&mut self) -> Option<Bytes> {
+    fn take_line(&mut self) -> Option<Bytes> {
         let new = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(at) = memchr::memchr(b'\n', new) else {
             self.searched = self.buffer.len();
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Some(line.freeze())
     }
 
-    fn judge(&mut self, line: Bytes) -> Option<Line> {
+    fn classify(&mut self, line: Bytes) -> Option<Line> {
         if std::mem::take(&mut self.skipping) || line.len() > self.most {
             return Some(Line::TooLong(self.most));
         }

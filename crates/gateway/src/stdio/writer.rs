@@ -8,7 +8,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::conversation::{Outlet, lock};
+use crate::conversation::{MessageSink, lock};
 use crate::response::Response;
 
 /// Messages that wait to be written; answers beyond them wait in their requests.
@@ -55,7 +55,7 @@ impl Writer {
     }
 }
 
-impl Outlet for Writer {
+impl MessageSink for Writer {
     fn send(&self, message: String) -> bool {
         let length = message.len();
         if self.waiting.load(Ordering::Relaxed) + length > self.waiting_most {
@@ -81,7 +81,7 @@ async fn write(
             for part in parts {
                 let length = part.len();
                 if length <= SMALL {
-                    put_in_line(&mut together, &part);
+                    append_single_line(&mut together, &part);
                 } else if write_large(&mut stdout, &mut together, part).await.is_err() {
                     return;
                 }
@@ -109,14 +109,14 @@ async fn write_large(
     if memchr::memchr2(b'\n', b'\r', &part).is_none() {
         return stdout.write_all(&part).await;
     }
-    put_in_line(before, &part);
+    append_single_line(before, &part);
     stdout.write_all(before).await?;
     before.clear();
     Ok(())
 }
 
 /// Appends JSON without its line breaks. They only stand between values, so a space does as well.
-fn put_in_line(line: &mut BytesMut, json: &[u8]) {
+fn append_single_line(line: &mut BytesMut, json: &[u8]) {
     let start = line.len();
     line.put_slice(json);
     let new = line.get_mut(start..).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_gateway::{Kind, Message, Outlet};
+use pegboard_gateway::{MessageKind, Message, MessageSink};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, gateway};
@@ -239,18 +239,18 @@ async fn nothing_a_client_sends_makes_it_panic() {
 
 async fn send(client: &Client, bytes: Vec<u8>, counts: &mut Counts) {
     let shown = String::from_utf8_lossy(&bytes).into_owned();
-    let Ok(message) = Message::read(bytes.into()) else {
+    let Ok(message) = Message::parse(bytes.into()) else {
         counts.unreadable += 1;
         return;
     };
-    if message.kind() != Kind::Request {
+    if message.kind() != MessageKind::Request {
         client.conversation.take(message);
         counts.taken += 1;
         return;
     }
     let id: Value = serde_json::from_str(message.id().unwrap().get()).unwrap();
-    let outlet: Arc<dyn Outlet> = client.inbox.clone();
-    let Some(response) = client.conversation.clone().answer(message, outlet).await else {
+    let sink: Arc<dyn MessageSink> = client.inbox.clone();
+    let Some(response) = client.conversation.clone().answer(message, sink).await else {
         counts.taken += 1;
         return;
     };

@@ -218,7 +218,7 @@ async fn r_gate_03_a_request_that_is_taken_back_ends_at_the_server_and_has_no_an
     let calling = client.clone();
     let call = tokio::spawn(async move { calling.bytes(json!("c1"), "tools/call", params).await });
     begun.notified().await;
-    client.tell(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c1"}}));
+    client.notify(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c1"}}));
     assert!(call.await.unwrap().is_none(), "nothing is answered");
     ended.await.unwrap();
 }

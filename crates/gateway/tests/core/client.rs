@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_gateway::{Conversation, Gateway, GatewaySettings, Message, Mode, Outlet, Profile};
+use pegboard_gateway::{Conversation, Gateway, GatewaySettings, Message, Mode, MessageSink, Profile};
 use pegboard_hub::Hub;
 use pegboard_model::Limits;
 use pegboard_testkit::wait_until;
@@ -73,7 +73,7 @@ impl Inbox {
     }
 }
 
-impl Outlet for Inbox {
+impl MessageSink for Inbox {
     fn send(&self, message: String) -> bool {
         self.0
             .lock()
@@ -133,9 +133,9 @@ impl Client {
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
         }
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let message = Message::read(message.to_string().into()).ok().unwrap();
-        let outlet: Arc<dyn Outlet> = self.inbox.clone();
-        let response = self.conversation.clone().answer(message, outlet).await?;
+        let message = Message::parse(message.to_string().into()).ok().unwrap();
+        let sink: Arc<dyn MessageSink> = self.inbox.clone();
+        let response = self.conversation.clone().answer(message, sink).await?;
         let status = response.status;
         Some((response.into_bytes(), status))
     }
@@ -172,8 +172,8 @@ impl Client {
     }
 
     /// Sends a notification or the answer to a question.
-    pub(crate) fn tell(&self, message: Value) {
-        let message = Message::read(message.to_string().into()).ok().unwrap();
+    pub(crate) fn notify(&self, message: Value) {
+        let message = Message::parse(message.to_string().into()).ok().unwrap();
         self.conversation.take(message);
     }
 }

@@ -62,7 +62,7 @@ async fn legacy(gateway: &Gateway, profile: &str, params: Value, decision: &str)
     let answer = async {
         let question = client.inbox.wait(ASKS).await;
         check_question(&question["params"]);
-        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+        client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
     };
     tokio::join!(client.result("tools/call", params), answer).0
 }
@@ -171,7 +171,7 @@ async fn answered(client: &Client, decision: &str) -> Value {
         })
         .await;
         let question = client.inbox.of(ASKS).remove(before);
-        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+        client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
         question["params"]["requestedSchema"]["properties"]["decision"]["enum"].clone()
     };
     let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
@@ -289,7 +289,7 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
             })
             .await;
             let question = client.inbox.of(ASKS).remove(number);
-            client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+            client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
         }
     };
     let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
@@ -308,7 +308,7 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
 async fn closed(client: &Client, action: &str) {
     let question = client.inbox.wait(ASKS).await;
     let result = json!({"action": action});
-    client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+    client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
 }
 
 #[tokio::test]

@@ -55,13 +55,13 @@ fn accept(value: &str) -> Value {
     json!({"action": "accept", "content": {"v": value}})
 }
 
-fn wish() -> Value {
+fn input_required() -> Value {
     json!({"name": "a__one", "arguments": {"text": "x"}})
 }
 
 /// Asks, answers each round's questions by their message, and gives the last result and the states seen.
 async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Value>) {
-    let (mut params, mut states) = (wish(), Vec::new());
+    let (mut params, mut states) = (input_required(), Vec::new());
     for _ in 0..10 {
         let result = client.result("tools/call", params.clone()).await;
         if result["resultType"] != "input_required" {
@@ -75,7 +75,7 @@ async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Va
             let answer = answers.iter().find(|(asked, _)| is_it(asked)).unwrap();
             responses[key] = accept(answer.1);
         }
-        params = wish();
+        params = input_required();
         params["inputResponses"] = responses;
         params["requestState"] = result["requestState"].clone();
         states.push(result["requestState"].clone());
@@ -91,7 +91,7 @@ async fn answer_both(client: &Client) {
         })
         .await;
         let question = client.inbox.of(ASKS).remove(n);
-        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(value)}));
+        client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(value)}));
     }
 }
 
@@ -99,7 +99,7 @@ async fn answer_both(client: &Client) {
 async fn r_gate_03_a_legacy_client_answers_a_legacy_server() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
-    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answer_both(&client));
+    let (result, ()) = tokio::join!(client.result("tools/call", input_required()), answer_both(&client));
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("Ada") && said.contains("36"), "{said}");
 }
@@ -113,7 +113,7 @@ async fn r_gate_03_a_legacy_client_answers_a_modern_server() {
         json!({"elicitation": {"form": {}}, "tasks": {}}),
     )
     .await;
-    let (result, ()) = tokio::join!(client.result("tools/call", wish()), answer_both(&client));
+    let (result, ()) = tokio::join!(client.result("tools/call", input_required()), answer_both(&client));
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("36"), "{said}");
     assert!(
@@ -137,7 +137,7 @@ async fn r_gate_03_a_modern_client_answers_a_modern_server_and_the_state_is_seal
     assert_eq!(states.len(), 2);
     assert_ne!(states[0], "s1", "the server's own state is not shown");
 
-    let mut forged = wish();
+    let mut forged = input_required();
     forged["requestState"] = "s1".into();
     forged["inputResponses"] = json!({});
     assert_eq!(
@@ -160,7 +160,7 @@ async fn r_gate_03_a_modern_client_answers_a_legacy_server_whose_call_waits() {
         result["resultType"], "complete",
         "a modern client needs it: {result}"
     );
-    let mut again = wish();
+    let mut again = input_required();
     again["requestState"] = states[0].clone();
     let gone = client.answer("tools/call", again).await;
     assert!(
@@ -180,7 +180,7 @@ async fn r_gate_03_progress_after_a_question_goes_to_the_request_that_went_on() 
     });
     let (gateway, _) = gateway(vec![server], &[]).await;
     let first = Client::modern(&gateway, "", json!({"elicitation": {}}));
-    let mut params = wish();
+    let mut params = input_required();
     params["_meta"] = json!({"progressToken": "first"});
     let asked = first.result("tools/call", params.clone()).await;
     let key = asked["inputRequests"]
@@ -203,8 +203,8 @@ async fn r_gate_03_progress_after_a_question_goes_to_the_request_that_went_on() 
 async fn what_a_modern_client_left_out_is_asked_again() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::modern(&gateway, "", json!({"elicitation": {}}));
-    let first = client.result("tools/call", wish()).await;
-    let mut params = wish();
+    let first = client.result("tools/call", input_required()).await;
+    let mut params = input_required();
     params["requestState"] = first["requestState"].clone();
     params["inputResponses"] = json!({});
     let again = client.result("tools/call", params).await;
@@ -215,7 +215,7 @@ async fn what_a_modern_client_left_out_is_asked_again() {
 async fn a_client_that_can_answer_nothing_is_not_asked() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
-    let result = client.result("tools/call", wish()).await;
+    let result = client.result("tools/call", input_required()).await;
     assert_eq!(
         result["content"][0]["text"],
         "refused -32601 refused -32601"
@@ -245,7 +245,7 @@ async fn r_gate_03_a_legacy_client_is_asked_nothing_that_it_did_not_declare() {
             });
         let (gateway, _) = gateway(vec![server], &[]).await;
         let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
-        let calling = client.result("tools/call", wish());
+        let calling = client.result("tools/call", input_required());
         let result = tokio::time::timeout(std::time::Duration::from_secs(30), calling).await;
         let result = result.expect("nobody is waited for");
         assert_eq!(result["isError"], true, "{result}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_gateway::{Mode, Outlet};
+use pegboard_gateway::{Mode, MessageSink};
 use pegboard_hub::Announcement;
 use pegboard_testkit::wait_until;
 use serde_json::json;
@@ -52,8 +52,8 @@ async fn r_gate_03_a_legacy_client_is_told_of_changed_lists_and_resources() {
     server.resources = vec![json!({"uri": "test://x", "name": "x"})];
     let (gateway, all) = gateway(vec![server], &[]).await;
     let client = Client::legacy(&gateway, "", json!({})).await;
-    let outlet: Arc<dyn Outlet> = client.inbox.clone();
-    client.conversation.attach(outlet);
+    let sink: Arc<dyn MessageSink> = client.inbox.clone();
+    client.conversation.attach(sink);
     let uri = json!({"uri": "pegboard://a/test://x"});
     client.result("resources/subscribe", uri.clone()).await;
     assert_eq!(
@@ -173,8 +173,8 @@ async fn r_gate_03_a_change_is_told_though_the_client_subscribes_before_it_heard
     let servers = vec![server.clone(), Server::new("b", &["two"])];
     let (gateway, _) = gateway(servers, &[("direct", profile(&[], Mode::Direct))]).await;
     let client = Client::legacy(&gateway, "direct", json!({})).await;
-    let outlet: Arc<dyn Outlet> = client.inbox.clone();
-    client.conversation.attach(outlet);
+    let sink: Arc<dyn MessageSink> = client.inbox.clone();
+    client.conversation.attach(sink);
     gateway.hub().apply(specs(&[server])).await;
     let uri = json!({"uri": "pegboard://a/test://x"});
     client.result("resources/subscribe", uri).await;

@@ -24,4 +24,4 @@ mod read_only_twin;
 mod relaying;
 mod sessions;
 mod surface;
-mod unread;
+mod unloaded_catalog;

@@ -152,7 +152,7 @@ async fn r_sec_10_a_request_with_a_key_twice_is_refused() {
     let params =
         format!(r#"{{"name":"a__greet","arguments":{{"who":"Ada","who":"Eve"}},"_meta":{meta}}}"#);
     let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{params}}}"#);
-    let message = pegboard_gateway::Message::read(message.into())
+    let message = pegboard_gateway::Message::parse(message.into())
         .ok()
         .unwrap();
     let conversation = client.conversation.clone();

@@ -100,7 +100,7 @@ async fn r_gate_05_r_pol_01_the_mark_leads_past_no_policy() {
     let decline = async {
         let question = client.inbox.wait("elicitation/create").await;
         let result = json!({"action": "decline"});
-        client.tell(json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+        client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
     };
     let call = client.call("call_readonly_tool", call("a__look"));
     let (refused, ()) = tokio::join!(call, decline);

@@ -5,21 +5,21 @@ use std::time::Duration;
 use pegboard_model::Limits;
 use pegboard_testkit::wait_until;
 
-use crate::face::Face;
-use crate::under_way::{UnderWay, call, recorded_calls};
+use crate::test_server::TestServer;
+use crate::slow_server::{SlowServer, call, recorded_calls};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const REVISION: &str = "2025-06-18";
 
 #[tokio::test]
 async fn r_sec_03_calls_that_nobody_waits_for_leave_room_for_others() {
-    let under_way = UnderWay::default();
+    let under_way = SlowServer::default();
     let limits = Limits {
         abandoned_requests_per_session: 2,
         abandoned_requests: 5,
         ..Limits::default()
     };
-    let face = Face::within(vec![under_way.server()], limits).await;
+    let face = TestServer::within(vec![under_way.server()], limits).await;
     let mut sessions = Vec::new();
     for _ in 0..5 {
         sessions.push(face.initialize(REVISION).await);
@@ -29,13 +29,13 @@ async fn r_sec_03_calls_that_nobody_waits_for_leave_room_for_others() {
             let before = under_way.count();
             let request = face.of_session(session, REVISION, "tools/call", call("x"));
             let asked = tokio::spawn(request.send(face.address));
-            wait_until("the call is under way", PATIENCE, || {
+            wait_until("the call is under way", TIMEOUT, || {
                 under_way.count() > before
             })
             .await;
             asked.abort();
             let most = (2 * (at + 1)).min(5);
-            wait_until("abandoned calls give way", PATIENCE, || {
+            wait_until("abandoned calls give way", TIMEOUT, || {
                 under_way.count() <= most
             })
             .await;
@@ -50,12 +50,12 @@ async fn r_sec_03_calls_that_nobody_waits_for_leave_room_for_others() {
 
 #[tokio::test]
 async fn r_sec_03_an_abandoned_call_is_cancelled_after_a_while_and_answered_by_an_error() {
-    let under_way = UnderWay::default();
+    let under_way = SlowServer::default();
     let limits = Limits {
         abandoned_request_time: Duration::from_millis(300),
         ..Limits::default()
     };
-    let face = Face::within(vec![under_way.server()], limits).await;
+    let face = TestServer::within(vec![under_way.server()], limits).await;
     let hub = face.gateway.hub().clone();
     let revision = "2025-11-25";
     let session = face.initialize(revision).await;
@@ -66,7 +66,7 @@ async fn r_sec_03_an_abandoned_call_is_cancelled_after_a_while_and_answered_by_a
     let first = open.answer().events()[0].0.clone();
     assert_eq!(under_way.count(), 1);
     drop(open);
-    wait_until("the call is given up", PATIENCE, || under_way.count() == 0).await;
+    wait_until("the call is given up", TIMEOUT, || under_way.count() == 0).await;
     let get = face
         .request("GET", "/mcp")
         .header("Accept", "text/event-stream")

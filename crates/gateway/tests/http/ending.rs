@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use pegboard_testkit::wait_until;
 
-use crate::face::Face;
-use crate::under_way::{UnderWay, call, recorded_calls};
+use crate::test_server::TestServer;
+use crate::slow_server::{SlowServer, call, recorded_calls};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const REVISION: &str = "2025-06-18";
 
 #[tokio::test]
 async fn r_gate_01_open_requests_of_both_eras_are_answered_by_an_error_at_the_end() {
-    let under_way = UnderWay::default();
-    let face = Face::of(vec![under_way.server()]).await;
+    let under_way = SlowServer::default();
+    let face = TestServer::of(vec![under_way.server()]).await;
     let hub = face.gateway.hub().clone();
     let session = face.initialize(REVISION).await;
     let address = face.address;
@@ -21,7 +21,7 @@ async fn r_gate_01_open_requests_of_both_eras_are_answered_by_an_error_at_the_en
     let modern = face.modern("/mcp", "tools/call", call("b"));
     let legacy = tokio::spawn(legacy.send(address));
     let modern = tokio::spawn(modern.send(address));
-    wait_until("both calls are under way", PATIENCE, || {
+    wait_until("both calls are under way", TIMEOUT, || {
         under_way.count() == 2
     })
     .await;

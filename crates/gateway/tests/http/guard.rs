@@ -3,12 +3,12 @@
 use pegboard_model::Secret;
 use serde_json::json;
 
-use crate::face::Face;
+use crate::test_server::TestServer;
 use crate::fake::Server;
-use crate::wire::Request;
+use crate::raw_client::Request;
 
-async fn face() -> Face {
-    Face::of(vec![Server::new("one", &["work"])]).await
+async fn face() -> TestServer {
+    TestServer::of(vec![Server::new("one", &["work"])]).await
 }
 
 #[tokio::test]

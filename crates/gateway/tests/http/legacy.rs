@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::face::{Face, tell_progress};
+use crate::test_server::{TestServer, send_progress};
 use crate::fake::{Server, text};
 
 const NEWEST: &str = "2025-11-25";
@@ -20,7 +20,7 @@ fn waiting(go_on: &Arc<Notify>) -> Server {
     Server::new("one", &["work"]).on_call(move |_, _, options| {
         let go_on = go_on.clone();
         async move {
-            tell_progress(&options, 1);
+            send_progress(&options, 1);
             go_on.notified().await;
             Ok(text("done"))
         }
@@ -29,7 +29,7 @@ fn waiting(go_on: &Arc<Notify>) -> Server {
 
 #[tokio::test]
 async fn r_gate_01_a_session_begins_is_used_and_ends() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST] {
         let session = face.initialize(revision).await;
         let ping = |session: &str| face.of_session(session, revision, "ping", json!({}));
@@ -72,7 +72,7 @@ async fn r_gate_01_a_session_begins_is_used_and_ends() {
 #[tokio::test]
 async fn r_gate_01_an_answer_that_was_missed_can_be_fetched() {
     let go_on = Arc::new(Notify::new());
-    let face = Face::of(vec![waiting(&go_on)]).await;
+    let face = TestServer::of(vec![waiting(&go_on)]).await;
     let session = face.initialize(NEWEST).await;
     let request = face.of_session(&session, NEWEST, "tools/call", call());
     let mut open = request.open(face.address).await;
@@ -110,7 +110,7 @@ async fn r_gate_01_an_answer_that_was_missed_can_be_fetched() {
 #[tokio::test]
 async fn clients_of_older_revisions_get_no_event_without_data() {
     let go_on = Arc::new(Notify::new());
-    let face = Face::of(vec![waiting(&go_on)]).await;
+    let face = TestServer::of(vec![waiting(&go_on)]).await;
     let session = face.initialize("2025-06-18").await;
     go_on.notify_one();
     let request = face.of_session(&session, "2025-06-18", "tools/call", call());
@@ -122,7 +122,7 @@ async fn clients_of_older_revisions_get_no_event_without_data() {
 
 #[tokio::test]
 async fn r_gate_01_a_second_stream_of_a_session_takes_the_place_of_the_first() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let session = face.initialize(NEWEST).await;
     let get = || {
         face.request("GET", "/mcp")
@@ -146,7 +146,7 @@ async fn r_gate_01_a_second_stream_of_a_session_takes_the_place_of_the_first() {
 
 #[tokio::test]
 async fn r_gate_01_batches_are_for_the_one_revision_that_has_them() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let batch = json!([ping(1), note, ping(2)]);

@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::face::Face;
+use crate::test_server::TestServer;
 use crate::fake::Server;
-use crate::under_way::{UnderWay, call};
+use crate::slow_server::{SlowServer, call};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-async fn face(limits: Limits) -> Face {
-    Face::within(vec![Server::new("one", &["work"])], limits).await
+async fn face(limits: Limits) -> TestServer {
+    TestServer::within(vec![Server::new("one", &["work"])], limits).await
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
         .await
         .unwrap();
     let mut rest = Vec::new();
-    let read = timeout(PATIENCE, slow.read_to_end(&mut rest)).await;
+    let read = timeout(TIMEOUT, slow.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "the connection is closed");
 
     let mut large = TcpStream::connect(face.address).await.unwrap();
@@ -66,7 +66,7 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
     let head = format!("POST /mcp HTTP/1.1\r\n{}", line.repeat(50));
     let _ = large.write_all(head.as_bytes()).await;
     let mut rest = Vec::new();
-    let _ = timeout(PATIENCE, large.read_to_end(&mut rest))
+    let _ = timeout(TIMEOUT, large.read_to_end(&mut rest))
         .await
         .expect("closed");
     let text = String::from_utf8_lossy(&rest);
@@ -81,7 +81,7 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
 async fn status(stream: &mut TcpStream, head: &str) -> String {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut piece = [0; 12];
-    let read = timeout(PATIENCE, stream.read_exact(&mut piece)).await;
+    let read = timeout(TIMEOUT, stream.read_exact(&mut piece)).await;
     read.expect("an answer").unwrap();
     String::from_utf8_lossy(&piece).into_owned()
 }
@@ -105,7 +105,7 @@ async fn r_sec_03_idle_connections_of_strangers_shut_nobody_out() {
     }
     for _ in 0..MOST {
         let answer = face.send(face.modern("/mcp", "tools/list", json!({})));
-        let answer = timeout(PATIENCE, answer).await.expect("an answer");
+        let answer = timeout(TIMEOUT, answer).await.expect("an answer");
         assert_eq!(answer.status, 200);
     }
     drop(idle);
@@ -124,7 +124,7 @@ async fn r_sec_03_a_connection_that_sends_no_request_is_closed_soon() {
     assert_eq!(status(&mut spoken, &healthz).await, "HTTP/1.1 200");
     let mut silent = TcpStream::connect(face.address).await.unwrap();
     let mut rest = Vec::new();
-    let read = timeout(PATIENCE, silent.read_to_end(&mut rest)).await;
+    let read = timeout(TIMEOUT, silent.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "the silent connection is closed");
     let mut rest = vec![0; 4096];
     let read = spoken.read(&mut rest).await.unwrap();
@@ -152,7 +152,7 @@ async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
 
     let mut second = TcpStream::connect(face.address).await.unwrap();
     let mut text = String::new();
-    let read = timeout(PATIENCE, second.read_to_string(&mut text)).await;
+    let read = timeout(TIMEOUT, second.read_to_string(&mut text)).await;
     read.expect("an answer").unwrap();
     assert!(text.starts_with("HTTP/1.1 503"), "{text}");
     let length = text.split_once("\r\n\r\n").unwrap().1.len();
@@ -183,17 +183,17 @@ async fn r_sec_03_a_request_line_with_another_host_is_refused() {
 
 #[tokio::test]
 async fn r_sec_03_large_messages_of_all_clients_share_one_budget() {
-    let under_way = UnderWay::default();
+    let under_way = SlowServer::default();
     let limits = Limits {
         request_bytes: 1_500_000,
         request_bytes_in_flight: 2_000_000,
         ..Limits::default()
     };
-    let face = Face::within(vec![under_way.server()], limits).await;
+    let face = TestServer::within(vec![under_way.server()], limits).await;
     let large = |start: &str| format!("{start}{}", "x".repeat(1_200_000));
     let held = face.modern("/mcp", "tools/call", call(&large("a")));
     let held = tokio::spawn(held.send(face.address));
-    wait_until("the first one is under way", PATIENCE, || {
+    wait_until("the first one is under way", TIMEOUT, || {
         under_way.count() == 1
     })
     .await;
@@ -211,9 +211,9 @@ async fn r_sec_03_large_messages_of_all_clients_share_one_budget() {
         "small ones are not held up"
     );
     held.abort();
-    wait_until("the first one is gone", PATIENCE, || under_way.count() == 0).await;
+    wait_until("the first one is gone", TIMEOUT, || under_way.count() == 0).await;
     let second = tokio::spawn(second.send(face.address));
-    wait_until("now there is room", PATIENCE, || under_way.count() == 1).await;
+    wait_until("now there is room", TIMEOUT, || under_way.count() == 1).await;
     second.abort();
     face.end().await;
 }

@@ -7,7 +7,7 @@ use pegboard_testkit::wait_until;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::face::{Face, tell_progress};
+use crate::test_server::{TestServer, send_progress};
 use crate::fake::{Server, text};
 
 fn call(tool: &str) -> Value {
@@ -16,7 +16,7 @@ fn call(tool: &str) -> Value {
 
 #[tokio::test]
 async fn r_gate_01_a_call_is_answered_by_plain_json_when_nothing_comes_before_it() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let answer = face
         .send(face.modern("/mcp", "tools/call", call("one__work")))
         .await;
@@ -33,11 +33,11 @@ async fn r_gate_01_a_call_is_answered_by_plain_json_when_nothing_comes_before_it
 async fn r_gate_01_what_comes_before_the_answer_makes_it_a_stream_that_ends_with_it() {
     let server = Server::new("one", &["work"]).on_call(|_, _, options| async move {
         for step in 1..=3 {
-            tell_progress(&options, step);
+            send_progress(&options, step);
         }
         Ok(text("done"))
     });
-    let face = Face::of(vec![server]).await;
+    let face = TestServer::of(vec![server]).await;
     let mut params = call("one__work");
     params["_meta"] = json!({"progressToken": "p"});
     let answer = face.send(face.modern("/mcp", "tools/call", params)).await;
@@ -64,7 +64,7 @@ async fn r_gate_01_what_comes_before_the_answer_makes_it_a_stream_that_ends_with
 
 #[tokio::test]
 async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let list = || face.modern("/mcp", "tools/list", json!({}));
     let without_meta = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}});
     let reply = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
@@ -139,7 +139,7 @@ async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
 
 #[tokio::test]
 async fn r_gate_01_an_unsupported_revision_is_answered_by_the_supported_ones() {
-    let face = Face::of(vec![Server::new("one", &["work"])]).await;
+    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let params = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2099-01-01",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -171,12 +171,12 @@ async fn r_gate_01_a_client_that_goes_away_cancels_its_request() {
         let (begun, noted) = (tell_begun.clone(), Noted(tell_ended.clone()));
         async move {
             let _noted = noted;
-            tell_progress(&options, 1);
+            send_progress(&options, 1);
             begun.notify_one();
             std::future::pending().await
         }
     });
-    let face = Face::of(vec![server]).await;
+    let face = TestServer::of(vec![server]).await;
     let mut params = call("one__work");
     params["_meta"] = json!({"progressToken": 1});
     let mut open = face
@@ -204,7 +204,7 @@ async fn r_gate_01_the_end_of_the_program_ends_standing_streams_and_lets_calls_f
             Ok(text("last"))
         }
     });
-    let face = Face::of(vec![server]).await;
+    let face = TestServer::of(vec![server]).await;
     let address = face.address;
     let listen = json!({"notifications": {"toolsListChanged": true}});
     let listen = face.modern("/mcp", "subscriptions/listen", listen);

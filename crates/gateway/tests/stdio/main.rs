@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn gateway(servers: Vec<Server>) -> Gateway {
     let (hub, _) = hub(servers).await;
@@ -106,7 +106,7 @@ impl Client {
 
     /// The next message; every line must be one.
     async fn next(&mut self) -> Value {
-        let line = timeout(PATIENCE, self.output.next_line()).await;
+        let line = timeout(TIMEOUT, self.output.next_line()).await;
         let line = line.expect("a line in time").unwrap().expect("a line");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
     }
@@ -115,7 +115,7 @@ impl Client {
     async fn end(mut self) -> Vec<Value> {
         drop(self.input.take());
         let mut rest = Vec::new();
-        while let Some(line) = timeout(PATIENCE, self.output.next_line())
+        while let Some(line) = timeout(TIMEOUT, self.output.next_line())
             .await
             .unwrap()
             .unwrap()

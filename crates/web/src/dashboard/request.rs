@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use pegboard_gateway::http::{Role, Visitor};
+use pegboard_gateway::http::{Role, Principal};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::Pages;
@@ -59,7 +59,7 @@ impl FromRequestParts<Pages> for PageRequest {
             .filter_map(|pair| pair.trim().split_once('='))
             .find(|(name, _)| *name == THEME_COOKIE)
             .and_then(|(_, value)| ["light", "dark"].into_iter().find(|theme| *theme == value));
-        let visitor = parts.extensions.get::<Visitor>();
+        let visitor = parts.extensions.get::<Principal>();
         if visitor.is_some_and(|visitor| visitor.role == Role::Frame) {
             return Err(empty_frame(pages, parts.uri.path(), theme));
         }

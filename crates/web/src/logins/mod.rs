@@ -11,7 +11,7 @@ use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pegboard_gateway::http::{Login, Visitors};
+use pegboard_gateway::http::{Login, LoginProvider};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, Secret};
 
@@ -108,8 +108,8 @@ impl Logins {
     }
 }
 
-impl Visitors for Logins {
-    fn is_open(&self, head: &Parts) -> bool {
+impl LoginProvider for Logins {
+    fn is_public(&self, head: &Parts) -> bool {
         let path = head.uri.path();
         path == LOGIN_PATH || (path.starts_with(ASSETS_PATH) && head.method.is_safe())
     }
@@ -118,7 +118,7 @@ impl Visitors for Logins {
         head.method.is_safe() && crate::dashboard::is_page(&head.uri)
     }
 
-    fn recognise(&self, headers: &HeaderMap) -> Option<Login> {
+    fn login(&self, headers: &HeaderMap) -> Option<Login> {
         self.browsers.recognise(self.cookie_of(headers)?)
     }
 

@@ -101,7 +101,7 @@ impl TestSite {
         });
         let access = access
             .with_admin_token(&Secret::new(ADMIN))
-            .with_visitors(logins.clone());
+            .with_logins(logins.clone());
         Self {
             hub,
             servers,

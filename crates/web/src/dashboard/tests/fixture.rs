@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
-use pegboard_gateway::http::{Login, Role, Visitor};
+use pegboard_gateway::http::{Login, Role, Principal};
 use pegboard_gateway::{Gateway, GatewaySettings};
 use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover};
 use pegboard_model::{
@@ -133,7 +133,7 @@ impl DashboardFixture {
         let mut request = request.body(Body::empty()).unwrap();
         if let Some(role) = role {
             let login = Login::new("browser", blake3::hash(b"key"));
-            request.extensions_mut().insert(Visitor {
+            request.extensions_mut().insert(Principal {
                 role,
                 login: Some(login),
             });

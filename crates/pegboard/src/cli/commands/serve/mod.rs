@@ -116,7 +116,7 @@ pub(crate) async fn serve(
         needs_token: access.needs_token(),
     };
     let web = web::open(pegboard, &gateway, &reload, endpoint);
-    let access = access.with_visitors(web.state.logins().clone());
+    let access = access.with_logins(web.state.logins().clone());
     let site = Site::new(gateway.clone(), access.clone())
         .with(pegboard.metrics_route(&gateway))
         .with(pegboard_web::routes(web.state.clone()));

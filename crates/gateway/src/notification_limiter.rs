@@ -11,7 +11,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// What is left of the limits.
 #[derive(Debug)]
-pub(crate) struct Relay {
+pub(crate) struct NotificationLimiter {
     per_second: u64,
     /// What the whole call may still pass on; nothing limits a session that lasts.
     left: Option<(u64, usize)>,
@@ -21,17 +21,17 @@ pub(crate) struct Relay {
     dropped_progress: u64,
 }
 
-impl Relay {
+impl NotificationLimiter {
     /// The limits of one call.
-    pub(crate) fn of_call(limits: &Limits) -> Self {
+    pub(crate) fn for_call(limits: &Limits) -> Self {
         Self {
             left: Some((limits.relayed_per_call, limits.relayed_bytes_per_call)),
-            ..Self::of_session(limits)
+            ..Self::for_session(limits)
         }
     }
 
     /// The limits of what comes between calls.
-    pub(crate) fn of_session(limits: &Limits) -> Self {
+    pub(crate) fn for_session(limits: &Limits) -> Self {
         Self {
             per_second: limits.relayed_per_second,
             left: None,
@@ -117,28 +117,28 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_a_call_passes_on_so_much_per_second_and_in_all() {
-        let mut relay = Relay::of_call(&limits());
-        let admitted = |relay: &mut Relay| (0..10).filter(|_| relay.admits_message(1)).count();
-        assert_eq!(admitted(&mut relay), 3);
+        let mut limiter = NotificationLimiter::for_call(&limits());
+        let admitted = |limiter: &mut NotificationLimiter| (0..10).filter(|_| limiter.admits_message(1)).count();
+        assert_eq!(admitted(&mut limiter), 3);
         tokio::time::advance(WINDOW).await;
-        assert_eq!(admitted(&mut relay), 2);
+        assert_eq!(admitted(&mut limiter), 2);
         tokio::time::advance(WINDOW).await;
-        assert!(!relay.admits_progress(1));
-        let report = relay.take_report().unwrap();
+        assert!(!limiter.admits_progress(1));
+        let report = limiter.take_report().unwrap();
         assert!(
             report.contains("15 log messages and 1 progress"),
             "{report}"
         );
-        assert_eq!(relay.take_report(), None);
-        let mut large = Relay::of_call(&limits());
+        assert_eq!(limiter.take_report(), None);
+        let mut large = NotificationLimiter::for_call(&limits());
         assert!(large.admits_message(100) && !large.admits_message(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_a_session_has_no_limit_but_that_of_a_second() {
-        let mut relay = Relay::of_session(&limits());
+        let mut limiter = NotificationLimiter::for_session(&limits());
         for _ in 0..10 {
-            assert_eq!((0..9).filter(|_| relay.admits_message(1_000)).count(), 3);
+            assert_eq!((0..9).filter(|_| limiter.admits_message(1_000)).count(), 3);
             tokio::time::advance(WINDOW).await;
         }
     }

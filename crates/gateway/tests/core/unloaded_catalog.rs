@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_gateway::{Gateway, Mode, Outlet};
+use pegboard_gateway::{Gateway, Mode, MessageSink};
 use pegboard_testkit::wait_until;
 use serde_json::{Value, json};
 
@@ -82,8 +82,8 @@ async fn r_gate_02_a_list_of_tools_reads_what_is_known_first() {
 async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_changes_alone() {
     let gateway = unread().await;
     let client = Client::legacy(&gateway, "", json!({})).await;
-    let outlet: Arc<dyn Outlet> = client.inbox.clone();
-    client.conversation.attach(outlet);
+    let sink: Arc<dyn MessageSink> = client.inbox.clone();
+    client.conversation.attach(sink);
     assert!(!gateway.hub().is_catalog_loaded());
     // The same as before; whoever reads it here begins with a change that is none.
     gateway.hub().apply(specs(&servers())).await;
@@ -100,18 +100,18 @@ async fn r_gate_03_what_changed_while_a_client_was_away_is_told_when_it_is_back(
     let direct = [("direct", profile(&[], Mode::Direct))];
     let (gateway, _) = gateway(servers(), &direct).await;
     let client = Client::legacy(&gateway, "direct", json!({})).await;
-    let outlet: Arc<dyn Outlet> = client.inbox.clone();
-    client.conversation.attach(outlet.clone());
-    client.conversation.detach(&outlet);
+    let sink: Arc<dyn MessageSink> = client.inbox.clone();
+    client.conversation.attach(sink.clone());
+    client.conversation.detach(&sink);
     gateway.hub().apply(Vec::new()).await;
-    client.conversation.attach(outlet.clone());
+    client.conversation.attach(sink.clone());
     client.inbox.wait("notifications/tools/list_changed").await;
     client
         .inbox
         .wait("notifications/resources/list_changed")
         .await;
-    client.conversation.detach(&outlet);
-    client.conversation.attach(outlet);
+    client.conversation.detach(&sink);
+    client.conversation.attach(sink);
     client.result("ping", json!({})).await;
     assert_eq!(client.inbox.all().len(), 2, "nothing is told twice");
 }

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, Weak};
 use pegboard_hub::Listener;
 use serde_json::value::RawValue;
 
-use crate::caller::graveness;
-use crate::conversation::{Conversation, Outlet, lock};
+use crate::caller::severity;
+use crate::conversation::{Conversation, MessageSink, lock};
 use crate::level::Level;
-use crate::relay::Relay;
+use crate::notification_limiter::NotificationLimiter;
 
 /// Holds the session weakly: a server that runs on does not keep it in memory.
 pub(crate) struct SessionListener {
     session: Box<str>,
     conversation: Weak<Conversation>,
-    relay: Mutex<Relay>,
+    limiter: Mutex<NotificationLimiter>,
 }
 
 impl SessionListener {
@@ -22,7 +22,7 @@ impl SessionListener {
         Self {
             session: conversation.session.0.as_str().into(),
             conversation: Arc::downgrade(conversation),
-            relay: Mutex::new(Relay::of_session(&conversation.shared.limits)),
+            limiter: Mutex::new(NotificationLimiter::for_session(&conversation.shared.limits)),
         }
     }
 }
@@ -40,31 +40,31 @@ impl Listener for SessionListener {
         let Some(conversation) = self.conversation.upgrade() else {
             return;
         };
-        let Some(outlet) = conversation.standing_outlet() else {
+        let Some(sink) = conversation.attached_sink() else {
             return;
         };
         let least = conversation.legacy.get().and_then(|legacy| legacy.level());
         let least = least.unwrap_or(Level::Debug);
-        if graveness(params).is_none_or(|grave| grave < least) {
+        if severity(params).is_none_or(|severity| severity < least) {
             return;
         }
-        let mut relay = lock(&self.relay);
+        let mut limiter = lock(&self.limiter);
         // What was dropped in a flood is told with the first message after it.
-        let report = relay.is_quiet().then(|| relay.take_report()).flatten();
-        let is_admitted = relay.admits_message(params.get().len());
-        drop(relay);
+        let report = limiter.is_quiet().then(|| limiter.take_report()).flatten();
+        let is_admitted = limiter.admits_message(params.get().len());
+        drop(limiter);
         if let Some(report) = report {
-            send(&*outlet, &report);
+            send(&*sink, &report);
         }
         if is_admitted {
-            send(&*outlet, params.get());
+            send(&*sink, params.get());
         }
     }
 }
 
-fn send(outlet: &dyn Outlet, params: &str) {
+fn send(sink: &dyn MessageSink, params: &str) {
     // A client that is gone or does not read misses it.
-    let _ = outlet.send(format!(
+    let _ = sink.send(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{params}}}"#
     ));
 }

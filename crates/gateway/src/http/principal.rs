@@ -21,7 +21,7 @@ pub enum Role {
 /// Who sent a request. The guard puts one into the extensions of every request that it lets through, except to
 /// paths that are open to everybody.
 #[derive(Clone, Debug)]
-pub struct Visitor {
+pub struct Principal {
     /// What they may do.
     pub role: Role,
     /// The browser that was logged in, when it is one.
@@ -66,15 +66,15 @@ impl std::fmt::Debug for Login {
 pub const PAGE_KEY_HEADER: &str = "x-pegboard-page-key";
 
 /// Whoever keeps the logins of browsers.
-pub trait Visitors: Send + Sync {
+pub trait LoginProvider: Send + Sync {
     /// Whether the request is for something that holds no secret and is needed to log in.
-    fn is_open(&self, head: &Parts) -> bool;
+    fn is_public(&self, head: &Parts) -> bool;
 
     /// Whether the request is for a page that has a frame without content.
     fn is_page(&self, head: &Parts) -> bool;
 
     /// The login that the cookies of a request name.
-    fn recognise(&self, headers: &HeaderMap) -> Option<Login>;
+    fn login(&self, headers: &HeaderMap) -> Option<Login>;
 
     /// The path of the page that a person is sent to who has not logged in.
     fn login_page(&self) -> &'static str;

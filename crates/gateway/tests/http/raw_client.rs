@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A request before it is sent.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl Request {
     }
 
     /// Sends it and waits for the head of the answer.
-    pub(crate) async fn open(self, address: SocketAddr) -> Open {
+    pub(crate) async fn open(self, address: SocketAddr) -> OpenResponse {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = self.header("Connection", "close");
         let mut text = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
@@ -56,7 +56,7 @@ impl Request {
         text.push_str(&request.body);
         // The answer may come, and the connection go, before all of a request was written.
         let _ = stream.write_all(text.as_bytes()).await;
-        let mut open = Open {
+        let mut open = OpenResponse {
             stream,
             text: String::new(),
             head_end: 0,
@@ -67,7 +67,7 @@ impl Request {
     }
 
     /// Sends it and waits for the whole answer.
-    pub(crate) async fn send(self, address: SocketAddr) -> Answer {
+    pub(crate) async fn send(self, address: SocketAddr) -> HttpResponse {
         let mut open = self.open(address).await;
         open.rest().await;
         open.answer()
@@ -75,13 +75,13 @@ impl Request {
 }
 
 /// An answer that is still being read.
-pub(crate) struct Open {
+pub(crate) struct OpenResponse {
     stream: TcpStream,
     text: String,
     head_end: usize,
 }
 
-impl Open {
+impl OpenResponse {
     /// Reads until a text was received; whether it was.
     pub(crate) async fn until(&mut self, wanted: &str) -> bool {
         let from = self.head_end;
@@ -100,18 +100,18 @@ impl Open {
 
     async fn more(&mut self) -> bool {
         let mut piece = vec![0; 64 * 1024];
-        let read = timeout(PATIENCE, self.stream.read(&mut piece)).await;
+        let read = timeout(TIMEOUT, self.stream.read(&mut piece)).await;
         let length = read.expect("an answer in time").unwrap_or(0);
         self.text
             .push_str(&String::from_utf8_lossy(&piece[..length]));
         length > 0
     }
 
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> HttpResponse {
         let (head, body) = self.text.split_at(self.head_end.min(self.text.len()));
         let status = head.split(' ').nth(1).unwrap_or("0").parse().unwrap();
         let chunked = head.contains("transfer-encoding: chunked");
-        Answer {
+        HttpResponse {
             status,
             head: head.to_owned(),
             body: if chunked {
@@ -138,13 +138,13 @@ fn unchunked(mut text: &str) -> String {
 
 /// An answer as far as it was read.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut fields = fields.filter(|(known, _)| known.eq_ignore_ascii_case(name));

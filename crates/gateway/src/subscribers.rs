@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::conversation::{Outlet, lock};
+use crate::conversation::{MessageSink, lock};
 use crate::gateway::Shared;
 use crate::members::quoted;
 use crate::surface::Surface;
@@ -20,7 +20,7 @@ use crate::view::View;
 
 /// What a client wants to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wants {
+pub(crate) struct SubscriptionFilter {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resource_list: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Wants {
     pub(crate) resources: Vec<String>,
 }
 
-impl Wants {
+impl SubscriptionFilter {
     /// All changes of lists, as a legacy client gets them.
     pub(crate) fn every_list() -> Self {
         Self {
@@ -42,47 +42,47 @@ impl Wants {
 
 /// All who listen.
 #[derive(Default)]
-pub(crate) struct Listeners {
+pub(crate) struct Subscribers {
     next: AtomicU64,
-    all: Mutex<HashMap<u64, Listener>>,
+    all: Mutex<HashMap<u64, Subscriber>>,
     is_watching: AtomicBool,
     changed: Arc<Notify>,
 }
 
-struct Listener {
+struct Subscriber {
     profile: String,
     /// The id of the modern request that listens; a legacy client has none.
     subscription: Option<Box<RawValue>>,
-    wants: Wants,
-    outlet: Arc<dyn Outlet>,
+    filter: SubscriptionFilter,
+    sink: Arc<dyn MessageSink>,
     /// The lists as the client was last told about them.
-    seen: Seen,
+    seen: LastNotified,
 }
 
 /// What a client knows of.
 #[derive(Clone)]
-pub(crate) enum Seen {
-    Lists(Lists),
+pub(crate) enum LastNotified {
+    ListBytes(ListBytes),
     /// The lists of the snapshot at the time, which nobody may have asked for yet.
     Snapshot(FirstSnapshot),
 }
 
-impl Seen {
+impl LastNotified {
     fn now(shared: &Shared, view: &View) -> Self {
         match shared.hub.is_catalog_loaded() {
-            true => Self::Lists(Lists::of(&view.surface(&shared.hub))),
+            true => Self::ListBytes(ListBytes::of(&view.surface(&shared.hub))),
             false => Self::Snapshot(shared.hub.first_snapshot()),
         }
     }
 
     /// The lists, where `present` is what the view shows now.
-    fn lists(&self, view: &View, present: &Surface) -> Lists {
+    fn lists(&self, view: &View, present: &Surface) -> ListBytes {
         match self {
-            Self::Lists(lists) => lists.clone(),
+            Self::ListBytes(lists) => lists.clone(),
             Self::Snapshot(snapshot) => {
                 let then = snapshot.get().unwrap_or(&present.source);
                 let profile = view.profile.clone();
-                Lists::of(&Surface::new(then.clone(), profile, Some(present)))
+                ListBytes::of(&Surface::new(then.clone(), profile, Some(present)))
             }
         }
     }
@@ -90,14 +90,14 @@ impl Seen {
 
 /// The lists of a profile, to be compared.
 #[derive(Clone)]
-pub(crate) struct Lists {
+pub(crate) struct ListBytes {
     tools: Bytes,
     prompts: Bytes,
     resources: Bytes,
     templates: Bytes,
 }
 
-impl Lists {
+impl ListBytes {
     fn of(surface: &Surface) -> Self {
         Self {
             tools: surface.tools(),
@@ -108,71 +108,71 @@ impl Lists {
     }
 }
 
-/// Lists that were taken over from one snapshot to the next are the same bytes at the same place.
+/// ListBytes that were taken over from one snapshot to the next are the same bytes at the same place.
 fn differ(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr(), one.len()) != (other.as_ptr(), other.len()) && one != other
 }
 
 /// Listens until it is dropped.
-pub(crate) struct Listening {
+pub(crate) struct SubscriptionGuard {
     shared: Weak<Shared>,
     id: u64,
 }
 
-impl Listening {
+impl SubscriptionGuard {
     /// What its client knows of.
-    pub(crate) fn seen(&self) -> Option<Seen> {
+    pub(crate) fn seen(&self) -> Option<LastNotified> {
         let shared = self.shared.upgrade()?;
-        let all = lock(&shared.listeners.all);
-        all.get(&self.id).map(|listener| listener.seen.clone())
+        let all = lock(&shared.subscribers.all);
+        all.get(&self.id).map(|subscriber| subscriber.seen.clone())
     }
 
     /// Other resources are watched from now on; what was owed about lists stays owed.
     pub(crate) fn watch(&self, resources: Vec<String>) {
         if let Some(shared) = self.shared.upgrade()
-            && let Some(listener) = lock(&shared.listeners.all).get_mut(&self.id)
+            && let Some(subscriber) = lock(&shared.subscribers.all).get_mut(&self.id)
         {
-            listener.wants.resources = resources;
+            subscriber.filter.resources = resources;
         }
     }
 }
 
-impl Drop for Listening {
+impl Drop for SubscriptionGuard {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
-            lock(&shared.listeners.all).remove(&self.id);
+            lock(&shared.subscribers.all).remove(&self.id);
         }
     }
 }
 
-impl Listeners {
+impl Subscribers {
     /// A new listener. One that listened before and was away is told what changed since `seen`.
     pub(crate) fn add(
         &self,
         shared: &Arc<Shared>,
         profile: &str,
         subscription: Option<&RawValue>,
-        wants: Wants,
-        outlet: &Arc<dyn Outlet>,
-        seen: Option<Seen>,
-    ) -> Listening {
+        filter: SubscriptionFilter,
+        sink: &Arc<dyn MessageSink>,
+        seen: Option<LastNotified>,
+    ) -> SubscriptionGuard {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(view) = shared.view(profile) {
             let was_away = seen.is_some();
-            let listener = Listener {
+            let subscriber = Subscriber {
                 profile: profile.to_owned(),
                 subscription: subscription.map(RawValue::to_owned),
-                wants,
-                outlet: outlet.clone(),
-                seen: seen.unwrap_or_else(|| Seen::now(shared, &view)),
+                filter,
+                sink: sink.clone(),
+                seen: seen.unwrap_or_else(|| LastNotified::now(shared, &view)),
             };
-            lock(&self.all).insert(id, listener);
+            lock(&self.all).insert(id, subscriber);
             self.watch(shared);
             if was_away {
                 self.wake();
             }
         }
-        Listening {
+        SubscriptionGuard {
             shared: Arc::downgrade(shared),
             id,
         }
@@ -207,71 +207,71 @@ impl Listeners {
                 };
                 let Some(shared) = weak.upgrade() else { return };
                 match update {
-                    Some((server, uri)) => shared.listeners.tell_update(&shared, &server, &uri),
+                    Some((server, uri)) => shared.subscribers.notify_resource_update(&shared, &server, &uri),
                     None => {
                         // Whatever happened meanwhile is covered by one look.
                         while events.try_recv().is_ok() {}
-                        shared.listeners.tell_changes(&shared);
+                        shared.subscribers.notify_list_changes(&shared);
                     }
                 }
             }
         });
     }
 
-    fn tell_changes(&self, shared: &Shared) {
+    fn notify_list_changes(&self, shared: &Shared) {
         let mut now: HashMap<String, (Arc<View>, Arc<Surface>)> = HashMap::new();
         let mut all = lock(&self.all);
-        for listener in all.values_mut() {
-            let (view, surface) = match now.get(&listener.profile) {
+        for subscriber in all.values_mut() {
+            let (view, surface) = match now.get(&subscriber.profile) {
                 Some(shown) => shown,
                 None => {
-                    let Some(view) = shared.view(&listener.profile) else {
+                    let Some(view) = shared.view(&subscriber.profile) else {
                         continue;
                     };
                     let surface = view.surface(&shared.hub);
-                    now.entry(listener.profile.clone())
+                    now.entry(subscriber.profile.clone())
                         .or_insert((view, surface))
                 }
             };
-            let lists = Lists::of(surface);
-            let (seen, wants) = (listener.seen.lists(view, surface), &listener.wants);
+            let lists = ListBytes::of(surface);
+            let (seen, filter) = (subscriber.seen.lists(view, surface), &subscriber.filter);
             let resources = differ(&seen.resources, &lists.resources)
                 || differ(&seen.templates, &lists.templates);
-            for (method, is_told) in [
-                ("tools", wants.tools && differ(&seen.tools, &lists.tools)),
+            for (method, is_changed) in [
+                ("tools", filter.tools && differ(&seen.tools, &lists.tools)),
                 (
                     "prompts",
-                    wants.prompts && differ(&seen.prompts, &lists.prompts),
+                    filter.prompts && differ(&seen.prompts, &lists.prompts),
                 ),
-                ("resources", wants.resource_list && resources),
+                ("resources", filter.resource_list && resources),
             ] {
-                if is_told {
-                    listener.tell(&format!("notifications/{method}/list_changed"), None);
+                if is_changed {
+                    subscriber.notify(&format!("notifications/{method}/list_changed"), None);
                 }
             }
-            listener.seen = Seen::Lists(lists);
+            subscriber.seen = LastNotified::ListBytes(lists);
         }
     }
 
-    fn tell_update(&self, shared: &Shared, server: &ServerName, uri: &str) {
+    fn notify_resource_update(&self, shared: &Shared, server: &ServerName, uri: &str) {
         let exposed = exposed_uri(server, uri);
-        for listener in lock(&self.all).values() {
+        for subscriber in lock(&self.all).values() {
             let profile = shared
-                .view(&listener.profile)
+                .view(&subscriber.profile)
                 .map(|view| view.profile.clone());
             if !profile.is_some_and(|profile| profile.holds(server)) {
                 continue;
             }
             let named = |watched: &&String| **watched == exposed || **watched == uri;
-            if let Some(watched) = listener.wants.resources.iter().find(named) {
-                listener.tell("notifications/resources/updated", Some(watched));
+            if let Some(watched) = subscriber.filter.resources.iter().find(named) {
+                subscriber.notify("notifications/resources/updated", Some(watched));
             }
         }
     }
 }
 
-impl Listener {
-    fn tell(&self, method: &str, uri: Option<&str>) {
+impl Subscriber {
+    fn notify(&self, method: &str, uri: Option<&str>) {
         let mut members = Vec::new();
         if let Some(subscription) = &self.subscription {
             members.push(format!(
@@ -285,7 +285,7 @@ impl Listener {
             true => String::new(),
             false => format!(r#","params":{{{}}}"#, members.join(",")),
         };
-        self.outlet.send(format!(
+        self.sink.send(format!(
             r#"{{"jsonrpc":"2.0","method":"{method}"{params}}}"#
         ));
     }

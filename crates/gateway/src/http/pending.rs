@@ -15,68 +15,68 @@ use bytes::Bytes;
 use hyper::body::Frame;
 use tokio::time::{Instant, Sleep};
 
-use super::abandoned::Lasting;
+use super::abandoned::DetachedContext;
 use super::event::KEEP_ALIVE;
-use super::patience::{Patience, Wait};
-use super::pieces::answered;
+use super::response_timer::{ResponseTimer, TimerGuard};
+use super::parts_body::into_http;
 use super::refusal::empty;
-use super::session::Attached;
-use super::stream::{Reader, Stream};
+use super::session::AttachGuard;
+use super::event_stream::{StreamReader, EventStream};
 
 /// An answer that takes longer is given as a stream: proxies and clients see that something is there.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PLAIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a quiet stream gives a sign of life.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The answer of the core, on its way.
-pub(super) type Answer = Pin<Box<dyn Future<Output = Option<crate::Response>> + Send>>;
+pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Option<crate::Response>> + Send>>;
 
 /// A request under way.
-pub(super) struct Call {
-    answer: Option<Answer>,
-    stream: Arc<Stream>,
+pub(super) struct PendingResponse {
+    answer: Option<ResponseFuture>,
+    stream: Arc<EventStream>,
     /// How it goes on when the client's connection is gone; `None` if it ends then.
-    lasting: Option<Lasting>,
+    resumable: Option<DetachedContext>,
 }
 
-impl Call {
+impl PendingResponse {
     /// A request that ends with its connection.
-    pub(super) fn fleeting(answer: Answer, stream: Arc<Stream>) -> Self {
+    pub(super) fn ephemeral(answer: ResponseFuture, stream: Arc<EventStream>) -> Self {
         Self {
             answer: Some(answer),
             stream,
-            lasting: None,
+            resumable: None,
         }
     }
 
     /// A request that goes on without its connection for a while; its answer stays in the stream.
-    pub(super) fn lasting(answer: Answer, stream: Arc<Stream>, lasting: Lasting) -> Self {
+    pub(super) fn resumable(answer: ResponseFuture, stream: Arc<EventStream>, resumable: DetachedContext) -> Self {
         Self {
             answer: Some(answer),
             stream,
-            lasting: Some(lasting),
+            resumable: Some(resumable),
         }
     }
 
     /// The HTTP answer. `at_stream` is called before it becomes a stream.
     pub(super) async fn respond(
         mut self,
-        patience: &Arc<Patience>,
-        at_stream: impl FnOnce(&Arc<Stream>),
+        response_timer: &Arc<ResponseTimer>,
+        at_stream: impl FnOnce(&Arc<EventStream>),
     ) -> Response {
         let mut wait = None;
         let first =
-            std::future::poll_fn(|context| self.poll_first(patience, &mut wait, context)).await;
+            std::future::poll_fn(|context| self.poll_first(response_timer, &mut wait, context)).await;
         drop(wait);
         match first {
-            First::Answer(Some(answer)) if !self.stream.has_unread() => answered(answer),
-            First::Answer(None) if !self.stream.has_unread() => empty(StatusCode::ACCEPTED),
-            First::Answer(answer) => {
+            FirstOutput::Response(Some(answer)) if !self.stream.has_unread() => into_http(answer),
+            FirstOutput::Response(None) if !self.stream.has_unread() => empty(StatusCode::ACCEPTED),
+            FirstOutput::Response(answer) => {
                 at_stream(&self.stream);
-                self.conclude(answer);
+                self.finish(answer);
                 self.into_stream()
             }
-            First::Stream => {
+            FirstOutput::Stream => {
                 at_stream(&self.stream);
                 self.into_stream()
             }
@@ -85,20 +85,20 @@ impl Call {
 
     fn poll_first(
         &mut self,
-        patience: &Arc<Patience>,
-        wait: &mut Option<Wait>,
+        response_timer: &Arc<ResponseTimer>,
+        wait: &mut Option<TimerGuard>,
         context: &mut Context<'_>,
-    ) -> Poll<First> {
+    ) -> Poll<FirstOutput> {
         if let Poll::Ready(answer) = self.poll_answer(context) {
-            return Poll::Ready(First::Answer(answer));
+            return Poll::Ready(FirstOutput::Response(answer));
         }
         if self.stream.poll_waiting(context).is_ready() {
-            return Poll::Ready(First::Stream);
+            return Poll::Ready(FirstOutput::Stream);
         }
         match wait {
-            Some(wait) => wait.poll_over(context).map(|()| First::Stream),
+            Some(wait) => wait.poll_over(context).map(|()| FirstOutput::Stream),
             None => {
-                *wait = Some(patience.begin(PATIENCE, context));
+                *wait = Some(response_timer.begin(PLAIN_RESPONSE_TIMEOUT, context));
                 Poll::Pending
             }
         }
@@ -115,7 +115,7 @@ impl Call {
         polled
     }
 
-    fn conclude(&self, answer: Option<crate::Response>) {
+    fn finish(&self, answer: Option<crate::Response>) {
         match answer {
             Some(answer) => self.stream.finish(answer.parts),
             None => self.stream.end(),
@@ -124,35 +124,35 @@ impl Call {
 
     fn into_stream(self) -> Response {
         let reader = self.stream.reader(None);
-        event_stream(Events::of_call(reader, self))
+        event_stream(EventBody::of_call(reader, self))
     }
 }
 
-enum First {
-    Answer(Option<crate::Response>),
+enum FirstOutput {
+    Response(Option<crate::Response>),
     Stream,
 }
 
-impl Drop for Call {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
-        if let (Some(answer), Some(lasting)) = (self.answer.take(), self.lasting.take()) {
-            lasting.go_on(answer, self.stream.clone());
+        if let (Some(answer), Some(resumable)) = (self.answer.take(), self.resumable.take()) {
+            resumable.detach(answer, self.stream.clone());
         }
     }
 }
 
 /// The body of a stream.
-pub(super) struct Events {
-    reader: Reader,
-    call: Option<Call>,
+pub(super) struct EventBody {
+    reader: StreamReader,
+    call: Option<PendingResponse>,
     /// Held while somebody reads.
-    _place: Option<Attached>,
+    _place: Option<AttachGuard>,
     quiet: Pin<Box<Sleep>>,
 }
 
-impl Events {
+impl EventBody {
     /// The events of a call that is under way.
-    fn of_call(reader: Reader, call: Call) -> Self {
+    fn of_call(reader: StreamReader, call: PendingResponse) -> Self {
         Self {
             call: Some(call),
             ..Self::of(reader, None)
@@ -160,17 +160,17 @@ impl Events {
     }
 
     /// The events of a stream; the place is given back when nobody reads any more.
-    pub(super) fn of(reader: Reader, place: Option<Attached>) -> Self {
+    pub(super) fn of(reader: StreamReader, place: Option<AttachGuard>) -> Self {
         Self {
             reader,
             call: None,
             _place: place,
-            quiet: Box::pin(tokio::time::sleep(SIGN_OF_LIFE)),
+            quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE_INTERVAL)),
         }
     }
 }
 
-impl HttpBody for Events {
+impl HttpBody for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -182,7 +182,7 @@ impl HttpBody for Events {
         if let Some(call) = &mut this.call
             && let Poll::Ready(answer) = call.poll_answer(context)
         {
-            call.conclude(answer);
+            call.finish(answer);
         }
         let event = match this.reader.poll_next(context) {
             Poll::Ready(event) => event,
@@ -191,14 +191,14 @@ impl HttpBody for Events {
                 Poll::Pending => return Poll::Pending,
             },
         };
-        let next = Instant::now() + SIGN_OF_LIFE;
+        let next = Instant::now() + KEEP_ALIVE_INTERVAL;
         this.quiet.as_mut().reset(next);
         Poll::Ready(event.map(|event| Ok(Frame::data(event))))
     }
 }
 
 /// The answer whose body is a stream of events.
-pub(super) fn event_stream(events: Events) -> Response {
+pub(super) fn event_stream(events: EventBody) -> Response {
     let mut response = Response::new(Body::new(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

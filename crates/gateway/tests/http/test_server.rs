@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::fake::{Server, hub};
-use crate::wire::{Answer, Request};
+use crate::raw_client::{HttpResponse, Request};
 
 pub(crate) const TOKEN: &str = "the-token-of-this-test";
 pub(crate) const VERSION: &str = "2026-07-28";
 
-pub(crate) struct Face {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) access: Access,
     pub(crate) gateway: Gateway,
@@ -26,7 +26,7 @@ pub(crate) struct Face {
     serving: JoinHandle<()>,
 }
 
-impl Face {
+impl TestServer {
     pub(crate) async fn of(servers: Vec<Server>) -> Self {
         Self::within(servers, Limits::default()).await
     }
@@ -117,7 +117,7 @@ impl Face {
             .header("MCP-Protocol-Version", revision)
     }
 
-    pub(crate) async fn send(&self, request: Request) -> Answer {
+    pub(crate) async fn send(&self, request: Request) -> HttpResponse {
         request.send(self.address).await
     }
 
@@ -129,7 +129,7 @@ impl Face {
 }
 
 /// What a server says while it works.
-pub(crate) fn tell_progress(options: &CallOptions, step: u32) {
+pub(crate) fn send_progress(options: &CallOptions, step: u32) {
     let params = json!({"progressToken": 1, "progress": step});
     let params = RawValue::from_string(params.to_string()).unwrap();
     options.caller.as_ref().unwrap().progress(&params);

@@ -14,13 +14,13 @@ use hyper::body::{Frame, SizeHint};
 use super::refusal::json;
 
 /// The HTTP answer for an answer of the protocol.
-pub(super) fn answered(answer: crate::Response) -> Response {
+pub(super) fn into_http(answer: crate::Response) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     match <[Bytes; 1]>::try_from(answer.parts) {
         Ok([one]) => json(status, one),
         Err(parts) => {
             let left = parts.iter().map(|part| part.len() as u64).sum();
-            let pieces = Pieces {
+            let pieces = PartsBody {
                 parts: parts.into(),
                 left,
             };
@@ -29,12 +29,12 @@ pub(super) fn answered(answer: crate::Response) -> Response {
     }
 }
 
-struct Pieces {
+struct PartsBody {
     parts: VecDeque<Bytes>,
     left: u64,
 }
 
-impl HttpBody for Pieces {
+impl HttpBody for PartsBody {
     type Data = Bytes;
     type Error = Infallible;
 

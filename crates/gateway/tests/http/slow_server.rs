@@ -11,9 +11,9 @@ use crate::fake::{Server, text};
 
 /// Calls of the tool `work` that are under way; those for the text `quick` end at once.
 #[derive(Clone, Default)]
-pub(crate) struct UnderWay(Arc<AtomicUsize>);
+pub(crate) struct SlowServer(Arc<AtomicUsize>);
 
-impl UnderWay {
+impl SlowServer {
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }

@@ -8,35 +8,35 @@ use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::conversation::{Outlet, lock};
+use crate::conversation::{MessageSink, lock};
 use crate::members::quoted;
 use crate::response::{code, rpc};
 
-/// Questions that one client may have open at once.
-const MOST_OPEN: usize = 64;
+/// ClientRequests that one client may have open at once.
+const MAX_PENDING: usize = 64;
 
-type Answer = Result<Box<RawValue>, RpcError>;
+type ClientResponse = Result<Box<RawValue>, RpcError>;
 
 /// The open questions of one conversation.
 #[derive(Default)]
-pub(crate) struct Questions {
+pub(crate) struct ClientRequests {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    open: Mutex<HashMap<u64, oneshot::Sender<ClientResponse>>>,
 }
 
-impl Questions {
+impl ClientRequests {
     /// Asks the client and waits for its answer, however long it takes. Dropping it takes the question back.
     pub(crate) async fn ask(
         &self,
-        outlet: &dyn Outlet,
+        sink: &dyn MessageSink,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Answer {
+    ) -> ClientResponse {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answer) = oneshot::channel();
         {
             let mut open = lock(&self.open);
-            if open.len() >= MOST_OPEN {
+            if open.len() >= MAX_PENDING {
                 return Err(rpc(
                     code::INTERNAL,
                     "the client has too many questions open",
@@ -44,9 +44,9 @@ impl Questions {
             }
             open.insert(id, sender);
         }
-        let mut asked = Open {
+        let mut asked = PendingRequest {
             questions: self,
-            outlet,
+            sink,
             id,
             is_sent: false,
         };
@@ -54,7 +54,7 @@ impl Questions {
         let params = params.unwrap_or_default();
         let method = quoted(method);
         let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
-        if !outlet.send(message) {
+        if !sink.send(message) {
             return Err(rpc(code::INTERNAL, "the client is gone"));
         }
         asked.is_sent = true;
@@ -64,7 +64,7 @@ impl Questions {
     }
 
     /// The client answered.
-    pub(crate) fn answered(&self, id: u64, answer: Answer) {
+    pub(crate) fn answered(&self, id: u64, answer: ClientResponse) {
         if let Some(asker) = lock(&self.open).remove(&id) {
             // Whoever asked may be gone.
             let _ = asker.send(answer);
@@ -77,19 +77,19 @@ impl Questions {
     }
 }
 
-struct Open<'a> {
-    questions: &'a Questions,
-    outlet: &'a dyn Outlet,
+struct PendingRequest<'a> {
+    questions: &'a ClientRequests,
+    sink: &'a dyn MessageSink,
     id: u64,
     is_sent: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         lock(&self.questions.open).remove(&self.id);
         if self.is_sent {
             let id = self.id;
-            self.outlet.send(format!(
+            self.sink.send(format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"no longer needed"}}}}"#
             ));
         }

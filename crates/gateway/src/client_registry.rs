@@ -5,15 +5,15 @@ use std::sync::Arc;
 use pegboard_hub::{ClientTransport, SessionHandle};
 use serde_json::value::RawValue;
 
-use crate::dispatch::{Asked, client_name};
+use crate::dispatch::{RequestContext, client_name};
 
 /// What a client without a session says of itself and is told apart by; longer words are not looked at.
 const INFO_BYTES: usize = 1_024;
 
 /// Notes that the client asked for something.
-pub(crate) fn note(asked: &Asked<'_>) {
-    let conversation = asked.conversation;
-    let is_call = asked.message.method() == "tools/call";
+pub(crate) fn record(ctx: &RequestContext<'_>) {
+    let conversation = ctx.conversation;
+    let is_call = ctx.message.method() == "tools/call";
     if let Some(presence) = conversation.presence.get() {
         conversation
             .shared
@@ -21,7 +21,7 @@ pub(crate) fn note(asked: &Asked<'_>) {
             .record_session_request(presence, is_call);
         return;
     }
-    if let Some(presence) = begin(asked) {
+    if let Some(presence) = begin(ctx) {
         conversation
             .shared
             .hub
@@ -30,25 +30,25 @@ pub(crate) fn note(asked: &Asked<'_>) {
 }
 
 /// A client that is not known yet. Before a legacy one has shaken hands nothing is known of it.
-fn begin(asked: &Asked<'_>) -> Option<Arc<SessionHandle>> {
-    let conversation = asked.conversation;
+fn begin(ctx: &RequestContext<'_>) -> Option<Arc<SessionHandle>> {
+    let conversation = ctx.conversation;
     let hub = &conversation.shared.hub;
     let face = conversation.face.get().copied();
-    let info = asked
+    let info = ctx
         .meta
         .client
         .filter(|info| info.get().len() <= INFO_BYTES);
-    if asked.is_modern && face.is_none() {
+    if ctx.is_modern && face.is_none() {
         let profile = &conversation.profile;
         let said = info.map_or("", RawValue::get);
         let key = format!("{profile}\n{said}");
         return Some(hub.open_or_find_client(&key, profile, || info.and_then(client_name)));
     }
-    if !asked.is_modern && conversation.legacy.get().is_none() {
+    if !ctx.is_modern && conversation.legacy.get().is_none() {
         return None;
     }
     let face = face.unwrap_or(ClientTransport::HttpLegacy);
-    let client = asked.client();
+    let client = ctx.client();
     let (session, profile) = (&conversation.session, &conversation.profile);
     let presence = conversation
         .presence

@@ -12,43 +12,43 @@ use tokio::time::{Instant, sleep_until};
 
 /// The requests that wait.
 #[derive(Default)]
-pub(super) struct Patience {
-    state: Mutex<State>,
+pub(super) struct ResponseTimer {
+    state: Mutex<TimerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerState {
     /// In the order in which they began, which is the order in which their time is up.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, TimerEntry>,
     next: u64,
-    is_ringing: bool,
+    is_running: bool,
 }
 
-struct Waiting {
+struct TimerEntry {
     until: Instant,
     waker: Waker,
 }
 
-impl Patience {
+impl ResponseTimer {
     /// Begins to wait for at most `time`, which is the same for all.
-    pub(super) fn begin(self: &Arc<Self>, time: Duration, context: &Context<'_>) -> Wait {
+    pub(super) fn begin(self: &Arc<Self>, time: Duration, context: &Context<'_>) -> TimerGuard {
         let until = Instant::now() + time;
         let waker = context.waker().clone();
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        state.waiting.insert(number, Waiting { until, waker });
-        if !std::mem::replace(&mut state.is_ringing, true) {
-            tokio::spawn(Arc::clone(self).ring(until));
+        state.waiting.insert(number, TimerEntry { until, waker });
+        if !std::mem::replace(&mut state.is_running, true) {
+            tokio::spawn(Arc::clone(self).run(until));
         }
-        Wait {
-            patience: Arc::clone(self),
+        TimerGuard {
+            response_timer: Arc::clone(self),
             number,
         }
     }
 
     /// Wakes whoever waited long enough, until nobody waits.
-    async fn ring(self: Arc<Self>, mut next: Instant) {
+    async fn run(self: Arc<Self>, mut next: Instant) {
         loop {
             sleep_until(next).await;
             let now = Instant::now();
@@ -61,27 +61,27 @@ impl Patience {
                 first.remove().waker.wake();
             }
             if state.waiting.is_empty() {
-                state.is_ringing = false;
+                state.is_running = false;
                 return;
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One request that waits.
-pub(super) struct Wait {
-    patience: Arc<Patience>,
+pub(super) struct TimerGuard {
+    response_timer: Arc<ResponseTimer>,
     number: u64,
 }
 
-impl Wait {
+impl TimerGuard {
     /// Whether the time is up. If not, the task is woken once it is.
     pub(super) fn poll_over(&self, context: &Context<'_>) -> Poll<()> {
-        match self.patience.state().waiting.get_mut(&self.number) {
+        match self.response_timer.state().waiting.get_mut(&self.number) {
             None => Poll::Ready(()),
             Some(waiting) => {
                 waiting.waker.clone_from(context.waker());
@@ -91,9 +91,9 @@ impl Wait {
     }
 }
 
-impl Drop for Wait {
+impl Drop for TimerGuard {
     fn drop(&mut self) {
-        self.patience.state().waiting.remove(&self.number);
+        self.response_timer.state().waiting.remove(&self.number);
     }
 }
 
@@ -103,12 +103,12 @@ mod tests {
 
     use super::*;
 
-    async fn wait(patience: Arc<Patience>, seconds: u64) -> u64 {
+    async fn wait(response_timer: Arc<ResponseTimer>, seconds: u64) -> u64 {
         let begun = Instant::now();
         let mut wait = None;
         poll_fn(|context| {
             let time = Duration::from_secs(seconds);
-            let wait = wait.get_or_insert_with(|| patience.begin(time, context));
+            let wait = wait.get_or_insert_with(|| response_timer.begin(time, context));
             wait.poll_over(context)
         })
         .await;
@@ -117,14 +117,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_request_waits_its_own_time_whenever_it_began() {
-        let patience = Arc::new(Patience::default());
-        let first = tokio::spawn(wait(patience.clone(), 2));
-        let forgotten = tokio::spawn(wait(patience.clone(), 2));
+        let response_timer = Arc::new(ResponseTimer::default());
+        let first = tokio::spawn(wait(response_timer.clone(), 2));
+        let forgotten = tokio::spawn(wait(response_timer.clone(), 2));
         tokio::time::sleep(Duration::from_secs(1)).await;
         forgotten.abort();
-        let second = tokio::spawn(wait(patience.clone(), 2));
+        let second = tokio::spawn(wait(response_timer.clone(), 2));
         assert_eq!((first.await.unwrap(), second.await.unwrap()), (2, 2));
-        assert_eq!(wait(patience.clone(), 2).await, 2, "and again later");
-        assert!(patience.state().waiting.is_empty());
+        assert_eq!(wait(response_timer.clone(), 2).await, 2, "and again later");
+        assert!(response_timer.state().waiting.is_empty());
     }
 }

@@ -10,41 +10,41 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
 
-use super::access::{Access, Refused};
-use super::visitor::{Role, Visitor, Visitors};
+use super::access::{Access, AccessError};
+use super::principal::{Role, Principal, LoginProvider};
 use super::{HEALTH_PATH, PROTOCOL_PATH};
 
 /// How long a browser may remember what it was allowed.
 const PREFLIGHT_SECONDS: &str = "600";
 
 /// Who sent the request; nobody in particular where everybody may.
-pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Refused> {
+pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Principal>, AccessError> {
     let headers = &head.headers;
     access.check_host(headers)?;
     check_target(head)?;
     for origin in headers.get_all(ORIGIN) {
-        access.check_origin(origin.to_str().map_err(|_| Refused::Origin)?)?;
+        access.check_origin(origin.to_str().map_err(|_| AccessError::Origin)?)?;
     }
     // Browsers ask without the token whether they may send it.
     if is_preflight(head) || head.uri.path() == HEALTH_PATH {
         return Ok(None);
     }
-    let visitors = access.visitors();
-    if visitors.is_some_and(|visitors| visitors.is_open(head)) {
+    let logins = access.logins();
+    if logins.is_some_and(|logins| logins.is_public(head)) {
         return Ok(None);
     }
     let is_protocol = head.uri.path().starts_with(PROTOCOL_PATH);
-    if let Some(visitors) = visitors.filter(|_| !is_protocol)
+    if let Some(logins) = logins.filter(|_| !is_protocol)
         && !headers.contains_key(AUTHORIZATION)
         && is_of_own_page(headers)
-        && let Some(visitor) = logged_in(visitors, head)?
+        && let Some(principal) = logged_in(logins, head)?
     {
-        return Ok(Some(visitor));
+        return Ok(Some(principal));
     }
-    match (access.check_token(headers), visitors) {
-        (Ok(role), _) => Ok(Some(Visitor { role, login: None })),
-        (Err(_), Some(visitors)) if !is_protocol && is_navigation(head) => {
-            Err(Refused::Login(visitors.login_page()))
+    match (access.check_token(headers), logins) {
+        (Ok(role), _) => Ok(Some(Principal { role, login: None })),
+        (Err(_), Some(logins)) if !is_protocol && is_navigation(head) => {
+            Err(AccessError::Login(logins.login_page()))
         }
         (Err(refused), _) => Err(refused),
     }
@@ -52,34 +52,34 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Visitor>, Re
 
 /// A request line may name a host of its own (`GET http://host/ HTTP/1.1`), which counts before `Host`: it must be the
 /// one that was checked.
-fn check_target(head: &Parts) -> Result<(), Refused> {
+fn check_target(head: &Parts) -> Result<(), AccessError> {
     let Some(target) = head.uri.authority() else {
         return Ok(());
     };
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     match host.is_some_and(|host| host.eq_ignore_ascii_case(target.as_str())) {
         true => Ok(()),
-        false => Err(Refused::Host),
+        false => Err(AccessError::Host),
     }
 }
 
 /// The browser that sent the request, if it is logged in. Every program that listens on another port of this host may
 /// hold its cookie, so the cookie alone gets frames of pages and nothing else; everything that a person reads or
 /// changes takes the page key, which only pages of our own origin can read.
-fn logged_in(visitors: &dyn Visitors, head: &Parts) -> Result<Option<Visitor>, Refused> {
-    let Some(login) = visitors.recognise(&head.headers) else {
+fn logged_in(logins: &dyn LoginProvider, head: &Parts) -> Result<Option<Principal>, AccessError> {
+    let Some(login) = logins.login(&head.headers) else {
         return Ok(None);
     };
     let is_proven = login.is_proven_by(&head.headers);
     let role = match (is_proven, head.method.is_safe()) {
         (true, true) => Role::Admin,
         (true, false) if comes_from_own_page(&head.headers) => Role::Admin,
-        (_, false) => return Err(Refused::Forged),
-        (false, true) if visitors.is_page(head) => Role::Frame,
+        (_, false) => return Err(AccessError::Forged),
+        (false, true) if logins.is_page(head) => Role::Frame,
         // It may still show a token, or need none.
         (false, true) => return Ok(None),
     };
-    Ok(Some(Visitor {
+    Ok(Some(Principal {
         role,
         login: Some(login),
     }))
@@ -128,24 +128,24 @@ pub(super) fn is_preflight(head: &Parts) -> bool {
 }
 
 /// What a page of an allowed origin may do.
-pub(super) fn allowed(asked: &HeaderMap) -> HeaderMap {
+pub(super) fn preflight_headers(asked: &HeaderMap) -> HeaderMap {
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
     let age = HeaderValue::from_static(PREFLIGHT_SECONDS);
-    let mut allowed = HeaderMap::new();
-    allowed.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-    allowed.insert(ACCESS_CONTROL_MAX_AGE, age);
+    let mut preflight_headers = HeaderMap::new();
+    preflight_headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    preflight_headers.insert(ACCESS_CONTROL_MAX_AGE, age);
     if let Some(headers) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
-        allowed.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
+        preflight_headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
     }
     if asked.contains_key("access-control-request-private-network") {
         let yes = HeaderValue::from_static("true");
-        allowed.insert("access-control-allow-private-network", yes);
+        preflight_headers.insert("access-control-allow-private-network", yes);
     }
-    allowed
+    preflight_headers
 }
 
 /// Lets a page of this origin read the answer.
-pub(super) fn shown_to(origin: Option<HeaderValue>, mut response: Response) -> Response {
+pub(super) fn with_cors(origin: Option<HeaderValue>, mut response: Response) -> Response {
     let Some(origin) = origin else {
         return response;
     };
@@ -158,7 +158,7 @@ pub(super) fn shown_to(origin: Option<HeaderValue>, mut response: Response) -> R
 }
 
 /// How a client without the right token is told what kind it needs.
-pub(super) fn bearer_wanted(headers: &mut HeaderMap) {
+pub(super) fn require_bearer(headers: &mut HeaderMap) {
     let bearer = HeaderValue::from_static("Bearer realm=\"pegboard\"");
     headers.insert(WWW_AUTHENTICATE, bearer);
 }

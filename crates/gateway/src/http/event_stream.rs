@@ -8,41 +8,41 @@ use bytes::Bytes;
 use pegboard_model::Limits;
 
 use super::event::{message_event, priming_event};
-use crate::conversation::Outlet;
+use crate::conversation::MessageSink;
 
 /// A row of events for one reader at a time. A lasting one can be read again by a client that comes
 /// back, once it has a name; of a fleeting one an event is gone once it was read.
-pub(super) struct Stream {
+pub(super) struct EventStream {
     name: OnceLock<String>,
     unread_most: usize,
     /// What is kept of read events; nothing for a fleeting stream.
     kept_most: usize,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
 /// An event before it is written: its number is only known when it is read.
 #[derive(Clone)]
-enum Event {
+enum StreamEvent {
     Priming,
     Message(Vec<Bytes>),
 }
 
 /// What an event takes besides its text, so that many small ones are bounded too.
-const EVENT_BYTES: usize = 64;
+const EVENT_OVERHEAD_BYTES: usize = 64;
 
-impl Event {
+impl StreamEvent {
     fn size(&self) -> usize {
         match self {
-            Self::Priming => EVENT_BYTES,
-            Self::Message(parts) => EVENT_BYTES + parts.iter().map(Bytes::len).sum::<usize>(),
+            Self::Priming => EVENT_OVERHEAD_BYTES,
+            Self::Message(parts) => EVENT_OVERHEAD_BYTES + parts.iter().map(Bytes::len).sum::<usize>(),
         }
     }
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     /// The events from `first` on, without a gap.
-    events: VecDeque<Event>,
+    events: VecDeque<StreamEvent>,
     first: u64,
     /// The first event that nobody read yet.
     unread: u64,
@@ -55,7 +55,7 @@ struct State {
     waker: Option<Waker>,
 }
 
-impl State {
+impl StreamState {
     fn next(&self) -> u64 {
         self.first + self.events.len() as u64
     }
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: StreamEvent) {
         self.unread_bytes += event.size();
         self.events.push_back(event);
         self.wake();
@@ -83,9 +83,9 @@ impl State {
     }
 }
 
-impl Stream {
+impl EventStream {
     /// A stream that ends with its connection.
-    pub(super) fn fleeting(limits: &Limits) -> Self {
+    pub(super) fn ephemeral(limits: &Limits) -> Self {
         Self {
             name: OnceLock::new(),
             unread_most: limits.unread_bytes,
@@ -95,10 +95,10 @@ impl Stream {
     }
 
     /// A stream that a client can come back to.
-    pub(super) fn lasting(limits: &Limits) -> Self {
+    pub(super) fn resumable(limits: &Limits) -> Self {
         Self {
             kept_most: limits.replay_bytes.max(1),
-            ..Self::fleeting(limits)
+            ..Self::ephemeral(limits)
         }
     }
 
@@ -112,15 +112,15 @@ impl Stream {
         self.name.get().map(String::as_str).unwrap_or_default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn written(&self, event: &Event, number: u64) -> Bytes {
+    fn written(&self, event: &StreamEvent, number: u64) -> Bytes {
         let id = self.name.get().map(|name| format!("{name}-{number}"));
         match event {
-            Event::Priming => priming_event(id.as_deref().unwrap_or_default()),
-            Event::Message(parts) => message_event(id.as_deref(), parts),
+            StreamEvent::Priming => priming_event(id.as_deref().unwrap_or_default()),
+            StreamEvent::Message(parts) => message_event(id.as_deref(), parts),
         }
     }
 
@@ -129,15 +129,15 @@ impl Stream {
         let mut state = self.state();
         let at = usize::try_from(state.unread - state.first).unwrap_or(usize::MAX);
         let at = at.min(state.events.len());
-        state.events.insert(at, Event::Priming);
-        state.unread_bytes += EVENT_BYTES;
+        state.events.insert(at, StreamEvent::Priming);
+        state.unread_bytes += EVENT_OVERHEAD_BYTES;
         state.wake();
     }
 
     /// Sends the last message, which always has room, and ends.
     pub(super) fn finish(&self, parts: Vec<Bytes>) {
         let mut state = self.state();
-        state.push(Event::Message(parts));
+        state.push(StreamEvent::Message(parts));
         state.ended = true;
         state.wake();
     }
@@ -180,13 +180,13 @@ impl Stream {
     }
 
     /// Begins to read, in place of whoever read before: after the event `last`, or what nobody read yet.
-    pub(super) fn reader(self: &Arc<Self>, last: Option<u64>) -> Reader {
+    pub(super) fn reader(self: &Arc<Self>, last: Option<u64>) -> StreamReader {
         let mut state = self.state();
         state.wake();
         state.reader += 1;
         state.connected = true;
         let next = last.map_or(state.unread, |last| last.saturating_add(1));
-        Reader {
+        StreamReader {
             stream: self.clone(),
             number: state.reader,
             next: next.min(state.next()),
@@ -204,7 +204,7 @@ impl Stream {
     }
 }
 
-impl Outlet for Stream {
+impl MessageSink for EventStream {
     fn send(&self, message: String) -> bool {
         let mut state = self.state();
         let room = match state.connected || state.reader == 0 {
@@ -215,19 +215,19 @@ impl Outlet for Stream {
         if state.ended || state.unread_bytes + message.len() > room {
             return false;
         }
-        state.push(Event::Message(vec![Bytes::from(message)]));
+        state.push(StreamEvent::Message(vec![Bytes::from(message)]));
         true
     }
 }
 
 /// One reading of a stream.
-pub(super) struct Reader {
-    stream: Arc<Stream>,
+pub(super) struct StreamReader {
+    stream: Arc<EventStream>,
     number: u64,
     next: u64,
 }
 
-impl Reader {
+impl StreamReader {
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -259,7 +259,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.stream.dismiss(self.number);
     }
@@ -269,8 +269,8 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn named(name: &str) -> Arc<Stream> {
-        let stream = Stream::lasting(&limits());
+    fn named(name: &str) -> Arc<EventStream> {
+        let stream = EventStream::resumable(&limits());
         stream.set_name(name.to_owned());
         Arc::new(stream)
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     /// What can be read now; `None` at the end for a stream that is over.
-    fn read(reader: &mut Reader) -> Vec<Option<String>> {
+    fn read(reader: &mut StreamReader) -> Vec<Option<String>> {
         let mut context = Context::from_waker(Waker::noop());
         let mut events = Vec::new();
         while let Poll::Ready(event) = reader.poll_next(&mut context) {
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_fleeting_stream_keeps_nothing_and_is_gone_with_its_reader() {
-        let stream = Arc::new(Stream::fleeting(&limits()));
+        let stream = Arc::new(EventStream::ephemeral(&limits()));
         assert!(stream.send("a".to_owned()), "before the reader is there");
         let mut reader = stream.reader(None);
         assert_eq!(read(&mut reader), some(&["a"]));

@@ -3,7 +3,7 @@
 use pegboard_model::{Reason, ToolError, ToolResult};
 
 /// Results up to this size are looked through at once: that takes less than a few milliseconds.
-pub(crate) const LIGHT_BYTES: usize = 256 * 1024;
+pub(crate) const INLINE_BYTES: usize = 256 * 1024;
 
 /// Does some work: at once when it is light, else on another thread.
 pub(crate) async fn run<T: Send + 'static>(

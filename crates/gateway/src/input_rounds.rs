@@ -17,26 +17,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::caller::{Question, Way};
-use crate::dispatch::{Answered, Asked, Fault};
+use crate::caller::{InputRequest, InputDelivery};
+use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::legacy_result::for_legacy;
 use crate::members::{Members, quoted};
-use crate::parked::{Call, PATIENCE};
+use crate::parked::{PARK_TIMEOUT, ParkedCall};
 
 /// How often one request may ask for more before it is given up.
-const MOST_ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 const PURPOSE: &str = "request state";
 
 /// What a request is about to do.
 #[derive(Clone)]
-pub(crate) enum Target {
+pub(crate) enum UpstreamRequest {
     /// Call a tool.
     Tool(CallRequest),
     /// Something else, passed on.
     Other(ForwardRequest),
 }
 
-impl Target {
+impl UpstreamRequest {
     fn with(mut self, caller: Arc<dyn Caller>, input: Option<InputResponses>) -> Self {
         match &mut self {
             Self::Tool(request) => (request.caller, request.input) = (Some(caller), input),
@@ -54,9 +54,9 @@ impl Target {
 
     /// Whether a question may come up in the middle of it: of a server that asks inside its calls, or of our own
     /// about a tool that needs a person's consent.
-    fn may_ask(&self, asked: &Asked<'_>) -> bool {
-        let catalog = asked.conversation.shared.hub.catalog();
-        let (server, needs_consent) = match self {
+    fn may_ask(&self, ctx: &RequestContext<'_>) -> bool {
+        let catalog = ctx.conversation.shared.hub.catalog();
+        let (server, needs_approval) = match self {
             Self::Tool(request) => match catalog.find(&request.tool) {
                 Ok(view) => {
                     let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
@@ -65,17 +65,17 @@ impl Target {
                 Err(_) => return true,
             },
             Self::Other(request) => {
-                let hub = &asked.conversation.shared.hub;
+                let hub = &ctx.conversation.shared.hub;
                 let needs_approval = hub.needs_approval_for(&request.server, &request.about);
                 (catalog.server(&request.server), needs_approval)
             }
         };
-        needs_consent || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
+        needs_approval || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
     }
 
     /// The era of its server, as far as it is known.
-    fn era(&self, asked: &Asked<'_>) -> Option<Era> {
-        let catalog = asked.conversation.shared.hub.catalog();
+    fn era(&self, ctx: &RequestContext<'_>) -> Option<Era> {
+        let catalog = ctx.conversation.shared.hub.catalog();
         match self {
             Self::Tool(request) => {
                 let view = catalog.find(&request.tool).ok()?;
@@ -87,51 +87,51 @@ impl Target {
 }
 
 /// Why a request has no result.
-pub(crate) enum Failure {
+pub(crate) enum ForwardError {
     /// It did not work, in our words or with the server's own error.
     Tool(Box<ToolError>),
     /// What the client sent is no good.
-    Fault(Fault),
+    RequestError(RequestError),
 }
 
-impl From<ToolError> for Failure {
+impl From<ToolError> for ForwardError {
     fn from(error: ToolError) -> Self {
         Self::Tool(Box::new(error))
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<RequestError> for ForwardError {
+    fn from(fault: RequestError) -> Self {
+        Self::RequestError(fault)
     }
 }
 
-impl From<RpcError> for Failure {
+impl From<RpcError> for ForwardError {
     fn from(error: RpcError) -> Self {
-        Self::Fault(error.into())
+        Self::RequestError(error.into())
     }
 }
 
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
+impl From<ForwardError> for RequestError {
+    fn from(failure: ForwardError) -> Self {
         match failure {
-            Failure::Tool(error) => (*error).into(),
-            Failure::Fault(fault) => fault,
+            ForwardError::Tool(error) => (*error).into(),
+            ForwardError::RequestError(fault) => fault,
         }
     }
 }
 
 /// How far a request came.
-pub(crate) enum Progress {
+pub(crate) enum RoundOutcome {
     /// Its result.
     Done(CallOutcome),
     /// A result that asks for more, ready to be sent.
-    Wants(String),
+    InputRequired(String),
 }
 
 /// What a client carries between two rounds.
 #[derive(Serialize, Deserialize)]
-enum State {
+enum RequestState {
     /// A server's own state, for the same request.
     Server {
         digest: String,
@@ -143,51 +143,51 @@ enum State {
 }
 
 /// Passes a request on and gives its result as it goes to the client; a failure is a protocol error.
-pub(crate) async fn pass_through(asked: &Asked<'_>, request: ForwardRequest) -> Answered {
+pub(crate) async fn forward_request(ctx: &RequestContext<'_>, request: ForwardRequest) -> HandlerResult {
     let is_read = request.method == "resources/read";
-    let target = Target::Other(request);
-    match run(asked, target.clone()).await? {
-        Progress::Wants(result) => Ok(result.into()),
-        Progress::Done(outcome) => {
-            let is_legacy = target.era(asked) == Some(Era::Legacy);
-            Ok(tagged(asked, outcome.result, is_legacy, is_read))
+    let target = UpstreamRequest::Other(request);
+    match run(ctx, target.clone()).await? {
+        RoundOutcome::InputRequired(result) => Ok(result.into()),
+        RoundOutcome::Done(outcome) => {
+            let is_legacy = target.era(ctx) == Some(Era::Legacy);
+            Ok(adapt_result(ctx, outcome.result, is_legacy, is_read))
         }
     }
 }
 
 /// Runs a request as far as it goes.
-pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, Failure> {
-    if !asked.is_modern {
-        return Ok(Progress::Done(run_and_ask(asked, target).await?));
+pub(crate) async fn run(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Result<RoundOutcome, ForwardError> {
+    if !ctx.is_modern {
+        return Ok(RoundOutcome::Done(run_legacy(ctx, target).await?));
     }
-    let carried = match asked.params.state.as_deref() {
-        Some(state) => Some(open(asked, state)?),
+    let carried = match ctx.params.state.as_deref() {
+        Some(state) => Some(open(ctx, state)?),
         None => None,
     };
-    let responses = asked.params.responses;
+    let responses = ctx.params.responses;
     let (input, parked) = match carried {
-        Some(State::Parked { call, .. }) => (None, Some(call)),
-        Some(State::Server { state, .. }) => (Some(input(responses, Some(state))), None),
+        Some(RequestState::Parked { call, .. }) => (None, Some(call)),
+        Some(RequestState::Server { state, .. }) => (Some(input(responses, Some(state))), None),
         None => (responses.map(|_| input(responses, None)), None),
     };
     if let Some(name) = parked {
-        let Some(call) = asked.conversation.shared.parked.take(&name) else {
+        let Some(call) = ctx.conversation.shared.parked.take(&name) else {
             let message = "the call that asked for this input is no longer waiting";
             let error = ToolError::new(Reason::InputExpired, message);
             return Err(error.into());
         };
-        call.caller.go_on(asked.reach());
-        return wait(asked, answered(call, responses)).await;
+        call.caller.resume(ctx.reach());
+        return wait(ctx, answered(call, responses)).await;
     }
-    let hub = asked.conversation.shared.hub.clone();
-    let can_answer = asked
+    let hub = ctx.conversation.shared.hub.clone();
+    let can_answer = ctx
         .meta
         .capabilities
         .is_some_and(|raw| raw.get().len() > 2);
-    if can_answer && target.may_ask(asked) {
+    if can_answer && target.may_ask(ctx) {
         let (sender, questions) = mpsc::unbounded_channel();
-        let caller = Arc::new(asked.caller(Way::Collect(sender)));
-        let call = Call {
+        let caller = Arc::new(ctx.caller(InputDelivery::Collect(sender)));
+        let call = ParkedCall {
             work: {
                 let target = target.with(caller.clone(), input);
                 Box::pin(async move { target.run(&hub).await })
@@ -196,43 +196,43 @@ pub(crate) async fn run(asked: &Asked<'_>, target: Target) -> Result<Progress, F
             questions,
             open: BTreeMap::new(),
         };
-        return wait(asked, call).await;
+        return wait(ctx, call).await;
     }
-    let caller = Arc::new(asked.caller(Way::Never));
+    let caller = Arc::new(ctx.caller(InputDelivery::Refuse));
     let outcome = target.with(caller.clone(), input).run(&hub).await;
     caller.report_dropped();
-    finished(asked, outcome?)
+    finished(ctx, outcome?)
 }
 
 /// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
-fn finished(asked: &Asked<'_>, outcome: CallOutcome) -> Result<Progress, Failure> {
+fn finished(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome, ForwardError> {
     match outcome.kind {
-        OutcomeKind::InputRequired => Ok(Progress::Wants(pass_on(asked, &outcome.result)?)),
-        _ => Ok(Progress::Done(outcome)),
+        OutcomeKind::InputRequired => Ok(RoundOutcome::InputRequired(seal_state(ctx, &outcome.result)?)),
+        _ => Ok(RoundOutcome::Done(outcome)),
     }
 }
 
 /// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
-async fn run_and_ask(asked: &Asked<'_>, target: Target) -> Result<CallOutcome, Failure> {
-    let caller = Arc::new(asked.caller(Way::Ask));
-    let outcome = run_rounds(asked, target, caller.clone()).await;
+async fn run_legacy(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Result<CallOutcome, ForwardError> {
+    let caller = Arc::new(ctx.caller(InputDelivery::Ask));
+    let outcome = run_rounds(ctx, target, caller.clone()).await;
     caller.report_dropped();
     outcome
 }
 
 async fn run_rounds(
-    asked: &Asked<'_>,
-    mut target: Target,
+    ctx: &RequestContext<'_>,
+    mut target: UpstreamRequest,
     caller: Arc<dyn Caller>,
-) -> Result<CallOutcome, Failure> {
+) -> Result<CallOutcome, ForwardError> {
     let mut next = None;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         target = target.with(caller.clone(), next);
-        let outcome = target.run(&asked.conversation.shared.hub).await?;
+        let outcome = target.run(&ctx.conversation.shared.hub).await?;
         if outcome.kind != OutcomeKind::InputRequired {
             return Ok(outcome);
         }
-        let wanted: Wanted<'_> = serde_json::from_str(outcome.result.get())
+        let wanted: InputRequiredResult<'_> = serde_json::from_str(outcome.result.get())
             .map_err(|error| malformed(&error.to_string()))?;
         let mut responses = serde_json::Map::new();
         for (key, question) in wanted.questions {
@@ -255,15 +255,15 @@ async fn run_rounds(
 }
 
 #[derive(Deserialize)]
-struct Wanted<'a> {
+struct InputRequiredResult<'a> {
     #[serde(borrow, default, rename = "inputRequests")]
-    questions: BTreeMap<String, WantedInput<'a>>,
+    questions: BTreeMap<String, InputRequestBody<'a>>,
     #[serde(borrow, default, rename = "requestState")]
     state: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct WantedInput<'a> {
+struct InputRequestBody<'a> {
     method: String,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
@@ -283,7 +283,7 @@ fn input(responses: Option<&RawValue>, state: Option<Box<RawValue>>) -> InputRes
 }
 
 /// Gives a parked call the answers that the client brought; what it did not answer stays open.
-fn answered(mut call: Call, responses: Option<&RawValue>) -> Call {
+fn answered(mut call: ParkedCall, responses: Option<&RawValue>) -> ParkedCall {
     let responses = responses.and_then(|raw| Members::of(raw.get()));
     let open = std::mem::take(&mut call.open);
     for (key, question) in open {
@@ -298,7 +298,7 @@ fn answered(mut call: Call, responses: Option<&RawValue>) -> Call {
 }
 
 /// Lets a call go on until it is done or its server asks something.
-async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
+async fn wait(ctx: &RequestContext<'_>, mut call: ParkedCall) -> Result<RoundOutcome, ForwardError> {
     // Whoever waits for an answer no longer is not asked again.
     call.open.retain(|_, question| !question.answer.is_closed());
     if call.open.is_empty() {
@@ -306,7 +306,7 @@ async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
             biased;
             outcome = &mut call.work => {
                 call.caller.report_dropped();
-                return finished(asked, outcome?);
+                return finished(ctx, outcome?);
             }
             Some(question) = call.questions.recv() => question,
         };
@@ -318,24 +318,24 @@ async fn wait(asked: &Asked<'_>, mut call: Call) -> Result<Progress, Failure> {
     let questions: Vec<String> = (call.open.iter())
         .map(|(key, question)| format!("{}:{}", quoted(key), question.json()))
         .collect();
-    let shared = &asked.conversation.shared;
+    let shared = &ctx.conversation.shared;
     let Some(name) = shared.parked.park(call) else {
         let message = "too many calls wait for input of their clients";
         return Err(ToolError::new(Reason::Overloaded, message).into());
     };
-    let state = State::Parked {
-        digest: digest(asked),
+    let state = RequestState::Parked {
+        digest: digest(ctx),
         call: name,
     };
     let state = shared.sealer.seal(PURPOSE, &state).unwrap_or_default();
-    Ok(Progress::Wants(format!(
+    Ok(RoundOutcome::InputRequired(format!(
         r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"{state}"}}"#,
         questions.join(",")
     )))
 }
 
-impl Call {
-    fn note(&mut self, question: Question) {
+impl ParkedCall {
+    fn note(&mut self, question: InputRequest) {
         let mut number = self.open.len() + 1;
         while self.open.contains_key(&format!("question_{number}")) {
             number += 1;
@@ -344,7 +344,7 @@ impl Call {
     }
 }
 
-impl Question {
+impl InputRequest {
     fn json(&self) -> String {
         let params = self.params.as_deref().map_or("{}", RawValue::get);
         format!(r#"{{"method":{},"params":{params}}}"#, quoted(&self.method))
@@ -352,41 +352,41 @@ impl Question {
 }
 
 /// A modern server's wish for input, with its state sealed so that it comes back for this request alone.
-fn pass_on(asked: &Asked<'_>, result: &RawValue) -> Result<String, Failure> {
+fn seal_state(ctx: &RequestContext<'_>, result: &RawValue) -> Result<String, ForwardError> {
     let malformed = || malformed("it is no object");
     let mut members = Members::of(result.get()).ok_or_else(malformed)?;
     let state = members.get("requestState").map(str::to_owned);
     if let Some(state) = state.and_then(|state| RawValue::from_string(state).ok()) {
-        let state = State::Server {
-            digest: digest(asked),
+        let state = RequestState::Server {
+            digest: digest(ctx),
             state,
-            until: now().saturating_add(PATIENCE.as_secs()),
+            until: now().saturating_add(PARK_TIMEOUT.as_secs()),
         };
-        let sealed = asked.conversation.shared.sealer.seal(PURPOSE, &state);
+        let sealed = ctx.conversation.shared.sealer.seal(PURPOSE, &state);
         members.set("requestState", quoted(&sealed.unwrap_or_default()));
     }
     Ok(members.to_string())
 }
 
-fn open(asked: &Asked<'_>, state: &str) -> Result<State, Fault> {
-    let state: Option<State> = asked.conversation.shared.sealer.open(PURPOSE, state);
-    let expected = digest(asked);
+fn open(ctx: &RequestContext<'_>, state: &str) -> Result<RequestState, RequestError> {
+    let state: Option<RequestState> = ctx.conversation.shared.sealer.open(PURPOSE, state);
+    let expected = digest(ctx);
     match state {
-        Some(State::Server { until, .. }) if until < now() => Err(Fault::invalid(
+        Some(RequestState::Server { until, .. }) if until < now() => Err(RequestError::invalid(
             "`requestState` is too old; make the request again without it",
         )),
-        Some(state @ (State::Server { .. } | State::Parked { .. }))
+        Some(state @ (RequestState::Server { .. } | RequestState::Parked { .. }))
             if state.digest() == expected =>
         {
             Ok(state)
         }
-        _ => Err(Fault::invalid(
+        _ => Err(RequestError::invalid(
             "`requestState` is not from us, or is for another request",
         )),
     }
 }
 
-impl State {
+impl RequestState {
     fn digest(&self) -> &str {
         match self {
             Self::Server { digest, .. } | Self::Parked { digest, .. } => digest,
@@ -395,13 +395,13 @@ impl State {
 }
 
 /// What a request is about, in short: the same for each of its rounds.
-fn digest(asked: &Asked<'_>) -> String {
+fn digest(ctx: &RequestContext<'_>) -> String {
     let mut hasher = blake3::Hasher::new();
-    let arguments = asked.params.arguments.map_or("", RawValue::get);
-    let subject = asked.message.subject().unwrap_or_default();
+    let arguments = ctx.params.arguments.map_or("", RawValue::get);
+    let subject = ctx.message.subject().unwrap_or_default();
     for part in [
-        &asked.conversation.profile,
-        asked.message.method(),
+        &ctx.conversation.profile,
+        ctx.message.method(),
         subject,
         arguments,
     ] {
@@ -423,14 +423,14 @@ fn now() -> u64 {
 
 /// A result as the client's revision wants it. A legacy server's has no `resultType`, which a modern client
 /// needs; a modern server's has members that a legacy client does not know. Everything else stays as it is.
-pub(crate) fn tagged(
-    asked: &Asked<'_>,
+pub(crate) fn adapt_result(
+    ctx: &RequestContext<'_>,
     result: Box<RawValue>,
     is_legacy: bool,
     is_read: bool,
 ) -> Bytes {
     let text = String::from(Box::<str>::from(result));
-    if !asked.is_modern {
+    if !ctx.is_modern {
         return for_legacy(text, is_read).into();
     }
     if !is_legacy {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 use crate::conversation::{Conversation, MessageSink};
-use crate::message::{MessageKind, Message};
+use crate::message::{Message, MessageKind};
 use crate::response::{Response, code, rpc};
 
 /// The one revision that has batches.

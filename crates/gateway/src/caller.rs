@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::conversation::{Conversation, MessageSink, lock};
 use crate::level::Level;
-use crate::session_listener::SessionListener;
 use crate::members::Members;
 use crate::notification_limiter::NotificationLimiter;
 use crate::response::{code, rpc};
+use crate::session_listener::SessionListener;
 
 /// A server's question that a modern client answers by calling again.
 pub(crate) struct InputRequest {

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
+use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, adapt_result, run};
 use crate::members::Members;
-use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, run, adapt_result};
 use crate::surface::Surface;
-use crate::{offload, meta_run, meta_tools};
+use crate::{meta_run, meta_tools, offload};
 
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::client_requests::ClientRequests;
 use crate::dispatch::{RequestContext, dispatch};
 use crate::gateway::Shared;
 use crate::level::Level;
-use crate::subscribers::{SubscriptionGuard, LastNotified, SubscriptionFilter};
-use crate::message::{MessageKind, Message};
-use crate::client_requests::ClientRequests;
+use crate::message::{Message, MessageKind};
 use crate::response::{Response, code};
+use crate::subscribers::{LastNotified, SubscriptionFilter, SubscriptionGuard};
 
 /// Where messages to a client go that are not the answer itself: notifications and our own questions. Sending
 /// never waits.
@@ -206,7 +206,8 @@ impl Conversation {
             .is_some_and(|held| Arc::ptr_eq(&held.sink, sink))
         {
             let detached_state = attached.take();
-            *lock(&self.detached_state) = detached_state.and_then(|attached| attached.listening.seen());
+            *lock(&self.detached_state) =
+                detached_state.and_then(|attached| attached.listening.seen());
         }
     }
 

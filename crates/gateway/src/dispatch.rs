@@ -186,7 +186,9 @@ impl<'a> RequestContext<'a> {
             capabilities,
             delivery,
             request: Mutex::new(self.reach()),
-            limiter: Mutex::new(NotificationLimiter::for_call(&self.conversation.shared.limits)),
+            limiter: Mutex::new(NotificationLimiter::for_call(
+                &self.conversation.shared.limits,
+            )),
             is_legacy: !self.is_modern,
         }
     }

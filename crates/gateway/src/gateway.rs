@@ -10,12 +10,12 @@ use pegboard_model::Limits;
 use tokio::sync::watch;
 
 use crate::conversation::Conversation;
-use crate::subscribers::Subscribers;
 use crate::parked::ParkedCalls;
 use crate::profile::Profile;
 use crate::result_store::ResultStore;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
+use crate::subscribers::Subscribers;
 use crate::view::View;
 
 /// What a gateway is told at its start.

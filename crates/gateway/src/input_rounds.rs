@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::caller::{InputRequest, InputDelivery};
+use crate::caller::{InputDelivery, InputRequest};
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::legacy_result::for_legacy;
 use crate::members::{Members, quoted};
@@ -143,7 +143,10 @@ enum RequestState {
 }
 
 /// Passes a request on and gives its result as it goes to the client; a failure is a protocol error.
-pub(crate) async fn forward_request(ctx: &RequestContext<'_>, request: ForwardRequest) -> HandlerResult {
+pub(crate) async fn forward_request(
+    ctx: &RequestContext<'_>,
+    request: ForwardRequest,
+) -> HandlerResult {
     let is_read = request.method == "resources/read";
     let target = UpstreamRequest::Other(request);
     match run(ctx, target.clone()).await? {
@@ -156,7 +159,10 @@ pub(crate) async fn forward_request(ctx: &RequestContext<'_>, request: ForwardRe
 }
 
 /// Runs a request as far as it goes.
-pub(crate) async fn run(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Result<RoundOutcome, ForwardError> {
+pub(crate) async fn run(
+    ctx: &RequestContext<'_>,
+    target: UpstreamRequest,
+) -> Result<RoundOutcome, ForwardError> {
     if !ctx.is_modern {
         return Ok(RoundOutcome::Done(run_legacy(ctx, target).await?));
     }
@@ -180,10 +186,7 @@ pub(crate) async fn run(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Re
         return wait(ctx, answered(call, responses)).await;
     }
     let hub = ctx.conversation.shared.hub.clone();
-    let can_answer = ctx
-        .meta
-        .capabilities
-        .is_some_and(|raw| raw.get().len() > 2);
+    let can_answer = ctx.meta.capabilities.is_some_and(|raw| raw.get().len() > 2);
     if can_answer && target.may_ask(ctx) {
         let (sender, questions) = mpsc::unbounded_channel();
         let caller = Arc::new(ctx.caller(InputDelivery::Collect(sender)));
@@ -207,13 +210,19 @@ pub(crate) async fn run(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Re
 /// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
 fn finished(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome, ForwardError> {
     match outcome.kind {
-        OutcomeKind::InputRequired => Ok(RoundOutcome::InputRequired(seal_state(ctx, &outcome.result)?)),
+        OutcomeKind::InputRequired => Ok(RoundOutcome::InputRequired(seal_state(
+            ctx,
+            &outcome.result,
+        )?)),
         _ => Ok(RoundOutcome::Done(outcome)),
     }
 }
 
 /// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
-async fn run_legacy(ctx: &RequestContext<'_>, target: UpstreamRequest) -> Result<CallOutcome, ForwardError> {
+async fn run_legacy(
+    ctx: &RequestContext<'_>,
+    target: UpstreamRequest,
+) -> Result<CallOutcome, ForwardError> {
     let caller = Arc::new(ctx.caller(InputDelivery::Ask));
     let outcome = run_rounds(ctx, target, caller.clone()).await;
     caller.report_dropped();
@@ -298,7 +307,10 @@ fn answered(mut call: ParkedCall, responses: Option<&RawValue>) -> ParkedCall {
 }
 
 /// Lets a call go on until it is done or its server asks something.
-async fn wait(ctx: &RequestContext<'_>, mut call: ParkedCall) -> Result<RoundOutcome, ForwardError> {
+async fn wait(
+    ctx: &RequestContext<'_>,
+    mut call: ParkedCall,
+) -> Result<RoundOutcome, ForwardError> {
     // Whoever waits for an answer no longer is not asked again.
     call.open.retain(|_, question| !question.answer.is_closed());
     if call.open.is_empty() {

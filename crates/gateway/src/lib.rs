@@ -25,29 +25,29 @@ mod response;
 mod batch;
 mod caller;
 mod calling;
-mod dispatch;
-mod listen;
-mod offers;
-mod parked;
 mod client_registry;
 mod client_requests;
-mod notification_limiter;
+mod dispatch;
 mod input_rounds;
+mod listen;
+mod notification_limiter;
+mod offers;
+mod parked;
 mod spans;
 
 // What is listed, and the meta tools.
-mod offload;
 mod legacy_result;
 mod meta_run;
+mod offload;
 mod surface;
 mod view;
 
 // What lasts longer than a request.
 mod level;
-mod session_listener;
-mod subscribers;
 mod seal;
+mod session_listener;
 mod sessions;
+mod subscribers;
 
 // What the agent's loop shares with us.
 use pegboard_catalog::meta as meta_tools;
@@ -55,6 +55,6 @@ use pegboard_shelf::{self as result_store, members};
 
 pub use conversation::{Conversation, MessageSink};
 pub use gateway::{Gateway, GatewaySettings, ProfileCatalog, fixed_surface};
-pub use message::{MessageKind, Message};
+pub use message::{Message, MessageKind};
 pub use profile::{Mode, Profile};
 pub use response::Response;

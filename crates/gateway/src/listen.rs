@@ -4,8 +4,8 @@ use pegboard_model::ServerName;
 use serde::Deserialize;
 
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
-use crate::subscribers::SubscriptionFilter;
 use crate::offers::{ResourceWatch, resource};
+use crate::subscribers::SubscriptionFilter;
 
 /// Listens until the client or we go away.
 pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
@@ -21,8 +21,9 @@ pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
     struct ListenParams {
         notifications: RequestedNotifications,
     }
-    let params: ListenParams = serde_json::from_str(ctx.message.payload())
-        .map_err(|error| RequestError::invalid(format!("`notifications` cannot be read: {error}")))?;
+    let params: ListenParams = serde_json::from_str(ctx.message.payload()).map_err(|error| {
+        RequestError::invalid(format!("`notifications` cannot be read: {error}"))
+    })?;
     let requested = params.notifications;
     let shared = &ctx.conversation.shared;
     if requested.resource_subscriptions.len() > shared.limits.subscriptions_per_session {

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::calling::{CallOrigin, execute, text_result};
 use crate::dispatch::{HandlerResult, RequestContext};
-use crate::offload;
 use crate::meta_tools::{DESCRIBE, LIST, READ_RESULT, SEARCH, is_call_tool, is_meta_tool};
+use crate::offload;
 use crate::surface::Surface;
 
 /// A catalog of more tools, or one that is searched by meaning, is searched on another thread, so that other

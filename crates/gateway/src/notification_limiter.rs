@@ -118,7 +118,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_a_call_passes_on_so_much_per_second_and_in_all() {
         let mut limiter = NotificationLimiter::for_call(&limits());
-        let admitted = |limiter: &mut NotificationLimiter| (0..10).filter(|_| limiter.admits_message(1)).count();
+        let admitted = |limiter: &mut NotificationLimiter| {
+            (0..10).filter(|_| limiter.admits_message(1)).count()
+        };
         assert_eq!(admitted(&mut limiter), 3);
         tokio::time::advance(WINDOW).await;
         assert_eq!(admitted(&mut limiter), 2);

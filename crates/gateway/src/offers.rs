@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::calling::forwarded_meta;
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
+use crate::input_rounds::forward_request;
 use crate::listen::ResourceLocation;
 use crate::members::{Members, quoted};
 use crate::response::code;
-use crate::input_rounds::forward_request;
 
 /// `prompts/get`.
 pub(crate) async fn get_prompt(ctx: &RequestContext<'_>) -> HandlerResult {
@@ -77,7 +77,11 @@ pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
             let (server, own) = resource(ctx, uri)?;
             (server, "uri", OfferRef::Template(own))
         }
-        (None, None, _) => return Err(RequestError::invalid("`ref` names no prompt and no resource")),
+        (None, None, _) => {
+            return Err(RequestError::invalid(
+                "`ref` names no prompt and no resource",
+            ));
+        }
     };
     let mut reference = Members::of(raw).unwrap_or(Members(Vec::new()));
     reference.set(key, quoted(about.key()));

@@ -22,7 +22,9 @@ impl SessionListener {
         Self {
             session: conversation.session.0.as_str().into(),
             conversation: Arc::downgrade(conversation),
-            limiter: Mutex::new(NotificationLimiter::for_session(&conversation.shared.limits)),
+            limiter: Mutex::new(NotificationLimiter::for_session(
+                &conversation.shared.limits,
+            )),
         }
     }
 }

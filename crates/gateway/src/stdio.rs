@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::batch::{self, BATCH_REVISION};
 use crate::conversation::{Conversation, MessageSink};
 use crate::gateway::Gateway;
-use crate::message::{MessageKind, Message};
+use crate::message::{Message, MessageKind};
 use crate::response::{Response, code, rpc};
 use lines::{Line, Lines};
 use writer::Writer;
@@ -165,7 +165,9 @@ impl StdioClient {
             Err(refused) => return self.writer.answer(refused).await,
         };
         match (message.kind(), message.method()) {
-            (MessageKind::Notification | MessageKind::Response, _) => self.conversation.take(message),
+            (MessageKind::Notification | MessageKind::Response, _) => {
+                self.conversation.take(message)
+            }
             (MessageKind::Request, "initialize") => self.initialize(message).await,
             (MessageKind::Request, _) if self.tasks.len() >= self.most => {
                 let why = "too many requests are under way; wait for some of their answers";

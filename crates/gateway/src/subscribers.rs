@@ -207,7 +207,9 @@ impl Subscribers {
                 };
                 let Some(shared) = weak.upgrade() else { return };
                 match update {
-                    Some((server, uri)) => shared.subscribers.notify_resource_update(&shared, &server, &uri),
+                    Some((server, uri)) => shared
+                        .subscribers
+                        .notify_resource_update(&shared, &server, &uri),
                     None => {
                         // Whatever happened meanwhile is covered by one look.
                         while events.try_recv().is_ok() {}

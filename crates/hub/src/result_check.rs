@@ -2,7 +2,7 @@
 //! model can often use it, and withholding it would hide what a call did.
 
 use pegboard_catalog::ToolView;
-use pegboard_model::{UntrustedText, Reason, ToolError};
+use pegboard_model::{Reason, ToolError, UntrustedText};
 use pegboard_upstream::{CallOutcome, OutcomeKind};
 use serde::Deserialize;
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pegboard_gateway::{Gateway, http};
 use pegboard_hub::RunState;
-use pegboard_trace::{CONTENT_TYPE, Present, ServerPresent, Tracer};
+use pegboard_trace::{CONTENT_TYPE, Gauges, ServerGauges, Tracer};
 
 use crate::Pegboard;
 
@@ -29,7 +29,7 @@ fn page(tracer: &Tracer, gateway: &Gateway) -> String {
         .collect();
     let servers: Vec<_> = health
         .iter()
-        .map(|server| ServerPresent {
+        .map(|server| ServerGauges {
             name: server.server.as_str(),
             is_running: matches!(server.state, RunState::Running | RunState::Busy),
             is_stale: server.stale,
@@ -37,7 +37,7 @@ fn page(tracer: &Tracer, gateway: &Gateway) -> String {
             tools: tools.get(server.server.as_str()).copied().unwrap_or(0),
         })
         .collect();
-    tracer.metrics(&Present {
+    tracer.metrics(&Gauges {
         servers: &servers,
         tools: catalog.tools().count(),
         tokens_saved_per_list,

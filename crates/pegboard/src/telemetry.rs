@@ -9,7 +9,8 @@ use pegboard_model::{
     Reason, Recorder, Secret, SecretLookup, ServerSpec, Template, ToolError, ToolResult,
 };
 use pegboard_trace::{
-    LangfuseKeys, Learning, LogRecorder, Redactor, TraceConfig, TracePlan, Tracer, secrets_of,
+    LangfuseKeys, LearningSecretLookup, LogRecorder, Redactor, TraceConfig, TracePlan, Tracer,
+    secrets_of,
 };
 
 use crate::{Configured, Options};
@@ -36,7 +37,7 @@ impl Telemetry {
         let redactor = redactor.or_else(|| is_traced.then(Arc::default));
         let tracer = match (is_traced || options.metrics, &redactor) {
             (true, Some(redactor)) => Some(Tracer::start(plan, redactor.clone())),
-            (true, None) => Some(Tracer::counting(Arc::default())),
+            (true, None) => Some(Tracer::metrics_only(Arc::default())),
             (false, _) => None,
         };
         let recorder: Arc<dyn Recorder> = match &tracer {
@@ -79,7 +80,7 @@ impl Telemetry {
     /// Kept secrets that are learnt when they are opened.
     pub(crate) fn secrets(&self, kept: impl SecretLookup + 'static) -> Arc<dyn SecretLookup> {
         match &self.redactor {
-            Some(redactor) => Arc::new(Learning::new(Arc::new(kept), redactor.clone())),
+            Some(redactor) => Arc::new(LearningSecretLookup::new(Arc::new(kept), redactor.clone())),
             None => Arc::new(kept),
         }
     }
@@ -115,7 +116,7 @@ fn plan(configured: &Configured) -> (TracePlan, Vec<ToolError>) {
         Ok(config) => (config, None),
         Err(error) => (TraceConfig::default(), Some(error)),
     };
-    let (plan, problems) = TracePlan::of(&config, &|name| vars.get(name).cloned());
+    let (plan, problems) = TracePlan::resolve(&config, &|name| vars.get(name).cloned());
     let problems = problems.into_iter().map(|problem| {
         let remedy = "Nothing is sent there until that is mended.";
         ToolError::new(Reason::ConfigInvalid, problem).with_remedy(remedy)

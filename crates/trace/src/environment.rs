@@ -18,7 +18,7 @@ impl TracePlan {
     /// Puts the configuration and the environment together. What the configuration says comes first: variables
     /// of the standard are often set for other programs. Langfuse is used beside a collector when both are named.
     /// The second value tells what could not be used.
-    pub fn of(config: &TraceConfig, variables: Variables<'_>) -> (Self, Vec<String>) {
+    pub fn resolve(config: &TraceConfig, variables: Variables<'_>) -> (Self, Vec<String>) {
         let read = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
         let mut plan = Self {
             capture_content: config.capture_content,
@@ -84,7 +84,7 @@ fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Fou
         headers.extend(read(name).iter().flat_map(|text| pairs(text, HEADERS_MAX)));
     }
     let destination = match read("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
-        Some(exact) => Destination::at(&exact, &headers),
+        Some(exact) => Destination::exact(&exact, &headers),
         None => Destination::collector(&read("OTEL_EXPORTER_OTLP_ENDPOINT")?, &headers),
     };
     let timeout =
@@ -93,7 +93,7 @@ fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Fou
         .and_then(|text| text.trim().parse().ok())
         .filter(|ms| *ms > 0);
     let destination = destination.map(|destination| match timeout {
-        Some(milliseconds) => destination.within(Duration::from_millis(milliseconds)),
+        Some(milliseconds) => destination.with_timeout(Duration::from_millis(milliseconds)),
         None => destination,
     });
     Some((destination, Vec::new()))
@@ -161,7 +161,7 @@ mod tests {
     use crate::plan::Flavour;
 
     fn plan(config: &TraceConfig, variables: &[(&str, &str)]) -> (TracePlan, Vec<String>) {
-        TracePlan::of(config, &|name| {
+        TracePlan::resolve(config, &|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })

@@ -12,11 +12,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::ids::random;
-use crate::otlp::Writing;
+use crate::otlp::SpanEncoder;
+use crate::otlp_http::{SendOutcome, client, send};
 use crate::plan::Destination;
-use crate::queue::{Counts, Queue, Waiting, queue};
+use crate::queue::{DeliveryCounters, SpanReceiver, SpanSender, queue};
 use crate::redactor::Redactor;
-use crate::sending::{Sent, client, send};
 use crate::span::Span;
 
 /// Most spans in one request.
@@ -34,8 +34,8 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// What became of the spans of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivered {
-    /// Taken by collectors.
+pub struct DeliveryCounts {
+    /// Accepted by collectors.
     pub sent: u64,
     /// Given up.
     pub dropped: u64,
@@ -43,8 +43,8 @@ pub struct Delivered {
 
 /// One collector's exporter: the queue, and the task that empties it.
 pub(crate) struct Exporter {
-    queue: Queue,
-    pub(crate) counts: Arc<Counts>,
+    queue: SpanSender,
+    pub(crate) counts: Arc<DeliveryCounters>,
     closing: watch::Sender<Option<Instant>>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -53,19 +53,19 @@ impl Exporter {
     /// Starts it on the present runtime.
     pub(crate) fn start(
         destination: Destination,
-        writing: Writing,
+        encoder: SpanEncoder,
         redactor: Arc<Redactor>,
         runtime: &tokio::runtime::Handle,
     ) -> Self {
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(DeliveryCounters::default());
         let (queue, waiting) = queue(counts.clone());
         let (closing, told) = watch::channel(None);
-        let work = Work {
+        let work = ExportTask {
             waiting,
             told,
             counts: counts.clone(),
             destination: Arc::new(destination),
-            writing: Arc::new(writing),
+            encoder: Arc::new(encoder),
             redactor,
             client: None,
             is_failing: false,
@@ -104,12 +104,12 @@ impl Exporter {
     }
 }
 
-struct Work {
-    waiting: Waiting,
+struct ExportTask {
+    waiting: SpanReceiver,
     told: watch::Receiver<Option<Instant>>,
-    counts: Arc<Counts>,
+    counts: Arc<DeliveryCounters>,
     destination: Arc<Destination>,
-    writing: Arc<Writing>,
+    encoder: Arc<SpanEncoder>,
     redactor: Arc<Redactor>,
     /// Made for the first batch: a process that never traces anything loads no certificates.
     client: Option<Client>,
@@ -118,7 +118,7 @@ struct Work {
     is_closed: bool,
 }
 
-impl Work {
+impl ExportTask {
     async fn run(mut self) {
         while let Some(batch) = self.gather().await {
             self.deliver(batch).await;
@@ -164,11 +164,12 @@ impl Work {
         };
         for tried in 1.. {
             let sending = send(&client, &self.destination, body.clone());
-            let sent = within(self.told.clone(), sending)
-                .await
-                .unwrap_or_else(|| Sent::Refused {
-                    why: "it did not answer before the end".to_owned(),
-                });
+            let sent =
+                within(self.told.clone(), sending)
+                    .await
+                    .unwrap_or_else(|| SendOutcome::Rejected {
+                        why: "it did not answer before the end".to_owned(),
+                    });
             match self.judge(sent, count, tried) {
                 ControlFlow::Break(()) => return,
                 // A collector that is asked at the end gets one more try at once.
@@ -181,9 +182,9 @@ impl Work {
     }
 
     /// What follows from an answer: nothing more, or another try after a pause.
-    fn judge(&mut self, sent: Sent, count: usize, tried: u32) -> ControlFlow<(), Duration> {
+    fn judge(&mut self, sent: SendOutcome, count: usize, tried: u32) -> ControlFlow<(), Duration> {
         match sent {
-            Sent::Taken { rejected } => {
+            SendOutcome::Accepted { rejected } => {
                 let rejected = rejected.min(count as u64);
                 self.counts
                     .sent
@@ -191,11 +192,11 @@ impl Work {
                 self.counts.dropped.fetch_add(rejected, Ordering::Relaxed);
                 if self.is_failing {
                     self.is_failing = false;
-                    tracing::info!(target: "pegboard_trace", "traces reach {} again", self.destination.shown());
+                    tracing::info!(target: "pegboard_trace", "traces reach {} again", self.destination.display_url());
                 }
                 ControlFlow::Break(())
             }
-            Sent::Later { pause, why } => {
+            SendOutcome::Retry { pause, why } => {
                 let is_last = tried >= TRIES || self.deadline().is_some();
                 if is_last {
                     self.give_up(count, Some(&why));
@@ -203,7 +204,7 @@ impl Work {
                 }
                 ControlFlow::Continue(pause.unwrap_or_default().max(backoff(tried)))
             }
-            Sent::Refused { why } => {
+            SendOutcome::Rejected { why } => {
                 self.give_up(count, Some(&why));
                 ControlFlow::Break(())
             }
@@ -213,14 +214,14 @@ impl Work {
     /// Writes the request's body away from the runtime's threads: contents are looked through for secrets, which
     /// takes a while.
     async fn prepare(&mut self, batch: Vec<Arc<Span>>) -> Option<(Client, Bytes)> {
-        let (writing, redactor) = (self.writing.clone(), self.redactor.clone());
+        let (encoder, redactor) = (self.encoder.clone(), self.redactor.clone());
         let (known, destination) = (self.client.clone(), self.destination.clone());
         let prepared = tokio::task::spawn_blocking(move || {
             let client = match known {
                 Some(client) => Ok(client),
                 None => client(&destination),
             };
-            let body = writing.encode(batch.iter().map(AsRef::as_ref), &redactor);
+            let body = encoder.encode(batch.iter().map(AsRef::as_ref), &redactor);
             client.map(|client| (client, Bytes::from(body)))
         });
         let (client, body) = prepared.await.ok()?.ok()?;
@@ -236,7 +237,7 @@ impl Work {
         // Told once, until it works again.
         if !self.is_failing {
             self.is_failing = true;
-            let place = self.destination.shown();
+            let place = self.destination.display_url();
             tracing::warn!(target: "pegboard_trace", "traces do not reach {place}: {why}; they are dropped and counted");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pegboard_model::Reason;
 
-use crate::exporter::Delivered;
+use crate::exporter::DeliveryCounts;
 use crate::histogram::Histogram;
 use crate::metrics::Metrics;
 
@@ -17,9 +17,9 @@ const SERVERS_SHOWN: usize = 512;
 
 /// What holds at the moment of reading.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Present<'a> {
+pub struct Gauges<'a> {
     /// How each configured server is.
-    pub servers: &'a [ServerPresent<'a>],
+    pub servers: &'a [ServerGauges<'a>],
     /// Tools that are offered.
     pub tools: usize,
     /// Tokens that a model does not have to read at the moment, by one listing.
@@ -28,7 +28,7 @@ pub struct Present<'a> {
 
 /// How one server is.
 #[derive(Clone, Copy, Debug)]
-pub struct ServerPresent<'a> {
+pub struct ServerGauges<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether it runs.
@@ -43,12 +43,12 @@ pub struct ServerPresent<'a> {
 
 impl Metrics {
     /// Everything as text.
-    pub fn render(&self, present: &Present<'_>, spans: Delivered) -> String {
+    pub fn render(&self, gauges: &Gauges<'_>, spans: DeliveryCounts) -> String {
         let mut page = Page::default();
         self.calls(&mut page);
         self.work(&mut page);
         self.counted(&mut page, spans);
-        now(&mut page, present);
+        now(&mut page, gauges);
         page.0
     }
 
@@ -96,7 +96,7 @@ impl Metrics {
         page.histogram(name, &[], &self.searches);
     }
 
-    fn counted(&self, page: &mut Page, spans: Delivered) {
+    fn counted(&self, page: &mut Page, spans: DeliveryCounts) {
         let name = "pegboard_cache_lookups_total";
         page.family(
             name,
@@ -154,8 +154,8 @@ impl Metrics {
     }
 }
 
-fn now(page: &mut Page, present: &Present<'_>) {
-    let running = present
+fn now(page: &mut Page, gauges: &Gauges<'_>) {
+    let running = gauges
         .servers
         .iter()
         .filter(|server| server.is_running)
@@ -164,7 +164,7 @@ fn now(page: &mut Page, present: &Present<'_>) {
         (
             "pegboard_servers_configured",
             "Servers that are configured.",
-            present.servers.len() as u64,
+            gauges.servers.len() as u64,
         ),
         (
             "pegboard_servers_running",
@@ -174,18 +174,18 @@ fn now(page: &mut Page, present: &Present<'_>) {
         (
             "pegboard_tools",
             "Tools that are offered.",
-            present.tools as u64,
+            gauges.tools as u64,
         ),
         (
             "pegboard_tokens_saved_per_list",
             "Tokens that a model does not have to read by one listing, at present.",
-            present.tokens_saved_per_list,
+            gauges.tokens_saved_per_list,
         ),
     ] {
         page.family(name, "gauge", help);
         page.sample(name, &[], value);
     }
-    type Value = fn(&ServerPresent<'_>) -> u64;
+    type Value = fn(&ServerGauges<'_>) -> u64;
     let each: [(&str, &str, Value); 4] = [
         ("pegboard_server_running", "Whether a server runs.", |s| {
             s.is_running.into()
@@ -208,7 +208,7 @@ fn now(page: &mut Page, present: &Present<'_>) {
     ];
     for (name, help, value) in each {
         page.family(name, "gauge", help);
-        for server in present.servers.iter().take(SERVERS_SHOWN) {
+        for server in gauges.servers.iter().take(SERVERS_SHOWN) {
             page.sample(name, &[("server", server.name)], value(server));
         }
     }
@@ -218,7 +218,7 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// The text as it grows. Writing to a string cannot fail.
+/// The text as it grows. SpanEncoder to a string cannot fail.
 #[derive(Default)]
 struct Page(String);
 

@@ -1,4 +1,4 @@
-//! Ids of spans.
+//! SpanIds of spans.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,9 +7,9 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Gives ids that no other process gives: a count from a random start, spread over all numbers. Asking the system
 /// for randomness each time would cost more than the span.
-pub(crate) struct Ids(AtomicU64);
+pub(crate) struct SpanIds(AtomicU64);
 
-impl Ids {
+impl SpanIds {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(random()))
     }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn ids_are_all_different_and_never_zero() {
-        let ids = Ids(AtomicU64::new(u64::MAX - 500));
+        let ids = SpanIds(AtomicU64::new(u64::MAX - 500));
         let given: HashSet<u64> = (0..1000).map(|_| ids.next()).collect();
         assert!(given.len() >= 999 && !given.contains(&0));
     }

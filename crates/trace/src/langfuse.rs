@@ -13,14 +13,14 @@ use crate::span::{Observation, Span, Value};
 
 /// What is the same on every span of this process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Everywhere {
+pub(crate) struct CommonAttributes {
     pub(crate) environment: Option<String>,
     pub(crate) release: Option<String>,
     /// Goes before the ids of sessions, which are counted anew by every process.
     pub(crate) process: String,
 }
 
-impl Everywhere {
+impl CommonAttributes {
     /// The session's id, different from those of other processes.
     pub(crate) fn session(&self, words: &TraceLabels) -> String {
         format!("{}-{}", self.process, words.session)
@@ -30,7 +30,7 @@ impl Everywhere {
 /// Adds Langfuse's attributes to those of a span.
 pub(crate) fn add(
     span: &Span,
-    everywhere: &Everywhere,
+    common: &CommonAttributes,
     redactor: &Redactor,
     into: &mut Vec<KeyValue>,
 ) {
@@ -41,13 +41,13 @@ pub(crate) fn add(
     text("langfuse.observation.type", type_of(span.observation));
     if let Some(words) = span.context.labels() {
         text("langfuse.trace.name", &words.name);
-        text("session.id", &everywhere.session(words));
+        text("session.id", &common.session(words));
     }
     text("langfuse.version", env!("CARGO_PKG_VERSION"));
-    if let Some(environment) = &everywhere.environment {
+    if let Some(environment) = &common.environment {
         text("langfuse.environment", environment);
     }
-    if let Some(release) = &everywhere.release {
+    if let Some(release) = &common.release {
         text("langfuse.release", release);
     }
     match &span.failure {

@@ -11,23 +11,23 @@ mod plan;
 
 // Spans, and their way to a collector.
 mod content;
-mod describe;
 mod exporter;
 mod ids;
 mod keys;
 mod langfuse;
 mod otlp;
+mod otlp_http;
 mod queue;
-mod sending;
 mod span;
+mod span_factory;
 mod tracer;
 
 // Secrets.
-mod configured;
+mod config_secrets;
 mod patterns;
 mod redactor;
 
-// Logs.
+// LogGuard.
 mod log;
 mod log_event;
 mod log_line;
@@ -39,10 +39,10 @@ mod histogram;
 mod metrics;
 mod per_server;
 
-pub use configured::{Learning, secrets_of};
-pub use exporter::Delivered;
-pub use exposition::{CONTENT_TYPE, Present, ServerPresent};
-pub use log::{LogForm, LogSettings, Logs, start_logs};
+pub use config_secrets::{LearningSecretLookup, secrets_of};
+pub use exporter::DeliveryCounts;
+pub use exposition::{CONTENT_TYPE, Gauges, ServerGauges};
+pub use log::{LogFormat, LogGuard, LogSettings, init_logging};
 pub use log_event::{LogRecorder, log_event};
 pub use metrics::Metrics;
 pub use plan::{Destination, Flavour, LangfuseKeys, TraceConfig, TracePlan};

@@ -10,7 +10,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use crate::log_line::{Form, line, notice_in};
+use crate::log_line::{LineFormat, dropped_notice, line};
 use crate::log_writer::{LogWriter, Sink};
 use crate::redactor::Redactor;
 
@@ -21,7 +21,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogForm {
+pub enum LogFormat {
     /// For a person on a terminal, JSON elsewhere.
     #[default]
     Auto,
@@ -39,7 +39,7 @@ pub struct LogSettings {
     /// libraries say is shown from `warn` on.
     pub level: Option<String>,
     /// How lines look.
-    pub form: LogForm,
+    pub format: LogFormat,
 }
 
 impl LogSettings {
@@ -50,8 +50,8 @@ impl LogSettings {
         let read = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
         self.level = read("PEGBOARD_LOG").or(self.level);
         match read("PEGBOARD_LOG_FORM").as_deref().map(str::trim) {
-            Some("human") => self.form = LogForm::Human,
-            Some("json") => self.form = LogForm::Json,
+            Some("human") => self.format = LogFormat::Human,
+            Some("json") => self.format = LogFormat::Json,
             _ => {}
         }
         self
@@ -86,36 +86,36 @@ impl LogSettings {
         }
     }
 
-    fn form(&self) -> Form {
+    fn format(&self) -> LineFormat {
         let is_terminal = std::io::stderr().is_terminal();
         let wants_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let human = Form::Human {
+        let human = LineFormat::Human {
             colours: is_terminal && !wants_none,
         };
-        match self.form {
-            LogForm::Json => Form::Json,
-            LogForm::Human => human,
-            LogForm::Auto if is_terminal => human,
-            LogForm::Auto => Form::Json,
+        match self.format {
+            LogFormat::Json => LineFormat::Json,
+            LogFormat::Human => human,
+            LogFormat::Auto if is_terminal => human,
+            LogFormat::Auto => LineFormat::Json,
         }
     }
 }
 
-/// Logs that were set up. When it is dropped the last lines are written, within half a second.
-pub struct Logs {
+/// LogGuard that were set up. When it is dropped the last lines are written, within half a second.
+pub struct LogGuard {
     writer: Arc<LogWriter>,
 }
 
-impl Drop for Logs {
+impl Drop for LogGuard {
     fn drop(&mut self) {
         self.writer.flush(LAST_LINES);
     }
 }
 
 /// Sets the logs of this process up, on its error output. For programs; a library leaves it to its host.
-pub fn start_logs(settings: &LogSettings, redactor: Arc<Redactor>) -> Result<Logs, String> {
+pub fn init_logging(settings: &LogSettings, redactor: Arc<Redactor>) -> Result<LogGuard, String> {
     let sink = Box::new(std::io::stderr());
-    let (subscriber, logs) = subscriber(settings, settings.form(), redactor, sink)?;
+    let (subscriber, logs) = subscriber(settings, settings.format(), redactor, sink)?;
     tracing::subscriber::set_global_default(subscriber)
         .map_err(|_| "logs were set up before, by somebody else".to_owned())?;
     Ok(logs)
@@ -123,33 +123,33 @@ pub fn start_logs(settings: &LogSettings, redactor: Arc<Redactor>) -> Result<Log
 
 fn subscriber(
     settings: &LogSettings,
-    form: Form,
+    format: LineFormat,
     redactor: Arc<Redactor>,
     sink: Sink,
-) -> Result<(impl Subscriber + Send + Sync, Logs), String> {
-    let writer = Arc::new(LogWriter::new(sink, notice_in(form)));
-    let lines = Lines {
+) -> Result<(impl Subscriber + Send + Sync, LogGuard), String> {
+    let writer = Arc::new(LogWriter::new(sink, dropped_notice(format)));
+    let lines = LogLayer {
         writer: writer.clone(),
         redactor,
-        form,
+        format,
     };
     let filtered = lines.with_filter(settings.targets()?);
     Ok((
         tracing_subscriber::registry().with(filtered),
-        Logs { writer },
+        LogGuard { writer },
     ))
 }
 
 /// Makes lines of events.
-struct Lines {
+struct LogLayer {
     writer: Arc<LogWriter>,
     redactor: Arc<Redactor>,
-    form: Form,
+    format: LineFormat,
 }
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        let line = line(event, self.form, Timestamp::now(), &self.redactor);
+        let line = line(event, self.format, Timestamp::now(), &self.redactor);
         self.writer.write(line);
     }
 }

@@ -18,7 +18,7 @@ const VALUES_MAX: usize = 32;
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum LineFormat {
     /// For a person, in colours or not.
     Human { colours: bool },
     /// One JSON object.
@@ -26,28 +26,33 @@ pub(crate) enum Form {
 }
 
 /// Writes an event as one line, with its end, without secrets.
-pub(crate) fn line(event: &Event<'_>, form: Form, now: Timestamp, redactor: &Redactor) -> String {
-    let mut values = Values {
+pub(crate) fn line(
+    event: &Event<'_>,
+    format: LineFormat,
+    now: Timestamp,
+    redactor: &Redactor,
+) -> String {
+    let mut values = FieldCollector {
         found: Map::new(),
         redactor,
     };
     event.record(&mut values);
     let level = *event.metadata().level();
-    match form {
-        Form::Json => json(level, event.metadata().target(), now, values.found),
-        Form::Human { colours } => human(level, now, &values.found, colours),
+    match format {
+        LineFormat::Json => json(level, event.metadata().target(), now, values.found),
+        LineFormat::Human { colours } => human(level, now, &values.found, colours),
     }
 }
 
 /// How it is said that lines were dropped.
-pub(crate) fn notice_in(form: Form) -> fn(u64) -> String {
-    match form {
-        Form::Json => |lost| {
+pub(crate) fn dropped_notice(format: LineFormat) -> fn(u64) -> String {
+    match format {
+        LineFormat::Json => |lost| {
             format!(
                 r#"{{"level":"warn","target":"pegboard","event":"log.dropped","lines":{lost}}}"#
             ) + "\n"
         },
-        Form::Human { .. } => |lost| format!("({lost} log lines were dropped)\n"),
+        LineFormat::Human { .. } => |lost| format!("({lost} log lines were dropped)\n"),
     }
 }
 
@@ -104,12 +109,12 @@ fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool
 }
 
 /// Collects what an event holds.
-struct Values<'a> {
+struct FieldCollector<'a> {
     found: Map<String, Value>,
     redactor: &'a Redactor,
 }
 
-impl Values<'_> {
+impl FieldCollector<'_> {
     fn put(&mut self, field: &Field, value: Value) {
         if self.found.len() < VALUES_MAX {
             self.found.insert(field.name().to_owned(), value);
@@ -117,7 +122,7 @@ impl Values<'_> {
     }
 }
 
-impl Visit for Values<'_> {
+impl Visit for FieldCollector<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let text = format!("{value:?}");
         self.record_str(field, &text);

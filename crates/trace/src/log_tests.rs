@@ -6,9 +6,9 @@ use std::io::Write;
 use std::sync::Mutex;
 
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -20,14 +20,15 @@ impl Write for Kept {
 }
 
 /// What is logged while `work` runs.
-fn logged(level: &str, form: Form, secrets: &[Secret], work: impl FnOnce()) -> String {
-    let kept = Kept::default();
+fn logged(level: &str, format: LineFormat, secrets: &[Secret], work: impl FnOnce()) -> String {
+    let kept = CapturedOutput::default();
     let settings = LogSettings {
         level: Some(level.to_owned()),
         ..LogSettings::default()
     };
-    let redactor = Arc::new(Redactor::knowing(secrets));
-    let (subscriber, logs) = subscriber(&settings, form, redactor, Box::new(kept.clone())).unwrap();
+    let redactor = Arc::new(Redactor::with_secrets(secrets));
+    let (subscriber, logs) =
+        subscriber(&settings, format, redactor, Box::new(kept.clone())).unwrap();
     tracing::subscriber::with_default(subscriber, work);
     // A slow machine may need longer than a process at its end waits.
     logs.writer.flush(Duration::from_secs(30));
@@ -49,7 +50,7 @@ fn server() -> ServerName {
 
 #[track_caller]
 fn check(kind: EventKind, expected: Value) {
-    let text = logged("debug", Form::Json, &[], || log_event(&event(kind)));
+    let text = logged("debug", LineFormat::Json, &[], || log_event(&event(kind)));
     let mut line: Value = serde_json::from_str(&text).unwrap();
     let line = line.as_object_mut().unwrap();
     assert!(
@@ -136,16 +137,16 @@ fn r_store_01_a_lookup_is_logged_with_its_hits_and_misses() {
         misses: 1,
         took: Duration::ZERO,
     };
-    let tracer = crate::Tracer::counting(Arc::default());
+    let tracer = crate::Tracer::metrics_only(Arc::default());
     let recorders: [&dyn Recorder; 2] = [&crate::LogRecorder, &tracer];
     for recorder in recorders {
         let work = || recorder.lookup(None, &facts);
-        let text = logged("debug", Form::Json, &[], work);
+        let text = logged("debug", LineFormat::Json, &[], work);
         let line: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(line["event"], "tools.cache.lookup");
         assert_eq!((&line["hits"], &line["misses"]), (&3.into(), &1.into()));
         assert_eq!(line["trace"], "ab".repeat(16));
-        assert_eq!(logged("info", Form::Json, &[], work), "");
+        assert_eq!(logged("info", LineFormat::Json, &[], work), "");
     }
 }
 
@@ -155,7 +156,7 @@ fn r_obs_01_a_person_reads_plain_lines() {
         log_event(&event(EventKind::DiscoveryStarted { servers: 3 }));
         tracing::warn!(target: "pegboard", name = "a\u{1b}[2J", "not kept");
     };
-    let text = logged("info", Form::Human { colours: false }, &[], work);
+    let text = logged("info", LineFormat::Human { colours: false }, &[], work);
     let lines: Vec<_> = text
         .lines()
         .map(|line| line.split_once(' ').unwrap().1)
@@ -166,13 +167,13 @@ fn r_obs_01_a_person_reads_plain_lines() {
         format!("INFO  tools.discovery.started servers=3 trace={trace}")
     );
     assert_eq!(lines[1], "WARN  not kept name=a\\u{1b}[2J");
-    let coloured = logged("info", Form::Human { colours: true }, &[], work);
+    let coloured = logged("info", LineFormat::Human { colours: true }, &[], work);
     assert!(coloured.contains("\u{1b}[32mINFO "), "{coloured:?}");
 }
 
 #[track_caller]
 fn check_level(level: &str, expected: &[&str]) {
-    let text = logged(level, Form::Json, &[], || {
+    let text = logged(level, LineFormat::Json, &[], || {
         tracing::debug!(target: "pegboard_hub", "our debug");
         tracing::info!(target: "pegboard", "our info");
         tracing::warn!(target: "pegboard", "our warn");
@@ -219,7 +220,7 @@ fn a_level_is_about_ourselves_and_libraries_stay_quiet() {
 fn the_environment_comes_before_the_configuration() {
     let settings = LogSettings {
         level: Some("info".into()),
-        form: LogForm::Auto,
+        format: LogFormat::Auto,
     };
     let read = |name: &str| match name {
         "PEGBOARD_LOG" => Some("debug".to_owned()),
@@ -228,14 +229,14 @@ fn the_environment_comes_before_the_configuration() {
     };
     let settings = settings.with_environment(&read);
     assert_eq!(settings.level.as_deref(), Some("debug"));
-    assert_eq!(settings.form, LogForm::Json);
+    assert_eq!(settings.format, LogFormat::Json);
 }
 
 #[test]
 fn r_obs_03_no_secret_is_in_a_log_line() {
     let secret = "canary-secret-value";
-    for form in [Form::Json, Form::Human { colours: true }] {
-        let text = logged("trace", form, &[Secret::new(secret)], || {
+    for format in [LineFormat::Json, LineFormat::Human { colours: true }] {
+        let text = logged("trace", format, &[Secret::new(secret)], || {
             tracing::warn!(target: "pegboard", value = secret, other = ?secret, "message {secret}");
             tracing::warn!(target: "pegboard", long = %format!("{}{secret}", "x".repeat(2045)), "end");
             tracing::info!(target: "pegboard", "password=hunter2hunter2 Bearer abcdefghijkl");

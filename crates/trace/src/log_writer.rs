@@ -16,14 +16,14 @@ pub(crate) type Sink = Box<dyn Write + Send>;
 /// Takes lines and never waits.
 pub(crate) struct LogWriter {
     /// The thread is started by the first line: most commands never write one.
-    sender: OnceLock<Option<SyncSender<Order>>>,
+    sender: OnceLock<Option<SyncSender<WriterCommand>>>,
     sink: Mutex<Option<Sink>>,
     /// Says how many lines were dropped, in the form of the others.
     notice: fn(u64) -> String,
     dropped: Arc<AtomicU64>,
 }
 
-enum Order {
+enum WriterCommand {
     Write(String),
     /// Everything before it is written when the sender is gone.
     Flush(SyncSender<()>),
@@ -44,7 +44,7 @@ impl LogWriter {
         let sender = self.sender.get_or_init(|| self.start());
         let is_taken = sender
             .as_ref()
-            .is_some_and(|to| to.try_send(Order::Write(line)).is_ok());
+            .is_some_and(|to| to.try_send(WriterCommand::Write(line)).is_ok());
         if !is_taken {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -63,12 +63,12 @@ impl LogWriter {
         };
         let (done, wait) = sync_channel(1);
         // A full queue means that nobody reads.
-        if sender.try_send(Order::Flush(done)).is_ok() {
+        if sender.try_send(WriterCommand::Flush(done)).is_ok() {
             let _: Result<(), RecvTimeoutError> = wait.recv_timeout(within);
         }
     }
 
-    fn start(&self) -> Option<SyncSender<Order>> {
+    fn start(&self) -> Option<SyncSender<WriterCommand>> {
         let sink = self
             .sink
             .lock()
@@ -85,17 +85,22 @@ impl LogWriter {
 }
 
 /// Writes until nobody can send any more. A sink that cannot be written to is left alone.
-fn work(mut sink: Sink, orders: &Receiver<Order>, dropped: &AtomicU64, notice: fn(u64) -> String) {
+fn work(
+    mut sink: Sink,
+    orders: &Receiver<WriterCommand>,
+    dropped: &AtomicU64,
+    notice: fn(u64) -> String,
+) {
     for order in orders {
         match order {
-            Order::Write(line) => {
+            WriterCommand::Write(line) => {
                 let _ = sink.write_all(line.as_bytes());
                 let lost = dropped.swap(0, Ordering::Relaxed);
                 if lost > 0 {
                     let _ = sink.write_all(notice(lost).as_bytes());
                 }
             }
-            Order::Flush(done) => {
+            WriterCommand::Flush(done) => {
                 let _ = sink.flush();
                 let _ = done.try_send(());
             }

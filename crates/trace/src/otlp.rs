@@ -3,7 +3,7 @@
 use prost::Message;
 
 use crate::keys;
-use crate::langfuse::{self, Everywhere, cleaned};
+use crate::langfuse::{self, CommonAttributes, cleaned};
 use crate::plan::Flavour;
 use crate::redactor::Redactor;
 use crate::span::{Kind, Span, Value};
@@ -129,13 +129,13 @@ pub(crate) struct PartialSuccess {
 }
 
 /// How spans are written for one destination.
-pub(crate) struct Writing {
+pub(crate) struct SpanEncoder {
     pub(crate) flavour: Flavour,
     pub(crate) resource: Vec<(String, String)>,
-    pub(crate) everywhere: Everywhere,
+    pub(crate) common: CommonAttributes,
 }
 
-impl Writing {
+impl SpanEncoder {
     /// The body of one request. Every text passes the redactor here.
     pub(crate) fn encode<'a>(
         &self,
@@ -173,12 +173,12 @@ impl Writing {
             attributes.push(pair(key, &Value::Text(content.cleaned(redactor))));
         }
         if let Some(words) = context.labels() {
-            let session = self.everywhere.session(words);
+            let session = self.common.session(words);
             let session = Value::Text(redactor.clean(&session).into_owned());
             attributes.push(pair(keys::SESSION, &session));
         }
         if self.flavour == Flavour::Langfuse {
-            langfuse::add(span, &self.everywhere, redactor, &mut attributes);
+            langfuse::add(span, &self.common, redactor, &mut attributes);
         }
         let status = span.failure.as_ref().map(|words| Status {
             message: redactor.clean(words).into_owned(),

@@ -94,7 +94,7 @@ impl Destination {
     }
 
     /// A collector at exactly this address.
-    pub fn at(address: &str, headers: &[(String, Secret)]) -> Result<Self, String> {
+    pub fn exact(address: &str, headers: &[(String, Secret)]) -> Result<Self, String> {
         Self::exactly(checked(address)?, headers)
     }
 
@@ -143,7 +143,7 @@ impl Destination {
 
     /// Limits how long one request may take.
     #[must_use]
-    pub fn within(mut self, timeout: Duration) -> Self {
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
@@ -161,7 +161,7 @@ impl Destination {
     }
 
     /// The address for a person: without query, which may hold a key.
-    pub fn shown(&self) -> String {
+    pub fn display_url(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
         url.set_fragment(None);
@@ -171,7 +171,7 @@ impl Destination {
 
 impl fmt::Debug for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Destination({})", self.shown())
+        write!(f, "Destination({})", self.display_url())
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
         // `printf 'ada:l ve' | base64`
         assert_eq!(destination.headers["authorization"], "Basic YWRhOmwgdmU=");
         let shown = format!("{destination:?} {:?}", destination.headers);
-        assert_eq!(destination.shown(), "http://host:4318/x/v1/traces");
+        assert_eq!(destination.display_url(), "http://host:4318/x/v1/traces");
         assert!(
             !shown.contains("canary") && !shown.contains("YWRh"),
             "{shown}"

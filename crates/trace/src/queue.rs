@@ -14,7 +14,7 @@ pub(crate) const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
 /// What became of spans.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct DeliveryCounters {
     /// Taken by the collector.
     pub(crate) sent: AtomicU64,
     /// Given up: the queue was full, or the collector did not take them.
@@ -22,27 +22,27 @@ pub(crate) struct Counts {
 }
 
 /// The end that spans are put into.
-pub(crate) struct Queue {
+pub(crate) struct SpanSender {
     sender: mpsc::Sender<Arc<Span>>,
     bytes: Arc<AtomicUsize>,
-    counts: Arc<Counts>,
+    counts: Arc<DeliveryCounters>,
 }
 
 /// The end that the exporter takes from.
-pub(crate) struct Waiting {
+pub(crate) struct SpanReceiver {
     receiver: mpsc::Receiver<Arc<Span>>,
     bytes: Arc<AtomicUsize>,
 }
 
 /// A queue with both its ends.
-pub(crate) fn queue(counts: Arc<Counts>) -> (Queue, Waiting) {
+pub(crate) fn queue(counts: Arc<DeliveryCounters>) -> (SpanSender, SpanReceiver) {
     let (sender, receiver) = mpsc::channel(QUEUE_SPANS);
     let bytes = Arc::new(AtomicUsize::new(0));
-    let waiting = Waiting {
+    let waiting = SpanReceiver {
         receiver,
         bytes: bytes.clone(),
     };
-    let queue = Queue {
+    let queue = SpanSender {
         sender,
         bytes,
         counts,
@@ -50,7 +50,7 @@ pub(crate) fn queue(counts: Arc<Counts>) -> (Queue, Waiting) {
     (queue, waiting)
 }
 
-impl Queue {
+impl SpanSender {
     /// Puts a span in, or drops and counts it.
     pub(crate) fn put(&self, span: Arc<Span>) {
         let weight = span.weight();
@@ -63,7 +63,7 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl SpanReceiver {
     /// The next span; `None` when the queue was closed and is empty.
     pub(crate) async fn next(&mut self) -> Option<Arc<Span>> {
         let span = self.receiver.recv().await?;

@@ -18,7 +18,7 @@ use crate::patterns::without_patterns;
 pub(crate) const MASK: &str = "***";
 /// Shorter values would blot out ordinary words.
 const SHORTEST_SECRET: usize = 6;
-/// Known forms; with more, nothing is shown any more rather than something wrong.
+/// KnownSecrets forms; with more, nothing is shown any more rather than something wrong.
 const FORMS_MAX: usize = 50_000;
 /// What is taken off the end of a text that was cut, beyond the longest known secret: a secret of which only the
 /// beginning is there cannot be recognised.
@@ -28,10 +28,10 @@ const CUT_MARGIN: usize = 512;
 #[derive(Default)]
 pub struct Redactor {
     forms: Mutex<BTreeSet<String>>,
-    known: ArcSwapOption<Known>,
+    known: ArcSwapOption<KnownSecrets>,
 }
 
-struct Known {
+struct KnownSecrets {
     /// None when there are more forms than can be looked for.
     finder: Option<AhoCorasick>,
     longest: usize,
@@ -39,7 +39,7 @@ struct Known {
 
 impl Redactor {
     /// A redactor that knows these values.
-    pub fn knowing<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+    pub fn with_secrets<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let redactor = Self::default();
         redactor.learn(secrets);
         redactor
@@ -61,7 +61,7 @@ impl Redactor {
                 .match_kind(MatchKind::LeftmostLongest)
                 .build(forms.iter())
         });
-        self.known.store(Some(std::sync::Arc::new(Known {
+        self.known.store(Some(std::sync::Arc::new(KnownSecrets {
             finder: finder.and_then(Result::ok),
             longest: forms.iter().map(String::len).max().unwrap_or(0),
         })));
@@ -72,8 +72,8 @@ impl Redactor {
         let known = self.known.load();
         let known_gone = match known.as_deref() {
             None => Cow::Borrowed(text),
-            Some(Known { finder: None, .. }) => return Cow::Borrowed(MASK),
-            Some(Known {
+            Some(KnownSecrets { finder: None, .. }) => return Cow::Borrowed(MASK),
+            Some(KnownSecrets {
                 finder: Some(finder),
                 ..
             }) if finder.is_match(text) => {
@@ -170,7 +170,7 @@ mod tests {
     #[track_caller]
     fn check(secrets: &[&str], text: &str, expected: &str) {
         let secrets: Vec<Secret> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
-        assert_eq!(Redactor::knowing(&secrets).clean(text), expected);
+        assert_eq!(Redactor::with_secrets(&secrets).clean(text), expected);
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn r_obs_03_a_secret_at_a_cut_does_not_survive_in_part() {
         let secret = "canary-".repeat(100);
-        let redactor = Redactor::knowing([&Secret::new(secret.as_str())]);
+        let redactor = Redactor::with_secrets([&Secret::new(secret.as_str())]);
         for before in 0..60 {
             let text = format!("{}{secret}{}", "x".repeat(before), "y".repeat(3000));
             for most in [10, 30, 50, 700, 720] {

@@ -58,14 +58,14 @@ pub(crate) enum Value {
 }
 
 /// A span that is being written down.
-pub(crate) struct Draft<'a> {
+pub(crate) struct SpanBuilder<'a> {
     pub(crate) span: Span,
     pub(crate) redactor: &'a Redactor,
     /// Whether contents are kept.
     pub(crate) capture: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> SpanBuilder<'a> {
     /// A span that ends now.
     pub(crate) fn new(
         context: &SpanContext,
@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
     ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let end = nanos(now.unwrap_or_default());
-        let mut draft = Self {
+        let mut builder = Self {
             span: Span {
                 context: context.clone(),
                 name: String::new(),
@@ -93,8 +93,8 @@ impl<'a> Draft<'a> {
             redactor,
             capture,
         };
-        draft.whole(keys::DURATION, took.as_millis());
-        draft
+        builder.whole(keys::DURATION, took.as_millis());
+        builder
     }
 
     pub(crate) fn name(&mut self, name: &str) {

@@ -11,17 +11,17 @@ use pegboard_model::{
 };
 use tokio::time::Instant;
 
-use crate::describe::Describer;
-use crate::exporter::{Delivered, Exporter};
-use crate::exposition::Present;
-use crate::ids::{Ids, random};
-use crate::langfuse::Everywhere;
+use crate::exporter::{DeliveryCounts, Exporter};
+use crate::exposition::Gauges;
+use crate::ids::{SpanIds, random};
+use crate::langfuse::CommonAttributes;
 use crate::log_event::{log_event, log_lookup};
 use crate::metrics::Metrics;
-use crate::otlp::Writing;
+use crate::otlp::SpanEncoder;
 use crate::plan::TracePlan;
 use crate::redactor::Redactor;
 use crate::span::Span;
+use crate::span_factory::SpanFactory;
 
 /// Records what the rooms tell: counts it, and makes spans of it where there is a collector to take them.
 /// Cloning gives another handle to the same one.
@@ -31,7 +31,7 @@ pub struct Tracer {
 }
 
 struct Inner {
-    ids: Ids,
+    ids: SpanIds,
     redactor: Arc<Redactor>,
     capture: bool,
     exporters: Vec<Exporter>,
@@ -40,7 +40,7 @@ struct Inner {
 
 impl Tracer {
     /// Counts only; nothing is exported.
-    pub fn counting(redactor: Arc<Redactor>) -> Self {
+    pub fn metrics_only(redactor: Arc<Redactor>) -> Self {
         Self::with(redactor, false, Vec::new())
     }
 
@@ -52,20 +52,20 @@ impl Tracer {
             if !plan.destinations.is_empty() {
                 tracing::warn!(target: "pegboard_trace", "traces are not sent: they need a running runtime");
             }
-            return Self::counting(redactor);
+            return Self::metrics_only(redactor);
         };
-        let everywhere = Everywhere {
+        let common = CommonAttributes {
             environment: plan.environment,
             release: plan.release,
             process: format!("{:08x}", random() >> 32),
         };
         let exporters = plan.destinations.into_iter().map(|destination| {
-            let writing = Writing {
+            let encoder = SpanEncoder {
                 flavour: destination.flavour(),
                 resource: plan.resource.clone(),
-                everywhere: everywhere.clone(),
+                common: common.clone(),
             };
-            Exporter::start(destination, writing, redactor.clone(), &runtime)
+            Exporter::start(destination, encoder, redactor.clone(), &runtime)
         });
         let exporters = exporters.collect();
         Self::with(redactor, plan.capture_content, exporters)
@@ -74,7 +74,7 @@ impl Tracer {
     fn with(redactor: Arc<Redactor>, capture: bool, exporters: Vec<Exporter>) -> Self {
         Self {
             inner: Arc::new(Inner {
-                ids: Ids::new(),
+                ids: SpanIds::new(),
                 redactor,
                 capture,
                 exporters,
@@ -94,13 +94,13 @@ impl Tracer {
     }
 
     /// The counters as Prometheus reads them, together with what holds at this moment.
-    pub fn metrics(&self, present: &Present<'_>) -> String {
-        self.inner.metrics.render(present, self.delivered())
+    pub fn metrics(&self, gauges: &Gauges<'_>) -> String {
+        self.inner.metrics.render(gauges, self.delivered())
     }
 
     /// What became of spans so far.
-    pub fn delivered(&self) -> Delivered {
-        let mut delivered = Delivered::default();
+    pub fn delivered(&self) -> DeliveryCounts {
+        let mut delivered = DeliveryCounts::default();
         for exporter in &self.inner.exporters {
             delivered.sent += exporter.counts.sent.load(Ordering::Relaxed);
             delivered.dropped += exporter.counts.dropped.load(Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Tracer {
 
     /// Sends what is left, for no longer than given, and tells what became of everything. Spans that are told
     /// afterwards are dropped.
-    pub async fn close(&self, within: Duration) -> Delivered {
+    pub async fn close(&self, within: Duration) -> DeliveryCounts {
         let deadline = Instant::now() + within;
         // All were told the same deadline, so one after the other takes no longer than side by side.
         for exporter in &self.inner.exporters {
@@ -123,19 +123,19 @@ impl Tracer {
     }
 
     /// Makes a span where one is wanted and hands it to every exporter.
-    fn tell(
+    fn export(
         &self,
         span: Option<&SpanContext>,
-        describe: impl FnOnce(Describer<'_>, &SpanContext) -> Span,
+        describe: impl FnOnce(SpanFactory<'_>, &SpanContext) -> Span,
     ) {
         let Some(context) = span.filter(|_| self.is_tracing()) else {
             return;
         };
-        let describer = Describer {
+        let factory = SpanFactory {
             redactor: &self.inner.redactor,
             capture: self.inner.capture,
         };
-        let span = Arc::new(describe(describer, context));
+        let span = Arc::new(describe(factory, context));
         for exporter in &self.inner.exporters {
             exporter.put(span.clone());
         }
@@ -166,39 +166,39 @@ impl Recorder for Tracer {
     fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
         self.inner.metrics.lookup(facts);
         log_lookup(facts);
-        self.tell(span, |describer, span| describer.lookup(span, facts));
+        self.export(span, |factory, span| factory.lookup(span, facts));
     }
 
     fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
         self.inner.metrics.discovery(facts);
-        self.tell(span, |describer, span| describer.discovery(span, facts));
+        self.export(span, |factory, span| factory.discovery(span, facts));
     }
 
     fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
         self.inner.metrics.search(facts);
-        self.tell(span, |describer, span| describer.search(span, facts));
+        self.export(span, |factory, span| factory.search(span, facts));
     }
 
     fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
-        self.tell(span, |describer, span| describer.policy(span, facts));
+        self.export(span, |factory, span| factory.policy(span, facts));
     }
 
     fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
         self.inner.metrics.call(facts);
-        self.tell(span, |describer, span| describer.call(span, facts));
+        self.export(span, |factory, span| factory.call(span, facts));
     }
 
     fn request(&self, span: Option<&SpanContext>, facts: &RequestFacts<'_>) {
-        self.tell(span, |describer, span| describer.request(span, facts));
+        self.export(span, |factory, span| factory.request(span, facts));
     }
 
     fn turn(&self, span: Option<&SpanContext>, facts: &TurnFacts<'_>) {
         self.inner.metrics.turn(facts);
-        self.tell(span, |describer, span| describer.turn(span, facts));
+        self.export(span, |factory, span| factory.turn(span, facts));
     }
 
     fn run(&self, span: Option<&SpanContext>, facts: &RunFacts<'_>) {
-        self.tell(span, |describer, span| describer.run(span, facts));
+        self.export(span, |factory, span| factory.run(span, facts));
     }
 
     fn tokens_saved(&self, tokens: u64) {

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use pegboard_gateway::http::{Role, Principal};
+use pegboard_gateway::http::{Principal, Role};
 use pegboard_model::Reason;
 
 use crate::error::ApiError;

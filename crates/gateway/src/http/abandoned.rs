@@ -10,8 +10,8 @@ use pegboard_model::Limits;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::pending::ResponseFuture;
 use super::event_stream::EventStream;
+use super::pending::ResponseFuture;
 use crate::conversation::lock;
 use crate::response::{Response, code, rpc};
 

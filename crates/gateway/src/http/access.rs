@@ -11,7 +11,7 @@ use blake3::Hash;
 use pegboard_model::{Limits, Secret};
 
 use super::origin::is_loopback_origin;
-use super::principal::{Role, LoginProvider};
+use super::principal::{LoginProvider, Role};
 
 /// Who may speak to us. Cloning gives another handle to the same rules.
 #[derive(Clone)]

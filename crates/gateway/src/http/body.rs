@@ -164,7 +164,10 @@ impl<B: HttpBody<Data = Bytes> + Unpin> TimedBody<B> {
                     let pause = self
                         .pause
                         .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
-                    return pause.as_mut().poll(context).map(|()| Err(BodyError::TimedOut));
+                    return pause
+                        .as_mut()
+                        .poll(context)
+                        .map(|()| Err(BodyError::TimedOut));
                 }
             }
         }

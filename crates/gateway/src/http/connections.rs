@@ -153,7 +153,8 @@ mod tests {
     async fn r_sec_03_strangers_give_way_before_clients_and_clients_that_are_answered_never_do() {
         let connections = Arc::new(Connections::new(3));
         let admit = || connections.admit();
-        let is_open = |place: &ConnectionGuard| connections.open().contains_key(&place.connection.number);
+        let is_open =
+            |place: &ConnectionGuard| connections.open().contains_key(&place.connection.number);
         let client = admit().unwrap();
         client.connection.mark_authenticated();
         drop(client.connection.begin());

@@ -34,7 +34,9 @@ impl StreamEvent {
     fn size(&self) -> usize {
         match self {
             Self::Priming => EVENT_OVERHEAD_BYTES,
-            Self::Message(parts) => EVENT_OVERHEAD_BYTES + parts.iter().map(Bytes::len).sum::<usize>(),
+            Self::Message(parts) => {
+                EVENT_OVERHEAD_BYTES + parts.iter().map(Bytes::len).sum::<usize>()
+            }
         }
     }
 }

@@ -7,16 +7,16 @@ use axum::response::Response;
 use bytes::Bytes;
 
 use super::HttpState;
-use super::abandoned::{RequestIds, DetachedContext};
-use super::pending::{ResponseFuture, PendingResponse};
+use super::abandoned::{DetachedContext, RequestIds};
+use super::event_stream::EventStream;
 use super::headers::{self, SESSION, check_legacy_version};
 use super::parts_body::into_http;
+use super::pending::{PendingResponse, ResponseFuture};
 use super::post::no_such_profile;
 use super::refusal::{empty, protocol_error};
-use super::event_stream::EventStream;
 use crate::batch::{self, BATCH_REVISION};
 use crate::conversation::Conversation;
-use crate::message::{MessageKind, Message};
+use crate::message::{Message, MessageKind};
 use crate::response::code;
 
 /// What clients know as "this session is over, begin a new one".
@@ -50,7 +50,9 @@ pub(super) async fn answer(
     }
     let conversation = session.conversation.clone();
     let ids = RequestIds::One(message.id().map(ToOwned::to_owned));
-    let answer = |stream: Arc<EventStream>| -> ResponseFuture { Box::pin(conversation.answer(message, stream)) };
+    let answer = |stream: Arc<EventStream>| -> ResponseFuture {
+        Box::pin(conversation.answer(message, stream))
+    };
     Ok(respond(state, &session, ids, answer).await)
 }
 

@@ -6,27 +6,27 @@
 mod abandoned;
 mod access;
 mod body;
-mod pending;
 mod connections;
 mod event;
-mod request_check;
+mod event_stream;
 mod headers;
 mod legacy;
 mod metrics;
 mod mirrored;
 mod modern;
 mod origin;
-mod response_timer;
 mod parts_body;
+mod pending;
 mod post;
+mod principal;
 mod refusal;
 mod replay;
+mod request_check;
+mod response_timer;
 mod serve;
 mod session;
 mod site;
-mod event_stream;
 mod token;
-mod principal;
 
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ pub use axum::Router;
 pub use access::{Access, UnprotectedAddress};
 pub use body::{BodyError, read_body};
 pub use metrics::metrics_route;
+pub use principal::{Login, LoginProvider, PAGE_KEY_HEADER, Principal, Role};
 pub use refusal::plain_error;
 pub use serve::serve;
 pub use site::Site;
@@ -52,7 +53,6 @@ pub use token::{
     ADMIN_TOKEN_FILE, ServedToken, TOKEN_FILE, admin_token, rotate_admin_token, rotate_token,
     served_admin_token, served_token, stored_admin_token, stored_token, token,
 };
-pub use principal::{Login, PAGE_KEY_HEADER, Role, Principal, LoginProvider};
 
 /// Where a client that shows no token still gets an answer, because it holds nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";

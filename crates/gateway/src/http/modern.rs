@@ -6,14 +6,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::HttpState;
-use super::pending::PendingResponse;
+use super::event_stream::EventStream;
 use super::headers::check_matches_body;
 use super::mirrored::check_arguments;
 use super::parts_body::into_http;
+use super::pending::PendingResponse;
 use super::post::no_such_profile;
 use super::refusal::{empty, protocol_error};
-use super::event_stream::EventStream;
-use crate::message::{MessageKind, Message};
+use crate::message::{Message, MessageKind};
 use crate::response::code;
 
 pub(super) async fn answer(

@@ -17,11 +17,11 @@ use tokio::time::{Instant, Sleep};
 
 use super::abandoned::DetachedContext;
 use super::event::KEEP_ALIVE;
-use super::response_timer::{ResponseTimer, TimerGuard};
+use super::event_stream::{EventStream, StreamReader};
 use super::parts_body::into_http;
 use super::refusal::empty;
+use super::response_timer::{ResponseTimer, TimerGuard};
 use super::session::AttachGuard;
-use super::event_stream::{StreamReader, EventStream};
 
 /// An answer that takes longer is given as a stream: proxies and clients see that something is there.
 const PLAIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -50,7 +50,11 @@ impl PendingResponse {
     }
 
     /// A request that goes on without its connection for a while; its answer stays in the stream.
-    pub(super) fn resumable(answer: ResponseFuture, stream: Arc<EventStream>, resumable: DetachedContext) -> Self {
+    pub(super) fn resumable(
+        answer: ResponseFuture,
+        stream: Arc<EventStream>,
+        resumable: DetachedContext,
+    ) -> Self {
         Self {
             answer: Some(answer),
             stream,
@@ -66,7 +70,8 @@ impl PendingResponse {
     ) -> Response {
         let mut wait = None;
         let first =
-            std::future::poll_fn(|context| self.poll_first(response_timer, &mut wait, context)).await;
+            std::future::poll_fn(|context| self.poll_first(response_timer, &mut wait, context))
+                .await;
         drop(wait);
         match first {
             FirstOutput::Response(Some(answer)) if !self.stream.has_unread() => into_http(answer),

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
 
 use super::access::{Access, AccessError};
-use super::principal::{Role, Principal, LoginProvider};
+use super::principal::{LoginProvider, Principal, Role};
 use super::{HEALTH_PATH, PROTOCOL_PATH};
 
 /// How long a browser may remember what it was allowed.

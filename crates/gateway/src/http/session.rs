@@ -7,18 +7,22 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::HttpState;
-use super::pending::{EventBody, event_stream};
+use super::event_stream::EventStream;
 use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
 use super::legacy::{SESSION_NOT_FOUND, find};
+use super::pending::{EventBody, event_stream};
 use super::post::profile;
 use super::refusal::{empty, protocol_error};
 use super::replay::LastEvent;
-use super::event_stream::EventStream;
 use crate::conversation::{Conversation, MessageSink};
 use crate::response::code;
 
 /// Opens the stream of a session, or goes on with one that broke off.
-pub(super) fn open(state: &HttpState, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+pub(super) fn open(
+    state: &HttpState,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Response> {
     let profile = profile(state, path)?;
     check_session_use(headers)?;
     check_accept(headers, false)?;
@@ -54,7 +58,11 @@ pub(super) fn open(state: &HttpState, path: &str, headers: &HeaderMap) -> Result
 }
 
 /// Ends a session.
-pub(super) fn end(state: &HttpState, path: &str, headers: &HeaderMap) -> Result<Response, Response> {
+pub(super) fn end(
+    state: &HttpState,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Response> {
     let profile = profile(state, path)?;
     check_session_use(headers)?;
     let id = headers::value(headers, SESSION).unwrap_or_default();

@@ -14,10 +14,10 @@ use pegboard_model::Limits;
 use tower_service::Service;
 
 use super::access::{Access, AccessError};
-use super::request_check::{preflight_headers, check, is_preflight, with_cors};
-use super::refusal::{no_such_path, access_denied};
 use super::principal::Role;
-use super::{HttpState, HEALTH_PATH, PROTOCOL_PATH};
+use super::refusal::{access_denied, no_such_path};
+use super::request_check::{check, is_preflight, preflight_headers, with_cors};
+use super::{HEALTH_PATH, HttpState, PROTOCOL_PATH};
 use crate::gateway::Gateway;
 
 /// What is served. Nothing of it is reached past the checks of Host, Origin and token.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_gateway::{MessageKind, Message, MessageSink};
+use pegboard_gateway::{Message, MessageKind, MessageSink};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, gateway};

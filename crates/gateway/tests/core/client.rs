@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pegboard_gateway::{Conversation, Gateway, GatewaySettings, Message, Mode, MessageSink, Profile};
+use pegboard_gateway::{
+    Conversation, Gateway, GatewaySettings, Message, MessageSink, Mode, Profile,
+};
 use pegboard_hub::Hub;
 use pegboard_model::Limits;
 use pegboard_testkit::wait_until;

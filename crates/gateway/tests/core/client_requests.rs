@@ -67,7 +67,8 @@ async fn shown(gateway: &Gateway, is_modern: bool, method: &str) -> Value {
     let client = Client::legacy(gateway, "", capabilities()).await;
     let asked = async {
         let request = client.inbox.wait(method).await;
-        client.notify(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "cancel"}}));
+        client
+            .notify(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "cancel"}}));
         request["params"].clone()
     };
     let (_, asked) = tokio::join!(client.result("tools/call", call()), asked);

@@ -289,7 +289,8 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
             })
             .await;
             let question = client.inbox.of(ASKS).remove(number);
-            client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
+            client
+                .notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
         }
     };
     let wish = json!({"name": "a__one", "arguments": {"text": "x"}});

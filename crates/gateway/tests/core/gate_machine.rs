@@ -587,7 +587,7 @@ async fn take(
             let (said, decision) = CHOICES[*choice];
             let result = json!({"action": "accept", "content": {"decision": said}});
             world.clients[question.client]
-                .tell(json!({"jsonrpc": "2.0", "id": question.id, "result": result}));
+                .notify(json!({"jsonrpc": "2.0", "id": question.id, "result": result}));
             let channel = Channel::Client(question.reach);
             record.approve(channel, decision, question.call, question.version.unwrap());
         }

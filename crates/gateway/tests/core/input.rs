@@ -99,7 +99,10 @@ async fn answer_both(client: &Client) {
 async fn r_gate_03_a_legacy_client_answers_a_legacy_server() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
-    let (result, ()) = tokio::join!(client.result("tools/call", input_required()), answer_both(&client));
+    let (result, ()) = tokio::join!(
+        client.result("tools/call", input_required()),
+        answer_both(&client)
+    );
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("Ada") && said.contains("36"), "{said}");
 }
@@ -113,7 +116,10 @@ async fn r_gate_03_a_legacy_client_answers_a_modern_server() {
         json!({"elicitation": {"form": {}}, "tasks": {}}),
     )
     .await;
-    let (result, ()) = tokio::join!(client.result("tools/call", input_required()), answer_both(&client));
+    let (result, ()) = tokio::join!(
+        client.result("tools/call", input_required()),
+        answer_both(&client)
+    );
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("36"), "{said}");
     assert!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_gateway::{Mode, MessageSink};
+use pegboard_gateway::{MessageSink, Mode};
 use pegboard_hub::Announcement;
 use pegboard_testkit::wait_until;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_gateway::{Gateway, Mode, MessageSink};
+use pegboard_gateway::{Gateway, MessageSink, Mode};
 use pegboard_testkit::wait_until;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pegboard_testkit::wait_until;
 
-use crate::test_server::TestServer;
 use crate::slow_server::{SlowServer, call, recorded_calls};
+use crate::test_server::TestServer;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const REVISION: &str = "2025-06-18";

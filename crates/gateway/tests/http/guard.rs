@@ -3,9 +3,9 @@
 use pegboard_model::Secret;
 use serde_json::json;
 
-use crate::test_server::TestServer;
 use crate::fake::Server;
 use crate::raw_client::Request;
+use crate::test_server::TestServer;
 
 async fn face() -> TestServer {
     TestServer::of(vec![Server::new("one", &["work"])]).await

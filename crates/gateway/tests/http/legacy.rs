@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::test_server::{TestServer, send_progress};
 use crate::fake::{Server, text};
+use crate::test_server::{TestServer, send_progress};
 
 const NEWEST: &str = "2025-11-25";
 

@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::test_server::TestServer;
 use crate::fake::Server;
 use crate::slow_server::{SlowServer, call};
+use crate::test_server::TestServer;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

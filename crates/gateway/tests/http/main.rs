@@ -14,12 +14,12 @@
 
 mod abandoned;
 mod ending;
-mod test_server;
 #[path = "../core/fake.rs"]
 mod fake;
 mod guard;
 mod legacy;
 mod limits;
 mod modern;
-mod slow_server;
 mod raw_client;
+mod slow_server;
+mod test_server;

@@ -7,8 +7,8 @@ use pegboard_testkit::wait_until;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::test_server::{TestServer, send_progress};
 use crate::fake::{Server, text};
+use crate::test_server::{TestServer, send_progress};
 
 fn call(tool: &str) -> Value {
     json!({"name": tool, "arguments": {"text": "x"}})

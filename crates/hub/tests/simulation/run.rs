@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pegboard_hub::{CallRequest, Hub, HubParts, HubSettings, NoApprover, RefreshScope, SessionId};
-use pegboard_model::{Clock, Limits, Reason, ServerName, ServerSpec, NoopRecorder};
+use pegboard_model::{Clock, Limits, NoopRecorder, Reason, ServerName, ServerSpec};
 use pegboard_store::{MemoryLedger, Store};
 use pegboard_testkit::{FakeClock, stdio_spec};
 use serde_json::value::RawValue;

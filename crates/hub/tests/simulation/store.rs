@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Reason, ServerName, ServerRecord, ToolError};
 use pegboard_store::{
-    DiscoveryLock, LoadedRecords, MemoryStore, RememberedQuery, SearchStore, Store, StoreResult, StoreStats,
+    DiscoveryLock, LoadedRecords, MemoryStore, RememberedQuery, SearchStore, Store, StoreResult,
+    StoreStats,
 };
 
 use crate::random::Random;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pegboard_trace::{LogForm, LogSettings, Logs, Redactor, start_logs};
+use pegboard_trace::{LogFormat, LogGuard, LogSettings, Redactor, init_logging};
 
 use super::args::Global;
 use super::failure::Failure;
@@ -15,7 +15,7 @@ const EXPORT_PROBLEMS_ONLY: &str = "off,pegboard_trace=info";
 /// The logs of this process, written out to their last line when the last handle is dropped.
 #[derive(Clone, Default)]
 pub(crate) struct Logging {
-    started: Arc<OnceLock<(Logs, Arc<Redactor>)>>,
+    started: Arc<OnceLock<(LogGuard, Arc<Redactor>)>>,
 }
 
 impl Logging {
@@ -34,7 +34,7 @@ pub(crate) fn start(
     let variables = |name: &str| configured.environment.vars.get(name).cloned();
     let settings = LogSettings {
         level: configured.loaded.settings.log_level.clone(),
-        form: LogForm::Auto,
+        format: LogFormat::Auto,
     };
     let mut settings = settings.with_environment(&variables);
     if global.log_level.is_some() {
@@ -47,7 +47,7 @@ pub(crate) fn start(
         settings.level = Some(EXPORT_PROBLEMS_ONLY.to_owned());
     }
     let redactor = Arc::<Redactor>::default();
-    match start_logs(&settings, redactor.clone()) {
+    match init_logging(&settings, redactor.clone()) {
         Ok(logs) => drop(output.logging.started.set((logs, redactor))),
         Err(why) if global.log_level.is_some() => {
             return Err(Failure::usage(why, "Write for example `--log-level info`."));

@@ -28,7 +28,7 @@ fn restarted(sdk: Sdk, mode: &str, key: Key) -> Option<(Value, Machine)> {
     }
     let second = machine.serve_at(&port);
     assert_eq!(second.port(), port, "the same port again");
-    client.say("go on");
+    client.send_line("go on");
     let seen = client.seen();
     drop(client);
     second.stop();
@@ -74,7 +74,7 @@ fn check_lost(sdk: Sdk, mode: &str, expected: &str) {
     let wish = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
     let mut client = Client::start(&machine, sdk, "restart", &wish);
     assert_eq!(client.line(), "ready");
-    client.say("go on");
+    client.send_line("go on");
     assert_eq!(client.seen()["after"], "2", "a new session works");
     drop(client);
     serving.stop();

@@ -5,10 +5,10 @@ use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pegboard_model::{Outcome, Reason, Recorder, Secret, SpanContext, ToolError};
-use pegboard_trace::{Destination, LangfuseKeys, Present, Redactor};
+use pegboard_trace::{Destination, Gauges, LangfuseKeys, Redactor};
 
 use crate::collector::{Collector, LONG};
-use crate::facts::{call, plain, server, tell_everything, trace_id, tracer};
+use crate::facts::{call, plain, record_everything, server, trace_id, tracer};
 
 /// The value that was configured, and how it comes back.
 fn known() -> Vec<(String, String)> {
@@ -116,10 +116,10 @@ async fn r_obs_03_forty_canaries_are_in_no_exported_byte() {
         base_url: Some(collector.url.clone()),
     };
     let both = vec![plain(&collector.url), Destination::langfuse(&keys).unwrap()];
-    let tracer = tracer(both, true, Redactor::knowing(&secrets));
+    let tracer = tracer(both, true, Redactor::with_secrets(&secrets));
     for (_, text) in &canaries {
         let error = ToolError::new(Reason::ServerExited, format!("it said: {text}"));
-        tell_everything(&tracer, Outcome::Failed(&error), text);
+        record_everything(&tracer, Outcome::Failed(&error), text);
         // Names that a caller chose.
         let span = tracer
             .begin(None, &trace_id())
@@ -143,7 +143,7 @@ async fn r_obs_03_forty_canaries_are_in_no_exported_byte() {
         let found = finder.find(bytes).map(|found| &forbidden[found.pattern()]);
         assert_eq!(found, None, "a canary has left");
     };
-    check(tracer.metrics(&Present::default()).as_bytes());
+    check(tracer.metrics(&Gauges::default()).as_bytes());
     for request in collector.seen() {
         check(&request.body);
     }

@@ -19,13 +19,13 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// An answer other than a plain success.
 #[derive(Clone)]
-pub(crate) struct Answer {
+pub(crate) struct CannedResponse {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<&'static str>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl CannedResponse {
     pub(crate) fn status(status: u16) -> Self {
         Self {
             status,
@@ -37,13 +37,13 @@ impl Answer {
 
 /// One request as it came.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub(crate) fn request(&self) -> ExportTraceServiceRequest {
         ExportTraceServiceRequest::decode(self.body.as_slice()).expect("the body is OTLP")
     }
@@ -51,8 +51,8 @@ impl Seen {
 
 #[derive(Clone, Default)]
 struct Shared {
-    seen: Arc<Mutex<Vec<Seen>>>,
-    answers: Arc<Mutex<VecDeque<Answer>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
+    answers: Arc<Mutex<VecDeque<CannedResponse>>>,
 }
 
 pub(crate) struct Collector {
@@ -67,7 +67,7 @@ impl Collector {
     }
 
     /// Gives these answers first, and successes afterwards.
-    pub(crate) async fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) async fn answering(answers: impl IntoIterator<Item = CannedResponse>) -> Self {
         let shared = Shared::default();
         shared.answers.lock().unwrap().extend(answers);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -83,7 +83,7 @@ impl Collector {
         }
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<ReceivedRequest> {
         self.shared.seen.lock().unwrap().clone()
     }
 
@@ -110,13 +110,13 @@ impl Drop for Collector {
 async fn take(State(shared): State<Shared>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 64 << 20).await.unwrap();
-    shared.seen.lock().unwrap().push(Seen {
+    shared.seen.lock().unwrap().push(ReceivedRequest {
         path: parts.uri.to_string(),
         headers: parts.headers,
         body: body.to_vec(),
     });
     let answer = shared.answers.lock().unwrap().pop_front();
-    let answer = answer.unwrap_or_else(|| Answer::status(200));
+    let answer = answer.unwrap_or_else(|| CannedResponse::status(200));
     let mut response = Response::builder().status(answer.status);
     if let Some(seconds) = answer.retry_after {
         response = response.header("retry-after", seconds);
@@ -141,7 +141,7 @@ pub(crate) async fn hanging() -> (String, tokio::task::JoinHandle<()>) {
 }
 
 /// An address at which nobody listens.
-pub(crate) async fn nobody() -> String {
+pub(crate) async fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }

@@ -7,8 +7,8 @@ use pegboard_testkit::{own_rss_kib, wait_until};
 use pegboard_trace::{Redactor, Tracer};
 use prost::Message;
 
-use crate::collector::{Answer, Collector, LONG, hanging, nobody};
-use crate::facts::{call, plain, server, tell_call, trace_id, tracer};
+use crate::collector::{CannedResponse, Collector, LONG, closed_port, hanging};
+use crate::facts::{call, plain, record_call, server, trace_id, tracer};
 use crate::otlp::{ExportTracePartialSuccess, ExportTraceServiceResponse};
 
 fn to(url: &str) -> Tracer {
@@ -16,7 +16,7 @@ fn to(url: &str) -> Tracer {
 }
 
 /// Tells many calls with large contents; the time it takes shows whether anybody waits.
-fn tell_many(tracer: &Tracer, count: usize) {
+fn record_many(tracer: &Tracer, count: usize) {
     let server = server();
     let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(20_000));
     for _ in 0..count {
@@ -31,10 +31,10 @@ fn tell_many(tracer: &Tracer, count: usize) {
 /// Many spans to a collector that takes none: told at once, bounded, and given up at the end in time.
 async fn check_unreachable(url: &str) {
     let tracer = to(url);
-    tell_many(&tracer, 1000);
+    record_many(&tracer, 1000);
     let before = own_rss_kib();
     let count = 20_000;
-    tell_many(&tracer, count);
+    record_many(&tracer, count);
     let grown = own_rss_kib().saturating_sub(before);
     // Unbounded these would be 660 MB. Other tests of this process take memory meanwhile.
     assert!(grown < 256 * 1024, "{grown} KiB more");
@@ -65,7 +65,7 @@ async fn r_obs_02_a_collector_that_hangs_holds_nobody_up() {
 
 #[tokio::test]
 async fn r_obs_02_a_collector_that_is_down_holds_nobody_up() {
-    check_unreachable(&nobody().await).await;
+    check_unreachable(&closed_port().await).await;
 }
 
 #[tokio::test]
@@ -77,9 +77,13 @@ async fn r_obs_02_an_overloaded_collector_is_asked_again() {
 }
 
 async fn check_overloaded(status: u16) {
-    let collector = Collector::answering([Answer::status(status), Answer::status(status)]).await;
+    let collector = Collector::answering([
+        CannedResponse::status(status),
+        CannedResponse::status(status),
+    ])
+    .await;
     let tracer = to(&collector.url);
-    tell_call(&tracer);
+    record_call(&tracer);
     wait_until("the span is taken", LONG, || tracer.delivered().sent == 1).await;
     let seen = collector.seen();
     assert_eq!(seen.len(), 3, "{status}");
@@ -89,13 +93,13 @@ async fn check_overloaded(status: u16) {
 
 #[tokio::test]
 async fn r_obs_02_a_collector_may_say_when_it_wants_to_be_asked_again() {
-    let later = Answer {
+    let later = CannedResponse {
         retry_after: Some("2"),
-        ..Answer::status(429)
+        ..CannedResponse::status(429)
     };
     let collector = Collector::answering([later]).await;
     let tracer = to(&collector.url);
-    tell_call(&tracer);
+    record_call(&tracer);
     collector.wait_for_requests(1).await;
     let refused = Instant::now();
     collector.wait_for_requests(2).await;
@@ -109,16 +113,16 @@ async fn r_obs_02_a_collector_may_say_when_it_wants_to_be_asked_again() {
 #[tokio::test]
 async fn a_request_that_is_wrong_is_not_sent_again() {
     for status in [400, 401, 404, 301] {
-        let collector = Collector::answering([Answer::status(status)]).await;
+        let collector = Collector::answering([CannedResponse::status(status)]).await;
         let tracer = to(&collector.url);
-        tell_call(&tracer);
+        record_call(&tracer);
         wait_until("the span is given up", LONG, || {
             tracer.delivered().dropped == 1
         })
         .await;
         assert_eq!(collector.seen().len(), 1, "{status}");
         // The next batch is tried as usual.
-        tell_call(&tracer);
+        record_call(&tracer);
         assert_eq!(tracer.close(LONG).await.sent, 1);
     }
 }
@@ -131,13 +135,13 @@ async fn spans_that_a_collector_rejects_are_counted() {
             error_message: "too old".into(),
         }),
     };
-    let answer = Answer {
+    let answer = CannedResponse {
         body: partial.encode_to_vec(),
-        ..Answer::status(200)
+        ..CannedResponse::status(200)
     };
     let collector = Collector::answering([answer]).await;
     let tracer = to(&collector.url);
-    (0..5).for_each(|_| tell_call(&tracer));
+    (0..5).for_each(|_| record_call(&tracer));
     let delivered = tracer.close(LONG).await;
     assert_eq!((delivered.sent, delivered.dropped), (3, 2));
 }
@@ -146,7 +150,7 @@ async fn spans_that_a_collector_rejects_are_counted() {
 async fn r_obs_02_the_end_sends_what_is_left_without_waiting_for_more() {
     let collector = Collector::start().await;
     let tracer = to(&collector.url);
-    (0..700).for_each(|_| tell_call(&tracer));
+    (0..700).for_each(|_| record_call(&tracer));
     let began = Instant::now();
     let delivered = tracer.close(LONG * 10).await;
     assert!(
@@ -158,7 +162,7 @@ async fn r_obs_02_the_end_sends_what_is_left_without_waiting_for_more() {
     assert_eq!(collector.spans().len(), 700);
     // Several requests, none of them too large.
     assert!(collector.seen().len() >= 3);
-    tell_call(&tracer);
+    record_call(&tracer);
     assert_eq!(tracer.close(LONG).await.dropped, 1);
 }
 
@@ -167,7 +171,7 @@ async fn r_obs_02_an_end_that_comes_during_a_request_is_noticed() {
     for spans in [1, 255, 256, 257] {
         let collector = Collector::start().await;
         let tracer = to(&collector.url);
-        (0..spans).for_each(|_| tell_call(&tracer));
+        (0..spans).for_each(|_| record_call(&tracer));
         // The first request is under way or done, and nothing more will come.
         collector.wait_for_requests(1).await;
         let began = Instant::now();
@@ -189,7 +193,7 @@ async fn one_collector_that_hangs_does_not_keep_spans_from_another() {
         false,
         Redactor::default(),
     );
-    tell_call(&tracer);
+    record_call(&tracer);
     wait_until("the other has it", LONG, || collector.spans().len() == 1).await;
     let delivered = tracer.close(Duration::from_millis(100)).await;
     assert_eq!(delivered.sent, 1);

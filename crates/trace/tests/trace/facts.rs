@@ -70,13 +70,13 @@ pub(crate) fn call<'a>(server: &'a ServerName, outcome: Outcome<'a>) -> CallFact
 }
 
 /// One plain call.
-pub(crate) fn tell_call(tracer: &Tracer) {
+pub(crate) fn record_call(tracer: &Tracer) {
     let span = tracer.begin(None, &trace_id());
     tracer.call(span.as_ref(), &call(&server(), Outcome::Ok));
 }
 
 /// Tells one of everything, all below one request of a client, with `text` wherever a text may stand.
-pub(crate) fn tell_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str) {
+pub(crate) fn record_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str) {
     let (server, trace) = (server(), trace_id());
     let tools = [tool("close_issue"), tool("list_issues")];
     let begin = |parent: Option<&SpanContext>| tracer.begin(parent, &trace);

@@ -4,11 +4,11 @@ use pegboard_model::{Outcome, Reason, Secret, ToolError};
 use pegboard_trace::{Destination, LangfuseKeys, Redactor};
 use serde_json::{Value, json};
 
-use crate::collector::{Collector, LONG, Seen};
-use crate::facts::{tell_everything, tracer};
+use crate::collector::{Collector, LONG, ReceivedRequest};
+use crate::facts::{record_everything, tracer};
 use crate::otlp::{Span, object};
 
-async fn sent(capture: bool, outcome: Outcome<'_>) -> (Seen, Vec<Span>) {
+async fn sent(capture: bool, outcome: Outcome<'_>) -> (ReceivedRequest, Vec<Span>) {
     let collector = Collector::start().await;
     let keys = LangfuseKeys {
         public_key: Secret::new("pk-lf-1234"),
@@ -17,7 +17,7 @@ async fn sent(capture: bool, outcome: Outcome<'_>) -> (Seen, Vec<Span>) {
     };
     let destination = Destination::langfuse(&keys).unwrap();
     let tracer = tracer(vec![destination], capture, Redactor::default());
-    tell_everything(&tracer, outcome, "what somebody wrote");
+    record_everything(&tracer, outcome, "what somebody wrote");
     assert_eq!(tracer.close(LONG).await.sent, 8);
     (collector.seen()[0].clone(), collector.spans())
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use pegboard_model::{
     Event, EventKind, Outcome, Reason, Recorder, ServerName, Timestamp, ToolError,
 };
-use pegboard_trace::{CONTENT_TYPE, Present, ServerPresent, Tracer};
+use pegboard_trace::{CONTENT_TYPE, Gauges, ServerGauges, Tracer};
 
-use crate::facts::{call, server, tell_everything, trace_id};
+use crate::facts::{call, record_everything, server, trace_id};
 
 type Labels = Vec<(String, String)>;
 
@@ -175,8 +175,8 @@ fn value_of(
 
 #[test]
 fn r_obs_02_the_metrics_page_is_valid_and_counts() {
-    let tracer = Tracer::counting(Default::default());
-    tell_everything(&tracer, Outcome::Ok, "x");
+    let tracer = Tracer::metrics_only(Default::default());
+    record_everything(&tracer, Outcome::Ok, "x");
     let exited = ToolError::new(Reason::ServerExited, "gone");
     let server = server();
     tracer.call(None, &call(&server, Outcome::Failed(&exited)));
@@ -194,14 +194,14 @@ fn r_obs_02_the_metrics_page_is_valid_and_counts() {
         kind,
     });
     let servers = [
-        ServerPresent {
+        ServerGauges {
             name: "github",
             is_running: true,
             is_stale: false,
             failures: 0,
             tools: 2,
         },
-        ServerPresent {
+        ServerGauges {
             name: "odd\"\\\nname",
             is_running: false,
             is_stale: true,
@@ -209,7 +209,7 @@ fn r_obs_02_the_metrics_page_is_valid_and_counts() {
             tools: 0,
         },
     ];
-    let present = Present {
+    let present = Gauges {
         servers: &servers,
         tools: 2,
         tokens_saved_per_list: 300,
@@ -296,20 +296,20 @@ fn r_obs_02_the_metrics_page_is_valid_and_counts() {
 
 #[test]
 fn r_obs_02_an_empty_page_is_valid_too() {
-    let tracer = Tracer::counting(Default::default());
-    assert!(read(&tracer.metrics(&Present::default())).len() > 10);
+    let tracer = Tracer::metrics_only(Default::default());
+    assert!(read(&tracer.metrics(&Gauges::default())).len() > 10);
 }
 
 #[test]
 fn the_number_of_series_is_bounded_whatever_servers_are_called() {
-    let tracer = Tracer::counting(Default::default());
+    let tracer = Tracer::metrics_only(Default::default());
     for number in 0..5000 {
         let server = ServerName::parse(&format!("server_{number}")).unwrap();
         let mut facts = call(&server, Outcome::Ok);
         facts.took = Duration::from_micros(number);
         tracer.call(None, &facts);
     }
-    let families = read(&tracer.metrics(&Present::default()));
+    let families = read(&tracer.metrics(&Gauges::default()));
     let calls = &families["pegboard_calls_total"].samples;
     assert!(calls.len() <= 2 * 513, "{}", calls.len());
     assert_eq!(calls.values().sum::<f64>(), 5000.0);

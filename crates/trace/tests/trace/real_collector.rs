@@ -12,7 +12,7 @@ use pegboard_testkit::wait_until;
 use pegboard_trace::Redactor;
 
 use crate::collector::LONG;
-use crate::facts::{plain, tell_call, tell_everything, tracer};
+use crate::facts::{plain, record_call, record_everything, tracer};
 
 /// The installed collector; `None`, with the reason printed, where there is none.
 fn program() -> Option<PathBuf> {
@@ -100,13 +100,13 @@ async fn r_obs_02_a_real_collector_receives_the_spans() {
     let running = Running::start(&program, folder.path());
     let tracer = tracer(vec![plain(&running.url)], true, Redactor::default());
     // It may not listen yet: the exporter itself waits and tries again.
-    tell_call(&tracer);
+    record_call(&tracer);
     wait_until("the collector takes a span", LONG * 2, || {
         tracer.delivered().sent + tracer.delivered().dropped == 1
     })
     .await;
     let failed = ToolError::new(Reason::ServerExited, "it ended");
-    tell_everything(&tracer, Outcome::Failed(&failed), "what was wanted");
+    record_everything(&tracer, Outcome::Failed(&failed), "what was wanted");
     let delivered = tracer.close(LONG).await;
     assert!(delivered.sent >= 8, "{delivered:?}");
     wait_until("the last span is written", LONG, || {

@@ -5,13 +5,13 @@ use pegboard_trace::{Destination, Redactor, Tracer};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, LONG};
-use crate::facts::{call, plain, server, tell_call, tell_everything, trace_id, tracer};
+use crate::facts::{call, plain, record_call, record_everything, server, trace_id, tracer};
 use crate::otlp::{Span, SpanKind, StatusCode, object};
 
 async fn everything(capture: bool, outcome: Outcome<'_>, text: &str) -> Vec<Span> {
     let collector = Collector::start().await;
     let tracer = tracer(vec![plain(&collector.url)], capture, Redactor::default());
-    tell_everything(&tracer, outcome, text);
+    record_everything(&tracer, outcome, text);
     let delivered = tracer.close(LONG).await;
     assert_eq!((delivered.sent, delivered.dropped), (8, 0));
     collector.spans()
@@ -268,7 +268,7 @@ async fn r_obs_02_a_collector_gets_protobuf_at_its_path_with_its_headers() {
     let base = format!("{}/base/", collector.url);
     let destination = Destination::collector(&base, &headers).unwrap();
     let tracer = tracer(vec![destination], false, Redactor::default());
-    tell_call(&tracer);
+    record_call(&tracer);
     tracer.close(LONG).await;
     let seen = collector.seen();
     assert_eq!(seen[0].path, "/base/v1/traces");
@@ -284,8 +284,8 @@ async fn r_obs_02_a_collector_gets_protobuf_at_its_path_with_its_headers() {
 
 #[tokio::test]
 async fn without_a_destination_no_span_is_begun() {
-    let tracer = Tracer::counting(Default::default());
+    let tracer = Tracer::metrics_only(Default::default());
     assert_eq!(tracer.begin(None, &trace_id()), None);
-    tell_call(&tracer);
+    record_call(&tracer);
     assert_eq!(tracer.close(LONG).await, Default::default());
 }

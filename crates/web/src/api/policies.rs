@@ -121,7 +121,7 @@ fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
             &at(format!("tools.{tool}.enabled")),
         )
     });
-    let kept = spec.rules.retained.iter();
+    let kept = spec.rules.user_rules.iter();
     let kept = kept.map(|rule| Rule::new(&rule.pattern, rule.policy, name, &rule.origin));
     whole.chain(single).chain(off).chain(kept).collect()
 }

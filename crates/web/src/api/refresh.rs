@@ -3,7 +3,7 @@
 use axum::extract::State;
 use pegboard_catalog::Delta;
 use pegboard_hub::{DiscoverySource, RefreshOutcome, RefreshScope};
-use pegboard_model::ServerErrorView;
+use pegboard_model::ErrorSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -70,11 +70,11 @@ impl DiscoveryResult {
             delta: done.ok().map(|done| done.delta.clone()),
             error: done
                 .err()
-                .map(|error| ServerErrorView::of(&ServerErrorView::from(error))),
+                .map(|error| ServerErrorView::of(&ErrorSummary::from(error))),
             not_stored: outcome
                 .not_stored
                 .as_ref()
-                .map(|error| ServerErrorView::of(&ServerErrorView::from(error))),
+                .map(|error| ServerErrorView::of(&ErrorSummary::from(error))),
             source: outcome.source,
             duration_ms: outcome.duration_ms,
         }

@@ -131,7 +131,7 @@ pub(super) async fn configuration(
                 format!("no session `{id}` is connected"),
             )
         })?;
-    let offered = state.gateway().offered(&info.profile);
+    let offered = state.gateway().profile_catalog(&info.profile);
     // A profile that was taken out while its client is connected: what the project has is all that can be told.
     let catalog = match &offered {
         Some(offered) => offered.catalog.clone(),

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use pegboard_gateway::http::{Role, Principal};
+use pegboard_gateway::http::{Principal, Role};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::Pages;

@@ -100,7 +100,7 @@ fn list(global: &Global, output: &Output) -> CommandResult {
         for (pattern, policy, origin) in whole.into_iter().chain(single).chain(off) {
             rules.push(row(&pattern, policy, Some(spec), origin));
         }
-        for rule in &spec.rules.kept {
+        for rule in &spec.rules.user_rules {
             rules.push(row(
                 &rule.pattern,
                 rule.policy,

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
-use pegboard_gateway::http::{Login, Role, Principal};
+use pegboard_gateway::http::{Login, Principal, Role};
 use pegboard_gateway::{Gateway, GatewaySettings};
 use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover};
 use pegboard_model::{

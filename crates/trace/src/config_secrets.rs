@@ -11,7 +11,7 @@ use crate::redactor::Redactor;
 
 /// The values of a server's definition that may be secrets: all its variables and headers but plain words under
 /// innocent names, its token, arguments that look like secrets, and an address with a login or a query. Kept
-/// secrets are not opened for it; see [`Learning`].
+/// secrets are not opened for it; see [`LearningSecretLookup`].
 pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
     let mut found = Vec::new();
     match &spec.transport {
@@ -77,19 +77,19 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// Gives kept secrets out, and tells the redactor of each, so that none is ever open and unknown.
-pub struct Learning {
+pub struct LearningSecretLookup {
     inner: Arc<dyn SecretLookup>,
     redactor: Arc<Redactor>,
 }
 
-impl Learning {
+impl LearningSecretLookup {
     /// A lookup that teaches the redactor what it gives out.
     pub fn new(inner: Arc<dyn SecretLookup>, redactor: Arc<Redactor>) -> Self {
         Self { inner, redactor }
     }
 }
 
-impl SecretLookup for Learning {
+impl SecretLookup for LearningSecretLookup {
     fn secret(&self, name: &str) -> Option<Secret> {
         let secret = self.inner.secret(name)?;
         self.redactor.learn([&secret]);
@@ -147,7 +147,7 @@ mod tests {
             }
         }
         let redactor = Arc::new(Redactor::default());
-        let learning = Learning::new(Arc::new(One), redactor.clone());
+        let learning = LearningSecretLookup::new(Arc::new(One), redactor.clone());
         assert_eq!(redactor.clean("canary-kept"), "canary-kept");
         assert_eq!(learning.secret("github"), Some(Secret::new("canary-kept")));
         assert_eq!(redactor.clean("canary-kept"), "***");

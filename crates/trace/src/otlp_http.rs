@@ -22,21 +22,21 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// How a request ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// Taken, apart from so many spans.
-    Taken {
+pub(crate) enum SendOutcome {
+    /// Accepted, apart from so many spans.
+    Accepted {
         /// Spans that the collector does not want.
         rejected: u64,
     },
     /// Worth another try, not before so long.
-    Later {
+    Retry {
         /// What the collector asked for.
         pause: Option<Duration>,
         /// What happened, without secrets.
         why: String,
     },
     /// Not worth another try.
-    Refused {
+    Rejected {
         /// What happened, without secrets.
         why: String,
     },
@@ -65,7 +65,7 @@ pub(crate) fn client(destination: &Destination) -> Result<Client, String> {
 }
 
 /// Sends one body.
-pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes) -> Sent {
+pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes) -> SendOutcome {
     let request = client
         .post(destination.url.clone())
         .headers(destination.headers.clone())
@@ -73,18 +73,18 @@ pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes
         .body(body);
     match request.send().await {
         Ok(response) => judge(response).await,
-        Err(error) => Sent::Later {
+        Err(error) => SendOutcome::Retry {
             pause: None,
             why: cause(&error.without_url()),
         },
     }
 }
 
-async fn judge(response: Response) -> Sent {
+async fn judge(response: Response) -> SendOutcome {
     let status = response.status();
     if status.is_success() {
         let rejected = rejected(response).await;
-        return Sent::Taken { rejected };
+        return SendOutcome::Accepted { rejected };
     }
     let why = format!("it answered {status}");
     match status {
@@ -95,9 +95,9 @@ async fn judge(response: Response) -> Sent {
             let asked = response.headers().get(RETRY_AFTER);
             let seconds = asked.and_then(|value| value.to_str().ok()?.trim().parse().ok());
             let pause = seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE));
-            Sent::Later { pause, why }
+            SendOutcome::Retry { pause, why }
         }
-        _ => Sent::Refused { why },
+        _ => SendOutcome::Rejected { why },
     }
 }
 

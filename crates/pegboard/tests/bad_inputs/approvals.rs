@@ -68,7 +68,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "trust_is_bound_to_folder_name_and_definition",
             ),
             (
-                "store/tests/keeping.rs",
+                "store/tests/persistence.rs",
                 "r_store_k04_tools_are_never_given_out_under_another_definition",
             ),
         ],
@@ -129,7 +129,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "no tool and no call token can approve anything",
         run: &[no_tool_approves],
         tests: &[(
-            "web/tests/api/described.rs",
+            "web/tests/api/openapi.rs",
             "r_sec_03_the_call_token_changes_nothing_by_any_route",
         )],
         pending: None,

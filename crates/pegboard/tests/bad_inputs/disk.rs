@@ -3,7 +3,7 @@
 use crate::table::Row;
 
 const DAMAGE: &str = "store/tests/damage.rs";
-const KEEPING: &str = "store/tests/keeping.rs";
+const KEEPING: &str = "store/tests/persistence.rs";
 
 pub(crate) const ROWS: &[Row] = &[
     Row {

@@ -126,7 +126,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "it is refused",
         run: &[forged_forms],
         tests: &[(
-            "web/tests/api/door.rs",
+            "web/tests/api/login.rs",
             "r_sec_03_a_login_changes_things_only_for_our_own_pages",
         )],
         pending: None,

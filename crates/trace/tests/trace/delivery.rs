@@ -57,14 +57,14 @@ async fn check_unreachable(url: &str) {
 }
 
 #[tokio::test]
-async fn r_obs_02_a_collector_that_hangs_holds_nobody_up() {
+async fn r_obs_02_a_hanging_collector_does_not_delay_requests() {
     let (url, holding) = hanging().await;
     check_unreachable(&url).await;
     holding.abort();
 }
 
 #[tokio::test]
-async fn r_obs_02_a_collector_that_is_down_holds_nobody_up() {
+async fn r_obs_02_an_unreachable_collector_does_not_delay_requests() {
     check_unreachable(&closed_port().await).await;
 }
 

@@ -91,7 +91,7 @@ pub(crate) async fn execute(
             Ok(adapt_result(ctx, result, era == Some(Era::Legacy), false))
         }
         Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, *error), by),
-        Err(ForwardError::RequestError(fault)) => Err(fault),
+        Err(ForwardError::Request(fault)) => Err(fault),
     }
 }
 

@@ -1,12 +1,12 @@
-//! A modern server's result as a legacy client knows it.
+//! Converts a modern server's result for a legacy client.
 
 use crate::members::Members;
 
-/// The members of `_meta` that only the modern revision knows: what a server says of itself with every result.
+/// Prefix of `_meta` members that only the modern revision has, such as the server info in every result.
 const MODERN_META: &str = "io.modelcontextprotocol/";
 
-/// A result without what only the modern revision knows: `resultType`, hints for caching, and the protocol's own
-/// members of `_meta`, which may hold a server's icons. Other members keep their bytes.
+/// Removes members that only the modern revision has: `resultType`, cache hints, and the protocol's own `_meta`
+/// members, which may contain a server's icons. Other members keep their bytes.
 pub(crate) fn for_legacy(text: String, is_read: bool) -> String {
     let may_hold = |key: &str| text.contains(key);
     let has_kind = may_hold("\"resultType\"");

@@ -244,13 +244,13 @@ async fn send(client: &Client, bytes: Vec<u8>, counts: &mut Counts) {
         return;
     };
     if message.kind() != MessageKind::Request {
-        client.conversation.take(message);
+        client.conversation.receive(message);
         counts.taken += 1;
         return;
     }
     let id: Value = serde_json::from_str(message.id().unwrap().get()).unwrap();
     let sink: Arc<dyn MessageSink> = client.inbox.clone();
-    let Some(response) = client.conversation.clone().answer(message, sink).await else {
+    let Some(response) = client.conversation.clone().handle(message, sink).await else {
         counts.taken += 1;
         return;
     };

@@ -137,7 +137,7 @@ impl Client {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let message = Message::parse(message.to_string().into()).ok().unwrap();
         let sink: Arc<dyn MessageSink> = self.inbox.clone();
-        let response = self.conversation.clone().answer(message, sink).await?;
+        let response = self.conversation.clone().handle(message, sink).await?;
         let status = response.status;
         Some((response.into_bytes(), status))
     }
@@ -176,7 +176,7 @@ impl Client {
     /// Sends a notification or the answer to a question.
     pub(crate) fn notify(&self, message: Value) {
         let message = Message::parse(message.to_string().into()).ok().unwrap();
-        self.conversation.take(message);
+        self.conversation.receive(message);
     }
 }
 

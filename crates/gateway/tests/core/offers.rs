@@ -156,7 +156,7 @@ async fn r_sec_10_a_request_with_a_key_twice_is_refused() {
         .ok()
         .unwrap();
     let conversation = client.conversation.clone();
-    let answer = conversation.answer(message, client.inbox.clone()).await;
+    let answer = conversation.handle(message, client.inbox.clone()).await;
     let answer = String::from_utf8(answer.unwrap().into_bytes().to_vec()).unwrap();
-    assert!(answer.contains("a key twice"), "{answer}");
+    assert!(answer.contains("duplicate key"), "{answer}");
 }

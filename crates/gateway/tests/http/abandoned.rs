@@ -75,7 +75,7 @@ async fn r_sec_03_an_abandoned_call_is_cancelled_after_a_while_and_answered_by_a
     let events = face.send(get).await.events();
     assert_eq!(events[0].1["id"], 9, "{events:?}");
     let why = events[0].1["error"]["message"].as_str().unwrap();
-    assert!(why.contains("did not come back"), "{why}");
+    assert!(why.contains("did not reconnect"), "{why}");
     face.end().await;
     assert_eq!(recorded_calls(&hub).await[0].outcome, "CANCELLED");
 }

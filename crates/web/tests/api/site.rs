@@ -112,7 +112,7 @@ impl TestSite {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
-        let response = self.site.answer(request).await;
+        let response = self.site.handle(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         TestResponse {
@@ -124,7 +124,7 @@ impl TestSite {
 
     /// The same without waiting for the end of the body.
     pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
-        self.site.answer(request).await
+        self.site.handle(request).await
     }
 
     /// A request with a token.

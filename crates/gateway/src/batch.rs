@@ -72,24 +72,16 @@ pub(crate) async fn handle_batch(
         let (conversation, sink) = (conversation.clone(), sink.clone());
         async move {
             match entry {
+                Ok(message) => conversation.handle(message, sink).await,
                 Err(refused) => Some(refused),
-                Ok(message) if message.kind() == MessageKind::Request => {
-                    conversation.handle(message, sink).await
-                }
-                Ok(message) => {
-                    conversation.receive(message);
-                    None
-                }
             }
         }
     });
-    let responses: Vec<Response> = join_all(handlers).await.into_iter().flatten().collect();
-    if responses.is_empty() {
-        return None;
-    }
-    Some(Response::batch(
-        responses.into_iter().map(|response| response.parts),
-    ))
+    let handled = join_all(handlers).await;
+    let parts: Vec<_> = (handled.into_iter().flatten())
+        .map(|response| response.parts)
+        .collect();
+    (!parts.is_empty()).then(|| Response::batch(parts))
 }
 
 #[cfg(test)]

@@ -129,12 +129,7 @@ impl Caller for ClientCaller {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
-        let refused = || {
-            rpc(
-                code::METHOD_NOT_FOUND,
-                "the client does not accept requests",
-            )
-        };
+        let refused = || rpc(code::METHOD_NOT_FOUND, "the client accepts no requests");
         match &self.delivery {
             InputDelivery::Inline => {
                 let requests = &self.conversation.client_requests;

@@ -10,9 +10,10 @@ use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, T
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::adapt_result::adapt_result;
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
-use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, adapt_result, run};
+use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, run};
 use crate::members::Members;
 use crate::surface::Surface;
 use crate::{meta_run, meta_tools, offload};

@@ -137,7 +137,7 @@ impl Conversation {
         sink: Arc<dyn MessageSink>,
     ) -> impl Future<Output = Option<Response>> + Send + 'static {
         let registered = match (message.kind(), message.id()) {
-            (MessageKind::Request, Some(id)) => Some(RunningRequest::register(&self, id.get())),
+            (MessageKind::Request, Some(id)) => Some(RunningRequest::start(&self, id.get())),
             _ => None,
         };
         async move {
@@ -312,10 +312,7 @@ struct RunningRequest {
 }
 
 impl RunningRequest {
-    fn register(
-        conversation: &Arc<Conversation>,
-        id: &str,
-    ) -> (Self, oneshot::Receiver<EndReason>) {
+    fn start(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<EndReason>) {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let (sender, cancelled) = oneshot::channel();

@@ -260,10 +260,8 @@ async fn modern(ctx: &RequestContext<'_>) -> HandlerResult {
         "server/discover" => {
             session_begun(ctx).await;
             // The server behind the profile may have just been discovered.
-            Ok(ctx
-                .handshake_surface()
-                .discover(&ctx.conversation.shared.version, &SUPPORTED)
-                .into())
+            let (surface, shared) = (ctx.handshake_surface(), &ctx.conversation.shared);
+            Ok(surface.discover(&shared.version, &SUPPORTED).into())
         }
         "subscriptions/listen" => listen::listen(ctx).await,
         _ => any_era(ctx).await,
@@ -334,10 +332,8 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
         #[serde(borrow, default, rename = "clientInfo")]
         client: Option<&'a RawValue>,
     }
-    let params: InitializeParams<'_> =
-        serde_json::from_str(ctx.message.payload()).map_err(|error| {
-            RequestError::invalid(format!("invalid `initialize` parameters: {error}"))
-        })?;
+    let params: InitializeParams<'_> = serde_json::from_str(ctx.message.payload())
+        .map_err(|error| RequestError::invalid(format!("invalid `initialize` params: {error}")))?;
     let Some(version) = params.version else {
         return Err(RequestError::invalid("`protocolVersion` is missing"));
     };
@@ -356,10 +352,8 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
         .open(conversation, revision, &forwarded_capabilities(declared));
     client_registry::record(ctx);
     session_begun(ctx).await;
-    Ok(ctx
-        .handshake_surface()
-        .initialize(&shared.version, revision)
-        .into())
+    let surface = ctx.handshake_surface();
+    Ok(surface.initialize(&shared.version, revision).into())
 }
 
 /// Discovers undiscovered servers in the background when a client connects. Only a profile that passes through a

@@ -178,14 +178,6 @@ impl Gateway {
         default.map_or(0, |view| view.surface(hub).saved_tokens())
     }
 
-    /// Returns the result of `tools/list` for a profile, to measure its size, or `None` if the profile does not exist.
-    pub fn tools_list(&self, profile: &str) -> Option<bytes::Bytes> {
-        let view = self.shared.view(profile)?;
-        Some(view.surface(&self.shared.hub).tools())
-    }
-}
-
-impl Gateway {
     /// Ends every open request with an error because the program is shutting down, and cancels its upstream calls.
     /// Later requests are handled as usual.
     pub fn end_requests(&self) {

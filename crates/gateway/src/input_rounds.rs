@@ -8,24 +8,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
 use pegboard_model::{Era, Policy, Reason, RpcError, ToolError, ToolResult, UntrustedText};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::adapt_result::adapt_result;
 use crate::caller::{InputDelivery, InputRequest};
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
-use crate::legacy_result::for_legacy;
 use crate::members::{Members, quoted};
-use crate::parked::{PARK_TIMEOUT, ParkedCall};
+use crate::parked::ParkedCall;
+use crate::request_state::{RequestState, open_state, seal_parked, seal_server_state};
 
 /// How many times a server may request input during one call.
 const MAX_ROUNDS: usize = 20;
-const PURPOSE: &str = "request state";
 
 /// A request to be sent to a server.
 #[derive(Clone)]
@@ -128,19 +127,6 @@ pub(crate) enum RoundOutcome {
     InputRequired(String),
 }
 
-/// `requestState` that a client carries between two rounds.
-#[derive(Serialize, Deserialize)]
-enum RequestState {
-    /// The server's own state for the same request.
-    Server {
-        digest: String,
-        state: Box<RawValue>,
-        until: u64,
-    },
-    /// The name of a call that is parked here.
-    Parked { digest: String, call: String },
-}
-
 /// Forwards a request and returns the result in the form that the client's revision expects. Failures are protocol
 /// errors.
 pub(crate) async fn forward_request(
@@ -210,10 +196,11 @@ pub(crate) async fn run(
 /// Converts the outcome of a modern client's call. A server of unknown era may turn out to be modern.
 fn finish(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome, ForwardError> {
     match outcome.kind {
-        OutcomeKind::InputRequired => Ok(RoundOutcome::InputRequired(seal_state(
-            ctx,
-            &outcome.result,
-        )?)),
+        OutcomeKind::InputRequired => {
+            let sealed = seal_server_state(ctx, &outcome.result);
+            let sealed = sealed.ok_or_else(|| malformed("it is not an object"))?;
+            Ok(RoundOutcome::InputRequired(sealed))
+        }
         _ => Ok(RoundOutcome::Done(outcome)),
     }
 }
@@ -246,22 +233,16 @@ async fn run_rounds(
         let mut responses = serde_json::Map::new();
         for (key, input_request) in required.input_requests {
             // The server knows the client's capabilities and must not request anything else.
-            if !declares(
-                caller.capabilities(),
-                &input_request.method,
-                input_request.params,
-            ) {
-                let method = UntrustedText::new(&input_request.method);
-                return Err(malformed(&format!(
-                    "it requests `{method}`, which the client did not declare"
-                ))
-                .into());
+            let InputRequestBody { method, params } = input_request;
+            if !declares(caller.capabilities(), &method, params) {
+                let method = UntrustedText::new(&method);
+                let why = format!("it requests `{method}`, which the client did not declare");
+                return Err(malformed(&why).into());
             }
-            let answer = caller
-                .ask(&input_request.method, input_request.params)
-                .await?;
-            let answer = serde_json::from_str(answer.get());
-            responses.insert(key, answer.map_err(|error| malformed(&error.to_string()))?);
+            let response = caller.ask(&method, params).await?;
+            let response = serde_json::from_str(response.get());
+            let response = response.map_err(|error| malformed(&error.to_string()))?;
+            responses.insert(key, response);
         }
         let responses = serde_json::value::to_raw_value(&responses);
         next = Some(InputResponses {
@@ -345,11 +326,7 @@ async fn drive(
         let message = "too many calls are waiting for input from their clients";
         return Err(ToolError::new(Reason::Overloaded, message).into());
     };
-    let state = RequestState::Parked {
-        digest: digest(ctx),
-        call: name,
-    };
-    let state = shared.sealer.seal(PURPOSE, &state).unwrap_or_default();
+    let state = seal_parked(ctx, name);
     Ok(RoundOutcome::InputRequired(format!(
         r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"{state}"}}"#,
         input_requests.join(",")
@@ -358,15 +335,11 @@ async fn drive(
 
 impl ParkedCall {
     fn add_request(&mut self, input_request: InputRequest) {
-        let mut number = self.open_requests.len() + 1;
-        while self
-            .open_requests
-            .contains_key(&format!("question_{number}"))
-        {
-            number += 1;
+        let open = &mut self.open_requests;
+        let mut keys = (open.len() + 1..).map(|number| format!("question_{number}"));
+        if let Some(key) = keys.find(|key| !open.contains_key(key)) {
+            open.insert(key, input_request);
         }
-        self.open_requests
-            .insert(format!("question_{number}"), input_request);
     }
 }
 
@@ -375,111 +348,4 @@ impl InputRequest {
         let params = self.params.as_deref().map_or("{}", RawValue::get);
         format!(r#"{{"method":{},"params":{params}}}"#, quoted(&self.method))
     }
-}
-
-/// Seals the state in a modern server's `input_required` result, so that it is valid for this request only.
-fn seal_state(ctx: &RequestContext<'_>, result: &RawValue) -> Result<String, ForwardError> {
-    let malformed = || malformed("it is not an object");
-    let mut members = Members::of(result.get()).ok_or_else(malformed)?;
-    let state = members.get("requestState").map(str::to_owned);
-    if let Some(state) = state.and_then(|state| RawValue::from_string(state).ok()) {
-        let state = RequestState::Server {
-            digest: digest(ctx),
-            state,
-            until: now().saturating_add(PARK_TIMEOUT.as_secs()),
-        };
-        let sealed = ctx.conversation.shared.sealer.seal(PURPOSE, &state);
-        members.set("requestState", quoted(&sealed.unwrap_or_default()));
-    }
-    Ok(members.to_string())
-}
-
-fn open_state(ctx: &RequestContext<'_>, state: &str) -> Result<RequestState, RequestError> {
-    let state: Option<RequestState> = ctx.conversation.shared.sealer.open(PURPOSE, state);
-    let expected = digest(ctx);
-    match state {
-        Some(RequestState::Server { until, .. }) if until < now() => Err(RequestError::invalid(
-            "`requestState` has expired; send the request again without it",
-        )),
-        Some(state @ (RequestState::Server { .. } | RequestState::Parked { .. }))
-            if state.digest() == expected =>
-        {
-            Ok(state)
-        }
-        _ => Err(RequestError::invalid(
-            "`requestState` is invalid or belongs to another request; send the request again without it",
-        )),
-    }
-}
-
-impl RequestState {
-    fn digest(&self) -> &str {
-        match self {
-            Self::Server { digest, .. } | Self::Parked { digest, .. } => digest,
-        }
-    }
-}
-
-/// A hash of what the request does, equal for all its rounds.
-fn digest(ctx: &RequestContext<'_>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let arguments = ctx.params.arguments.map_or("", RawValue::get);
-    let subject = ctx.message.subject().unwrap_or_default();
-    for part in [
-        &ctx.conversation.profile,
-        ctx.message.method(),
-        subject,
-        arguments,
-    ] {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher
-        .finalize()
-        .to_hex()
-        .get(..32)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
-/// Adapts a result to the client's revision: adds `resultType` to a legacy server's result for a modern client, and
-/// removes members that a legacy client does not know. Everything else stays unchanged.
-pub(crate) fn adapt_result(
-    ctx: &RequestContext<'_>,
-    result: Box<RawValue>,
-    is_legacy: bool,
-    is_read: bool,
-) -> Bytes {
-    let text = String::from(Box::<str>::from(result));
-    if !ctx.is_modern {
-        return for_legacy(text, is_read).into();
-    }
-    if !is_legacy {
-        return text.into();
-    }
-    let Some(rest) = text.strip_prefix('{') else {
-        return text.into();
-    };
-    let mut added = vec![("resultType", r#""complete""#)];
-    if is_read {
-        added.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
-    }
-    // A server may send these members although its revision has none. Avoid duplicate keys.
-    if added.iter().any(|(key, _)| text.contains(key))
-        && let Some(members) = Members::of(&text)
-    {
-        added.retain(|(key, _)| members.get(key).is_none());
-    }
-    let mut added: Vec<String> = (added.iter())
-        .map(|(key, value)| format!("\"{key}\":{value}"))
-        .collect();
-    if !rest.trim_start().starts_with('}') || added.is_empty() {
-        added.push(String::new());
-    }
-    format!("{{{}{rest}", added.join(",")).into()
 }

@@ -22,6 +22,7 @@ mod profile;
 mod response;
 
 // Request handling.
+mod adapt_result;
 mod batch;
 mod caller;
 mod calling;
@@ -33,10 +34,10 @@ mod listen;
 mod notification_limiter;
 mod offers;
 mod parked;
+mod request_state;
 mod spans;
 
 // Lists and meta tools.
-mod legacy_result;
 mod meta_run;
 mod offload;
 mod surface;

@@ -30,7 +30,7 @@ pub(crate) async fn get_prompt(ctx: &RequestContext<'_>) -> HandlerResult {
             (found.server.clone(), found.offer.key.clone())
         }
     };
-    forward(ctx, server, "name", OfferRef::Prompt(prompt)).await
+    forward_as(ctx, server, "name", OfferRef::Prompt(prompt)).await
 }
 
 /// Handles `resources/read`.
@@ -40,7 +40,7 @@ pub(crate) async fn read_resource(ctx: &RequestContext<'_>) -> HandlerResult {
     };
     let (server, own) = resource(ctx, uri).map_err(|error| missing(ctx, uri, error))?;
     let about = OfferRef::Resource(own);
-    let answered = forward(ctx, server, "uri", about).await;
+    let answered = forward_as(ctx, server, "uri", about).await;
     answered.map_err(|fault| named(ctx, uri, fault))
 }
 
@@ -87,19 +87,7 @@ pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
     reference.set(key, quoted(about.key()));
     let mut members = own_members(ctx)?;
     members.set("ref", reference.to_string());
-    let meta = forwarded_meta(ctx);
-    let request = ForwardRequest {
-        session: ctx.conversation.session.clone(),
-        server,
-        method: ctx.message.method().to_owned(),
-        members: members.inner(),
-        about,
-        caller: None,
-        span: ctx.parent_span(meta.as_ref()),
-        meta,
-        input: None,
-    };
-    forward_request(ctx, request).await
+    forward(ctx, server, members, about).await
 }
 
 /// Handles `resources/subscribe` and `resources/unsubscribe` of legacy clients.
@@ -189,7 +177,7 @@ impl Drop for ResourceWatch {
 }
 
 /// Forwards a request under the server's own name or URI for its subject.
-async fn forward(
+async fn forward_as(
     ctx: &RequestContext<'_>,
     server: ServerName,
     key: &'static str,
@@ -197,6 +185,15 @@ async fn forward(
 ) -> HandlerResult {
     let mut members = own_members(ctx)?;
     members.set(key, quoted(about.key()));
+    forward(ctx, server, members, about).await
+}
+
+async fn forward(
+    ctx: &RequestContext<'_>,
+    server: ServerName,
+    members: Members<'_>,
+    about: OfferRef,
+) -> HandlerResult {
     let meta = forwarded_meta(ctx);
     let request = ForwardRequest {
         session: ctx.conversation.session.clone(),

@@ -14,10 +14,5 @@ pub(crate) async fn run<T: Send + 'static>(
         return Ok(work());
     }
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| {
-        ToolError::new(
-            Reason::Internal,
-            format!("a background task failed: {error}"),
-        )
-    })
+    done.map_err(|error| ToolError::new(Reason::Internal, format!("the task failed: {error}")))
 }

@@ -33,21 +33,8 @@ const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// same stream behind them.
 const WAITING_PER_RUNNING: usize = 4;
 
-/// Serves one client until it closes its input, then waits briefly for its running requests.
-///
-/// # Errors
-/// Fails if the profile does not exist.
-pub async fn run(
-    gateway: Gateway,
-    profile: &str,
-    stdin: impl AsyncRead + Unpin,
-    stdout: impl AsyncWrite + Send + Unpin + 'static,
-) -> ToolResult<()> {
-    run_within(gateway, profile, stdin, stdout, &Limits::default()).await
-}
-
-/// Like [`run`], but also stops when `shutdown` completes. Running requests then get a short time to finish; the
-/// others end with an error.
+/// Serves one client with the default limits until it closes its input or `shutdown` completes. Running requests then
+/// get a short time to finish; the others end with an error.
 ///
 /// # Errors
 /// Fails if the profile does not exist.
@@ -58,18 +45,11 @@ pub async fn run_until(
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     shutdown: impl Future,
 ) -> ToolResult<()> {
-    serve(
-        gateway,
-        profile,
-        stdin,
-        stdout,
-        &Limits::default(),
-        shutdown,
-    )
-    .await
+    let limits = Limits::default();
+    serve(gateway, profile, stdin, stdout, &limits, shutdown).await
 }
 
-/// Like [`run`], with custom limits.
+/// Serves one client with custom limits until it closes its input.
 ///
 /// # Errors
 /// Fails if the profile does not exist.

@@ -98,29 +98,23 @@ impl Surface {
 
     /// The result of `prompts/list`.
     pub(crate) fn prompts(&self) -> Bytes {
-        let list = self.prompts.get_or_init(|| {
-            let prompts = self.catalog.prompts();
-            self.offers("prompts", prompts, "name", exposed_prompt)
-        });
-        list.clone()
+        let list = || self.offers("prompts", self.catalog.prompts(), "name", exposed_prompt);
+        self.prompts.get_or_init(list).clone()
     }
 
     /// The result of `resources/list`.
     pub(crate) fn resources(&self) -> Bytes {
-        let list = self.resources.get_or_init(|| {
-            let resources = self.catalog.resources();
-            self.offers("resources", resources, "uri", exposed_uri)
-        });
-        list.clone()
+        let list = || self.offers("resources", self.catalog.resources(), "uri", exposed_uri);
+        self.resources.get_or_init(list).clone()
     }
 
     /// The result of `resources/templates/list`.
     pub(crate) fn templates(&self) -> Bytes {
-        let list = self.templates.get_or_init(|| {
+        let list = || {
             let templates = self.catalog.templates();
             self.offers("resourceTemplates", templates, "uriTemplate", exposed_uri)
-        });
-        list.clone()
+        };
+        self.templates.get_or_init(list).clone()
     }
 
     /// The result of `server/discover`.

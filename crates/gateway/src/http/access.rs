@@ -66,8 +66,7 @@ pub(super) enum AccessError {
 impl Access {
     /// Rules for a site that listens on `address` and requires the token.
     pub fn with_token(address: SocketAddr, token: &Secret) -> Self {
-        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
-        Self::new(address, Some(Arc::new(token)))
+        Self::new(address, Some(hashed(token)))
     }
 
     /// Rules for a site that listens on `address` and requires no token.
@@ -140,8 +139,7 @@ impl Access {
     /// Sets the admin token, which also allows everything that the client token does.
     #[must_use]
     pub fn with_admin_token(mut self, token: &Secret) -> Self {
-        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
-        Arc::make_mut(&mut self.rules).admin = Some(Arc::new(token));
+        Arc::make_mut(&mut self.rules).admin = Some(hashed(token));
         self
     }
 
@@ -155,14 +153,14 @@ impl Access {
     /// Replaces the admin token for all later requests. Has no effect if the site was created without one.
     pub fn set_admin_token(&self, token: &Secret) {
         if let Some(current) = &self.rules.admin {
-            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+            current.store(hashed(token).load_full());
         }
     }
 
     /// Replaces the client token for all later requests. Has no effect if the site was created without one.
     pub fn set_token(&self, token: &Secret) {
         if let Some(current) = &self.rules.token {
-            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+            current.store(hashed(token).load_full());
         }
     }
 
@@ -245,6 +243,12 @@ impl fmt::Debug for Access {
             .field("needs_token", &self.needs_token())
             .finish()
     }
+}
+
+fn hashed(token: &Secret) -> Arc<ArcSwap<Hash>> {
+    Arc::new(ArcSwap::from_pointee(blake3::hash(
+        token.reveal().as_bytes(),
+    )))
 }
 
 /// The position of `:port`. Ignores the colons of a bracketed IPv6 address.

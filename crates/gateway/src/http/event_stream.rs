@@ -1,14 +1,14 @@
 //! A bounded queue of server-sent events, which can be read from any position.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use pegboard_model::Limits;
 
 use super::event::{message_event, priming_event};
-use crate::conversation::MessageSink;
+use crate::conversation::{MessageSink, lock};
 
 /// A queue of events for one reader at a time. A resumable stream keeps events that were read, for clients that
 /// reconnect; an ephemeral one drops them.
@@ -115,7 +115,7 @@ impl EventStream {
     }
 
     fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn format(&self, event: &StreamEvent, number: u64) -> Bytes {

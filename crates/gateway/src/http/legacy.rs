@@ -36,7 +36,7 @@ pub(super) async fn handle(
 ) -> Result<Response, Response> {
     if message.kind() == MessageKind::Request && message.method() == "initialize" {
         // Boxed, so that the future of every other message stays small.
-        return Box::pin(initialize(state, profile, message)).await;
+        return Box::pin(start(state, profile, message)).await;
     }
     check_legacy_version(headers)?;
     let refuse = |status: StatusCode, code, why: &str| match message.kind() {
@@ -93,11 +93,7 @@ pub(super) async fn handle_batch(
 }
 
 /// Handles the handshake and returns the session id in a header.
-async fn initialize(
-    state: &HttpState,
-    profile: &str,
-    message: Message,
-) -> Result<Response, Response> {
+async fn start(state: &HttpState, profile: &str, message: Message) -> Result<Response, Response> {
     let conversation = state.gateway.begin(profile);
     let conversation = conversation.ok_or_else(|| no_such_profile(state))?;
     let sink = Arc::new(EventStream::ephemeral(&state.limits));
@@ -155,9 +151,7 @@ async fn respond(
         if headers::supports_priming(session.conversation.revision()) {
             stream.prime();
         }
-        let streams = state
-            .replay
-            .get_or_create(&session.id, &session.conversation);
+        let streams = state.replay.get(&session.id, &session.conversation);
         streams.insert(stream.clone());
     })
     .await

@@ -46,7 +46,6 @@ pub use access::{Access, UnprotectedAddress};
 pub use body::{BodyError, read_body};
 pub use metrics::metrics_route;
 pub use principal::{Login, LoginProvider, PAGE_KEY_HEADER, Principal, Role};
-pub use refusal::plain_error;
 pub use serve::serve;
 pub use site::Site;
 pub use token::{

@@ -34,7 +34,7 @@ pub(super) fn protocol_error(status: StatusCode, code: i64, why: &str) -> Respon
 }
 
 /// An error response outside MCP, with the error code, message and remedy.
-pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
+fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
     let error = json!({
         "code": reason.code(),
         "message": message,

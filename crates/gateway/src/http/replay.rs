@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use pegboard_model::Limits;
 
 use super::event_stream::EventStream;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, lock};
 
 /// The streams of all sessions.
 pub(super) struct ReplayStore {
@@ -60,12 +60,8 @@ impl ReplayStore {
     }
 
     /// Returns the streams of a session, creating them if necessary.
-    pub(super) fn get_or_create(
-        &self,
-        id: &Arc<str>,
-        session: &Arc<Conversation>,
-    ) -> Arc<SessionStreams> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn get(&self, id: &Arc<str>, session: &Arc<Conversation>) -> Arc<SessionStreams> {
+        let mut sessions = lock(&self.sessions);
         if let Some(streams) = sessions.get(id) {
             return streams.clone();
         }
@@ -82,7 +78,7 @@ impl ReplayStore {
 
     /// Removes the streams of an ended session.
     pub(super) fn forget(&self, id: &str) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         if let Some(streams) = sessions.remove(id) {
             streams.general.end();
         }
@@ -111,17 +107,11 @@ impl SessionStreams {
     pub(super) fn insert(&self, stream: Arc<EventStream>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         stream.set_name(format!("c{:x}.{number:x}", self.run));
-        let mut request_streams = self
-            .request_streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        request_streams.push_back(stream);
-        let mut ended = request_streams
-            .iter()
-            .filter(|stream| stream.has_ended())
-            .count();
-        let mut bytes: usize = request_streams.iter().map(|stream| stream.bytes()).sum();
-        request_streams.retain(|stream| {
+        let mut streams = lock(&self.request_streams);
+        streams.push_back(stream);
+        let mut ended = streams.iter().filter(|stream| stream.has_ended()).count();
+        let mut bytes: usize = streams.iter().map(|stream| stream.bytes()).sum();
+        streams.retain(|stream| {
             let too_many = ended > self.limits.replay_streams || bytes > self.limits.replay_bytes;
             if !too_many || !stream.has_ended() {
                 return true;
@@ -145,13 +135,8 @@ impl SessionStreams {
         if last.stream == self.general.name() {
             return Some(general(Some(last.number)));
         }
-        let request_streams = self
-            .request_streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let stream = request_streams
-            .iter()
-            .find(|stream| stream.name() == last.stream);
+        let streams = lock(&self.request_streams);
+        let stream = streams.iter().find(|stream| stream.name() == last.stream);
         match stream {
             Some(stream) => Some(ResumedStream {
                 stream: stream.clone(),

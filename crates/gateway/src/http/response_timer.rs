@@ -4,11 +4,13 @@
 //! This timer is set once and rescheduled when it fires.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
+
+use crate::conversation::lock;
 
 /// The waiting requests.
 #[derive(Default)]
@@ -68,7 +70,7 @@ impl ResponseTimer {
     }
 
     fn state(&self) -> MutexGuard<'_, TimerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

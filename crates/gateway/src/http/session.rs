@@ -27,9 +27,7 @@ pub(super) fn open(
     check_session_use(headers)?;
     check_accept(headers, false)?;
     let session = find(state, profile, headers, protocol_error)?;
-    let streams = state
-        .replay
-        .get_or_create(&session.id, &session.conversation);
+    let streams = state.replay.get(&session.id, &session.conversation);
     let last = headers::value(headers, LAST_EVENT).map(|id| LastEvent::parse(id).ok_or(()));
     let found = match last {
         Some(Err(())) => None,

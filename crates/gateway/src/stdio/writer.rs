@@ -19,23 +19,23 @@ const SMALL: usize = 16 * 1024;
 /// Queues messages for the client.
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Vec<Bytes>>>>,
-    queued_bytes: std::sync::Arc<AtomicUsize>,
-    queued_bytes_max: usize,
+    queued: std::sync::Arc<AtomicUsize>,
+    queued_max: usize,
 }
 
 impl Writer {
     /// Starts the writing task. The handle completes when everything is written or the client stops reading.
     pub(super) fn start(
         stdout: impl AsyncWrite + Send + Unpin + 'static,
-        queued_bytes_max: usize,
+        queued_max: usize,
     ) -> (Self, JoinHandle<()>) {
         let (queue, messages) = mpsc::channel(QUEUE);
-        let queued_bytes = std::sync::Arc::new(AtomicUsize::new(0));
-        let written = tokio::spawn(write(stdout, messages, queued_bytes.clone()));
+        let queued = std::sync::Arc::new(AtomicUsize::new(0));
+        let written = tokio::spawn(write(stdout, messages, queued.clone()));
         let writer = Self {
             queue: Mutex::new(Some(queue)),
-            queued_bytes,
-            queued_bytes_max,
+            queued,
+            queued_max,
         };
         (writer, written)
     }
@@ -44,8 +44,7 @@ impl Writer {
     pub(super) async fn respond(&self, response: Response) {
         let queue = lock(&self.queue).clone();
         if let Some(queue) = queue {
-            self.queued_bytes
-                .fetch_add(response.len(), Ordering::Relaxed);
+            self.queued.fetch_add(response.len(), Ordering::Relaxed);
             let _ = queue.send(response.parts).await;
         }
     }
@@ -59,13 +58,13 @@ impl Writer {
 impl MessageSink for Writer {
     fn send(&self, message: String) -> bool {
         let length = message.len();
-        if self.queued_bytes.load(Ordering::Relaxed) + length > self.queued_bytes_max {
+        if self.queued.load(Ordering::Relaxed) + length > self.queued_max {
             return false;
         }
         let queue = lock(&self.queue).clone();
         let sent = queue.is_some_and(|queue| queue.try_send(vec![Bytes::from(message)]).is_ok());
         if sent {
-            self.queued_bytes.fetch_add(length, Ordering::Relaxed);
+            self.queued.fetch_add(length, Ordering::Relaxed);
         }
         sent
     }
@@ -74,7 +73,7 @@ impl MessageSink for Writer {
 async fn write(
     mut stdout: impl AsyncWrite + Unpin,
     mut messages: mpsc::Receiver<Vec<Bytes>>,
-    queued_bytes: std::sync::Arc<AtomicUsize>,
+    queued: std::sync::Arc<AtomicUsize>,
 ) {
     let (mut batch, mut buffer) = (Vec::new(), BytesMut::new());
     while messages.recv_many(&mut batch, QUEUE).await > 0 {
@@ -86,11 +85,9 @@ async fn write(
                 } else if write_large(&mut stdout, &mut buffer, part).await.is_err() {
                     return;
                 }
-                let _ = queued_bytes.fetch_update(
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                    |queued_bytes| Some(queued_bytes.saturating_sub(length)),
-                );
+                let _ = queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |queued| {
+                    Some(queued.saturating_sub(length))
+                });
             }
             buffer.put_u8(b'\n');
         }

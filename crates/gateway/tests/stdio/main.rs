@@ -281,7 +281,14 @@ async fn r_gate_01_more_requests_than_may_run_wait_their_turn() {
 #[tokio::test]
 async fn an_unknown_profile_is_told_by_the_names_there_are() {
     let gateway = gateway(vec![]).await;
-    let error = stdio::run(gateway, "none", tokio::io::empty(), tokio::io::sink()).await;
+    let error = stdio::run_within(
+        gateway,
+        "none",
+        tokio::io::empty(),
+        tokio::io::sink(),
+        &Limits::default(),
+    )
+    .await;
     let error = error.unwrap_err();
     assert_eq!(error.reason, Reason::ProfileUnknown);
     assert!(error.message.contains("work"), "{error}");

@@ -1,13 +1,54 @@
-//! Converts a modern server's result for a legacy client.
+//! Adapts results to the protocol revision of the client.
 
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use crate::dispatch::RequestContext;
 use crate::members::Members;
 
 /// Prefix of `_meta` members that only the modern revision has, such as the server info in every result.
 const MODERN_META: &str = "io.modelcontextprotocol/";
 
+/// Adapts a result to the client's revision: adds `resultType` to a legacy server's result for a modern client, and
+/// removes members that a legacy client does not know. Everything else stays unchanged.
+pub(crate) fn adapt_result(
+    ctx: &RequestContext<'_>,
+    result: Box<RawValue>,
+    is_legacy: bool,
+    is_read: bool,
+) -> Bytes {
+    let text = String::from(Box::<str>::from(result));
+    if !ctx.is_modern {
+        return for_legacy(text, is_read).into();
+    }
+    if !is_legacy {
+        return text.into();
+    }
+    let Some(rest) = text.strip_prefix('{') else {
+        return text.into();
+    };
+    let mut added = vec![("resultType", r#""complete""#)];
+    if is_read {
+        added.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
+    }
+    // A server may send these members although its revision has none. Avoid duplicate keys.
+    if added.iter().any(|(key, _)| text.contains(key))
+        && let Some(members) = Members::of(&text)
+    {
+        added.retain(|(key, _)| members.get(key).is_none());
+    }
+    let mut added: Vec<String> = (added.iter())
+        .map(|(key, value)| format!("\"{key}\":{value}"))
+        .collect();
+    if !rest.trim_start().starts_with('}') || added.is_empty() {
+        added.push(String::new());
+    }
+    format!("{{{}{rest}", added.join(",")).into()
+}
+
 /// Removes members that only the modern revision has: `resultType`, cache hints, and the protocol's own `_meta`
 /// members, which may contain a server's icons. Other members keep their bytes.
-pub(crate) fn for_legacy(text: String, is_read: bool) -> String {
+fn for_legacy(text: String, is_read: bool) -> String {
     let may_hold = |key: &str| text.contains(key);
     let has_kind = may_hold("\"resultType\"");
     let has_meta = may_hold("\"_meta\"") && may_hold(MODERN_META);

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ActivityKind, ApprovalDecision, ApprovalRequest, AskVia, ClientApproval, EventKind,
-    Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId, UntrustedText,
+    ActivityKind, ApprovalDecision, ApprovalRequest, AskVia, ClientApproval, EventKind, Reason,
+    ServerName, ToolError, ToolResult, ToolVersion, TraceId, UntrustedText,
 };
 use tokio::time::Instant;
 
 use crate::call::{CallRequest, SessionId};
 use crate::elicitation::{self, Reply};
-use crate::events::elapsed_ms;
 use crate::hub::Inner;
 use crate::shown_arguments::{longest_values, readable};
 use crate::slot::lock;
+use crate::telemetry::millis;
 
 /// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
 /// inbox, which has room for `Limits::shown_argument_bytes`.
@@ -374,7 +374,7 @@ impl ApprovalAttempt<'_> {
             server: self.question.version.server.clone(),
             way: way.to_owned(),
         };
-        self.inner.events.emit(self.trace, kind);
+        self.inner.telemetry.emit(self.trace, kind);
     }
 
     fn emit_decided(&self, decision: ApprovalDecision, by: &str) {
@@ -384,7 +384,7 @@ impl ApprovalAttempt<'_> {
             decision: decision.as_str().to_owned(),
             by: by.to_owned(),
         };
-        self.inner.events.emit(self.trace, kind);
+        self.inner.telemetry.emit(self.trace, kind);
         self.record(decision.as_str());
     }
 
@@ -393,19 +393,18 @@ impl ApprovalAttempt<'_> {
             id: self.id.to_owned(),
             tool: self.question.tool.clone(),
         };
-        self.inner.events.emit(self.trace, kind);
+        self.inner.telemetry.emit(self.trace, kind);
         self.record(outcome);
     }
 
     fn record(&self, outcome: &str) {
-        let now = self.inner.clock.now();
-        self.inner.activity.record(Activity {
-            session: Some(self.question.session.0.clone()),
-            tool: Some(self.question.tool.clone()),
-            server: self.question.version.server.clone(),
-            duration_ms: Some(elapsed_ms(self.started)),
-            trace: Some(*self.trace),
-            ..Activity::new(now, ActivityKind::Approval, outcome.to_owned())
+        let telemetry = &self.inner.telemetry;
+        telemetry.record(ActivityKind::Approval, outcome, |line| {
+            line.session = Some(self.question.session.0.clone());
+            line.tool = Some(self.question.tool.clone());
+            line.server = self.question.version.server.clone();
+            line.duration_ms = Some(millis(self.started.elapsed()));
+            line.trace = Some(*self.trace);
         });
     }
 }

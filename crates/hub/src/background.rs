@@ -10,12 +10,12 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::announcements::PendingNotices;
 use crate::discover::Backoff;
-use crate::events::new_trace;
 use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
 use crate::slot::{ServerConnection, ServerSlot, lock};
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
+use crate::telemetry::new_trace;
 use crate::{RefreshOnStart, StaleRefresh};
 
 impl Hub {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
 use pegboard_model::{
-    Activity, ActivityKind, CallFacts, Era, EventKind, Outcome, Reason, SpanContext, Tool,
-    ToolError, ToolResult, TraceId, Transport, TransportKind,
+    CallFacts, Era, EventKind, Outcome, Reason, SpanContext, Tool, ToolError, ToolResult, TraceId,
+    Transport, TransportKind,
 };
 use pegboard_upstream::{
     CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers,
@@ -15,9 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::call_record::OpenCall;
 use crate::discover::{Backoff, transport_kind};
-use crate::events::{millis, outcome_of};
 use crate::gate::{GatePass, refused};
 use crate::hub::{Hub, Inner};
 use crate::panics::catch_panic;
@@ -26,7 +24,7 @@ use crate::result_check::output_mismatch;
 use crate::schema_checks::HeaderUse;
 use crate::slot::{ConnectionHold, ServerSlot};
 use crate::static_tools::as_result;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of};
 
 /// A modern server's word that a header does not repeat what the body says.
 const HEADER_MISMATCH: i64 = -32020;
@@ -88,7 +86,7 @@ impl Hub {
     pub async fn call(&self, request: &CallRequest) -> ToolResult<CallOutcome> {
         let started = Instant::now();
         let trace = TraceScope::below(request.span.as_ref());
-        let span = self.inner.recorder.begin(trace.above(), &trace);
+        let span = self.inner.telemetry.recorder().begin(trace.above(), &trace);
         let span = span.map(|span| span.with_labels(&request.tool, &request.session.0));
         let trace = trace.under(span.as_ref());
         let open = OpenCall::new(&self.inner, request, &trace);
@@ -139,7 +137,6 @@ impl Hub {
             Some(mismatch) => mismatch.reason.code(),
             None => outcome_of(&result),
         };
-        let duration_ms = millis(took);
         if let Some(mismatch) = mismatch {
             let event = EventKind::OutputMismatch {
                 tool: tool.to_owned(),
@@ -147,7 +144,7 @@ impl Hub {
                 reason: mismatch.reason.code().to_owned(),
                 error: mismatch.message,
             };
-            self.inner.events.emit(&trace, event);
+            self.inner.telemetry.emit(&trace, event);
         }
         let entry = view.and_then(ToolView::entry);
         let facts = CallFacts {
@@ -167,22 +164,15 @@ impl Hub {
             },
             took,
         };
-        self.inner.recorder.call(span.as_ref(), &facts);
-        self.inner
-            .events
-            .emit_call(&trace, || EventKind::CallFinished {
-                tool: tool.to_owned(),
-                outcome: outcome.to_owned(),
-                duration_ms,
-            });
-        self.inner.activity.record(Activity {
-            session: Some(request.session.0.clone()),
-            tool: Some(tool.to_owned()),
-            server: found.as_ref().ok().and_then(|view| view.server().cloned()),
-            duration_ms: Some(duration_ms),
-            trace: Some(trace.into_id()),
-            ..Activity::new(self.inner.clock.now(), ActivityKind::Call, outcome)
-        });
+        self.inner.telemetry.recorder().call(span.as_ref(), &facts);
+        let finished = FinishedRequest {
+            session: &request.session,
+            name: tool,
+            server: view.and_then(ToolView::server),
+            outcome,
+            took,
+        };
+        self.inner.telemetry.call_finished(&trace, finished);
         result
     }
 }

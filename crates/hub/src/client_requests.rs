@@ -10,8 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pegboard_guard::{Refusal, check_client_request};
 use pegboard_model::{
-    Activity, ActivityKind, ClientRequests, Reason, RpcError, ServerName, ServerSpec, ToolError,
-    ToolResult, UntrustedText,
+    ActivityKind, ClientRequests, Reason, RpcError, ServerName, ServerSpec, ToolError, ToolResult,
+    UntrustedText,
 };
 use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, Listener, OutcomeKind};
 use serde::Deserialize;
@@ -106,15 +106,11 @@ impl ClientRequestCheck {
                 UntrustedText::new(method).shortened(60).to_string(),
             );
             tracing::warn!(target: "pegboard", %server, method, "request to the client refused: {}", refusal.message);
-            self.inner.activity.record(Activity {
-                session: Some(self.session.0.clone()),
-                tool: Some(method),
-                server: Some(server.clone()),
-                ..Activity::new(
-                    self.inner.clock.now(),
-                    ActivityKind::Request,
-                    Reason::InputRefused.code(),
-                )
+            let (telemetry, outcome) = (&self.inner.telemetry, Reason::InputRefused.code());
+            telemetry.record(ActivityKind::Request, outcome, |line| {
+                line.session = Some(self.session.0.clone());
+                line.tool = Some(method);
+                line.server = Some(server.clone());
             });
         }
         checked

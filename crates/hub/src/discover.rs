@@ -20,7 +20,7 @@ use crate::offers::{RawOffers, ask_for_offers};
 use crate::refresh::{DiscoverySource, RefreshOutcome, Refreshed, refused};
 use crate::session_resources::SessionResources;
 use crate::start_queue::StartPermit;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// How long the first discovery of a server may take.
 const FIRST_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -68,11 +68,11 @@ pub(crate) async fn discover(
     }
     if let Some(servers) = trace.take_started() {
         let kind = EventKind::DiscoveryStarted { servers };
-        inner.events.emit(&trace, kind);
+        inner.telemetry.emit(&trace, kind);
     }
     let asked_at = inner.clock.now();
     let started = Instant::now();
-    let span = inner.begin(&trace, "discovery");
+    let span = inner.telemetry.begin(&trace, "discovery");
     let known = inner.known_record(&spec);
     let _shown = DiscoveringMark::new(&inner, &spec);
 
@@ -458,7 +458,7 @@ impl Inner {
             outcome: Outcome::of(&outcome.result),
             took,
         };
-        self.recorder.discovery(span, &facts);
+        self.telemetry.recorder().discovery(span, &facts);
     }
 
     pub(crate) fn finish_discovery(
@@ -500,7 +500,7 @@ impl Inner {
                     duration_ms,
                 };
                 let changes = was_known.then(|| change_summary(&delta)).flatten();
-                self.events.emit_with_changes(trace, kind, changes);
+                self.telemetry.emit_with_changes(trace, kind, changes);
                 Ok(Refreshed {
                     tools,
                     delta,
@@ -514,7 +514,7 @@ impl Inner {
                     reason: error.reason.code().to_owned(),
                     error: error.message.clone(),
                 };
-                self.events.emit(trace, kind);
+                self.telemetry.emit(trace, kind);
                 Err(error)
             }
         };

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::discover::{Backoff, from_note};
 use crate::hub::{Hub, Inner};
 use crate::refresh::shutting_down;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 impl Inner {
     /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins

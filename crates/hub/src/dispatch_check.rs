@@ -15,7 +15,7 @@ use crate::discover::Backoff;
 use crate::gate::{GatePass, RequiredFreshness, refused};
 use crate::hub::Inner;
 use crate::refresh::{may_start, shutting_down};
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 impl Inner {
     /// Refuses a call of a server's tool when the tool, its server or its rules are no longer what they were when

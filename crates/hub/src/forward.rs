@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
-use pegboard_model::{
-    Activity, ActivityKind, EventKind, Reason, ServerName, SpanContext, ToolResult,
-};
+use pegboard_model::{Reason, ServerName, SpanContext, ToolResult};
 use pegboard_upstream::{CallOutcome, Caller, ForwardedRequest, InputResponses};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::call::{SessionId, options};
-use crate::events::{elapsed_ms, outcome_of};
 use crate::hub::{Hub, Inner};
 use crate::offer_gate::OfferPass;
 use crate::refresh::may_start;
 use crate::slot::ServerSlot;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::{FinishedRequest, TraceScope, outcome_of};
 
 /// The only request that is about a template.
 pub(crate) const COMPLETE: &str = "completion/complete";
@@ -111,23 +108,15 @@ impl Hub {
             }
             Err(error) => Err(error),
         };
-        let (outcome, duration_ms) = (outcome_of(&result), elapsed_ms(started));
-        self.inner
-            .events
-            .emit_call(&trace, || EventKind::RequestFinished {
-                server: request.server.clone(),
-                method: request.method.clone(),
-                outcome: outcome.to_owned(),
-                duration_ms,
-            });
-        self.inner.activity.record(Activity {
-            session: Some(request.session.0.clone()),
-            tool: Some(request.method.clone()),
-            server: Some(request.server.clone()),
-            duration_ms: Some(duration_ms),
-            trace: Some(trace.into_id()),
-            ..Activity::new(self.inner.clock.now(), ActivityKind::Request, outcome)
-        });
+        let finished = FinishedRequest {
+            session: &request.session,
+            name: &request.method,
+            server: Some(&request.server),
+            outcome: outcome_of(&result),
+            took: started.elapsed(),
+        };
+        let telemetry = &self.inner.telemetry;
+        telemetry.forward_finished(&trace, &request.server, finished);
         result
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::approval_prompt::{ApprovalContext, ApprovalOutcome};
 use crate::call::CallRequest;
 use crate::hub::Inner;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// What a request wants to use, as the gate looks at it.
 pub(crate) struct GateSubject<'a> {
@@ -89,7 +89,7 @@ impl Inner {
         view: &ToolView<'_>,
         trace: &TraceScope,
     ) -> ToolResult<GatePass> {
-        if !self.recorder.is_tracing() && self.passes_freely(view) {
+        if !self.telemetry.recorder().is_tracing() && self.passes_freely(view) {
             return Ok(GatePass::FREE);
         }
         // What few calls need should not make the others larger.
@@ -125,7 +125,7 @@ impl Inner {
         subject: &GateSubject<'_>,
         trace: &TraceScope,
     ) -> ToolResult<GatePass> {
-        let (span, started) = (self.begin(trace, "policy"), Instant::now());
+        let (span, started) = (self.telemetry.begin(trace, "policy"), Instant::now());
         let decision = &subject.decision;
         let result = self.evaluate_gate(request, subject, trace).await;
         // Without a span, what passes freely is not recorded: most calls never get this far.
@@ -139,7 +139,7 @@ impl Inner {
             outcome: Outcome::of(&result),
             took: started.elapsed(),
         };
-        self.recorder.policy(span.as_ref(), &facts);
+        self.telemetry.recorder().policy(span.as_ref(), &facts);
         result
     }
 

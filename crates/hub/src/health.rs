@@ -88,7 +88,7 @@ impl Hub {
 
     /// What the catalog holds and how often it sufficed.
     pub fn stats(&self) -> CacheStatistics {
-        let (hits, misses) = self.inner.counters.read();
+        let (hits, misses) = self.inner.telemetry.lookups();
         self.catalog()
             .cache_statistics(self.inner.clock.now(), hits, misses)
     }

@@ -15,11 +15,9 @@ use pegboard_store::{Ledger, Store};
 use pegboard_upstream::{Announcement, Connect};
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::activity::ActivityLog;
 use crate::announcements::LISTENER_BACKLOG;
 use crate::approval_prompt::{ApprovalSettings, Approver};
 use crate::deltas::Deltas;
-use crate::events::{Events, new_trace};
 use crate::freshness::freshness;
 use crate::grant_index::GrantIndex;
 use crate::meaning::{Encoder, Meaning, SearchMemory};
@@ -33,8 +31,8 @@ use crate::single_flight::SingleFlight;
 use crate::slot::{ServerConnection, ServerSlot, lock};
 use crate::snapshots::{CatalogSnapshots, FirstSnapshot};
 use crate::start_queue::StartQueue;
-use crate::stats::Counters;
 use crate::tasks::Tasks;
+use crate::telemetry::{Telemetry, new_trace};
 use crate::unstored::Unstored;
 use crate::{HubSettings, ToolHandler};
 
@@ -85,8 +83,7 @@ pub(crate) struct Inner {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
-    pub(crate) recorder: Arc<dyn Recorder>,
-    pub(crate) events: Events,
+    pub(crate) telemetry: Telemetry,
     pub(crate) discoveries_in_progress: SingleFlight<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
     pub(crate) discoveries: Arc<Semaphore>,
     pub(crate) starts: Arc<StartQueue>,
@@ -94,7 +91,6 @@ pub(crate) struct Inner {
     pub(crate) is_needed: AtomicBool,
     /// Whether a session was opened before the catalog was read.
     pub(crate) has_deferred_session: AtomicBool,
-    pub(crate) counters: Counters,
     pub(crate) checks: SchemaChecks,
     pub(crate) meaning: Option<Meaning>,
     pub(crate) recall: SearchMemory,
@@ -102,7 +98,6 @@ pub(crate) struct Inner {
     pub(crate) grants: GrantIndex,
     pub(crate) rules: ArcSwap<GlobalRules>,
     pub(crate) asking: Mutex<ApprovalSettings>,
-    pub(crate) activity: Arc<ActivityLog>,
     pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<ResourceWatches>,
     pub(crate) links: ResourceLinks,
@@ -161,8 +156,13 @@ impl Hub {
         let discoveries = parts.settings.concurrent_discoveries.max(1);
         let recall = SearchMemory::new(parts.settings.remember_searches);
         let tasks = Tasks::new();
-        let activity = ActivityLog::new(parts.ledger.clone(), tasks.clone(), &parts.limits);
-        let activity = Arc::new(activity);
+        let telemetry = Telemetry::new(
+            parts.clock.clone(),
+            parts.recorder,
+            parts.ledger.clone(),
+            tasks.clone(),
+            &parts.limits,
+        );
         let inner = Arc::new(Inner {
             catalog: CatalogSnapshots::deferred(first),
             writing: Mutex::new(()),
@@ -171,13 +171,7 @@ impl Hub {
             store: parts.store,
             ledger: parts.ledger.clone(),
             connector: parts.connector.clone(),
-            events: Events::new(
-                parts.clock.clone(),
-                activity.clone(),
-                parts.recorder.clone(),
-            ),
-            recorder: parts.recorder,
-            activity,
+            telemetry,
             session_grants: SessionGrants::new(parts.limits.session_grants),
             grants: GrantIndex::new(parts.ledger.clone()),
             rules: ArcSwap::new(parts.settings.rules.clone()),
@@ -191,7 +185,6 @@ impl Hub {
             starts: StartQueue::new(parts.connector.clone(), discoveries),
             is_needed: AtomicBool::new(false),
             has_deferred_session: AtomicBool::new(false),
-            counters: Counters::default(),
             checks: SchemaChecks::default(),
             meaning: parts.encoder.map(Meaning::new),
             recall,
@@ -214,7 +207,7 @@ impl Hub {
 
     /// Who is told of events, spans and counts, for whoever has more to tell.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
-        &self.inner.recorder
+        self.inner.telemetry.recorder()
     }
 
     /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
@@ -230,12 +223,12 @@ impl Hub {
 
     /// What happens to servers and their tools from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.inner.events.subscribe()
+        self.inner.telemetry.subscribe()
     }
 
     /// Every call and every request that is passed on from now on, when it is over.
     pub fn subscribe_calls(&self) -> broadcast::Receiver<Event> {
-        self.inner.events.subscribe_calls()
+        self.inner.telemetry.subscribe_calls()
     }
 
     /// Registers a tool of the host program.
@@ -477,7 +470,7 @@ impl Inner {
 
     pub(crate) fn emit_registry_updated(&self, trace: &TraceId) {
         let offered = self.catalog.load().offered_counts();
-        self.events.emit(
+        self.telemetry.emit(
             trace,
             EventKind::RegistryUpdated {
                 static_tools: offered.static_tools,
@@ -504,7 +497,7 @@ impl Inner {
             server: server.clone(),
             why: why.to_owned(),
         };
-        self.events.emit(trace, kind);
+        self.telemetry.emit(trace, kind);
     }
 
     /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.

@@ -7,13 +7,11 @@
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
-mod activity;
 mod announcements;
 mod approval_prompt;
 mod approvals;
 mod background;
 mod call;
-mod call_record;
 mod client_requests;
 mod clock;
 mod deltas;
@@ -21,7 +19,6 @@ mod discover;
 mod discover_missing;
 mod dispatch_check;
 mod elicitation;
-mod events;
 mod forward;
 mod freshness;
 mod gate;
@@ -51,9 +48,8 @@ mod start;
 mod start_pacer;
 mod start_queue;
 mod static_tools;
-mod stats;
 mod tasks;
-mod trace_scope;
+mod telemetry;
 mod unstored;
 
 pub use approval_prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, PromptResponse};
@@ -61,9 +57,9 @@ pub use approvals::InboxWatch;
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
 pub use deltas::LastDelta;
-pub use events::new_trace;
 pub use forward::{ForwardRequest, OfferRef};
 pub use freshness::{Freshness, freshness, time_to_live};
+pub use telemetry::new_trace;
 
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};

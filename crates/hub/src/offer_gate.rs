@@ -15,7 +15,7 @@ use crate::call::CallRequest;
 use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
 use crate::gate::{GateSubject, RequiredFreshness, refused};
 use crate::hub::{Hub, Inner};
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// A request about a prompt or a resource that may go on, and the version that a person approved, if one had to.
 pub(crate) struct OfferPass {

@@ -6,9 +6,9 @@ use pegboard_guard::{PolicyExplanation, PolicySubject, explain_decision};
 use pegboard_model::{GlobalRules, ToolResult};
 
 use crate::approval_prompt::ApprovalSettings;
-use crate::events::new_trace;
 use crate::hub::Hub;
 use crate::slot::lock;
+use crate::telemetry::new_trace;
 
 impl Hub {
     /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the

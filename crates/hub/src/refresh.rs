@@ -17,7 +17,7 @@ use crate::StaleRefresh;
 use crate::discover::{Backoff, discover};
 use crate::freshness::{Freshness, freshness, is_recent};
 use crate::hub::{Hub, Inner};
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// RefreshScope servers a refresh is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl Hub {
         self.start_deferred_session();
         let started = Instant::now();
         let wanted = self.inner.needed_now(only);
-        let (hits, misses) = self.inner.count_lookup(&wanted);
+        let (hits, misses) = self.inner.telemetry.count_lookup(&self.catalog(), &wanted);
         let trace = TraceScope::below(above);
         let id = *trace;
         let facts = || LookupFacts {
@@ -179,16 +179,16 @@ impl Hub {
             misses,
             took: started.elapsed(),
         };
-        let recorder = &self.inner.recorder;
+        let recorder = self.inner.telemetry.recorder();
         if wanted.is_empty() {
             let span = match recorder.is_tracing() {
-                true => self.inner.begin(&trace, "catalog"),
+                true => self.inner.telemetry.begin(&trace, "catalog"),
                 false => None,
             };
             recorder.lookup(span.as_ref(), &facts());
             return PendingDiscoveries::default();
         }
-        let span = self.inner.begin(&trace, "catalog");
+        let span = self.inner.telemetry.begin(&trace, "catalog");
         let trace = trace.under(span.as_ref());
         let starting = wanted
             .iter()
@@ -279,7 +279,7 @@ impl Inner {
                 source: DiscoverySource::Fresh,
                 duration_ms: 0,
             };
-            let span = self.begin(trace, "refresh");
+            let span = self.telemetry.begin(trace, "refresh");
             self.record_discovery(span.as_ref(), spec, &entry.record, &outcome, Duration::ZERO);
             return outcome;
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use pegboard_model::{Activity, ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
+use pegboard_model::{ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// What a new configuration changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -56,7 +56,7 @@ impl Hub {
                     server: server.clone(),
                     removed,
                 };
-                self.inner.events.emit(&trace, kind);
+                self.inner.telemetry.emit(&trace, kind);
             }
             change.removed.push(server);
         }
@@ -72,7 +72,7 @@ impl Hub {
                         stopping.push(self.inner.detach_and_stop(&name, "disabled", &trace, None));
                         let server = name.clone();
                         self.inner
-                            .events
+                            .telemetry
                             .emit(&trace, EventKind::ServerRemoved { server, removed });
                     } else if !entry.record.is_known() {
                         self.inner.refresh_in_background(spec, &trace);
@@ -101,7 +101,7 @@ impl Hub {
         }
         let servers = self.catalog().servers().count();
         self.inner
-            .events
+            .telemetry
             .emit(&trace, EventKind::ConfigReloaded { servers });
         self.inner.record_change(&change, &trace);
         if !change.is_empty() {
@@ -113,7 +113,6 @@ impl Hub {
 
 impl Inner {
     fn record_change(&self, change: &ConfigChange, trace: &TraceId) {
-        let now = self.clock.now();
         for (outcome, servers) in [
             ("added", &change.added),
             ("removed", &change.removed),
@@ -121,11 +120,11 @@ impl Inner {
             ("adjusted", &change.adjusted),
         ] {
             for server in servers {
-                self.activity.record(Activity {
-                    server: Some(server.clone()),
-                    trace: Some(*trace),
-                    ..Activity::new(now, ActivityKind::Config, outcome)
-                });
+                self.telemetry
+                    .record(ActivityKind::Config, outcome, |line| {
+                        line.server = Some(server.clone());
+                        line.trace = Some(*trace);
+                    });
             }
         }
     }

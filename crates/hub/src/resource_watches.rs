@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
 use crate::slot::{ConnectionHold, ServerConnection, lock};
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// How long a server may take to agree; others who watch wait behind it.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use crate::discover::Backoff;
 use crate::freshness::{Freshness, is_recent};
 use crate::hub::{Hub, Inner};
 use crate::refresh::may_start;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// The pause before the first retry; each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ impl Hub {
         let trace = TraceScope::new();
         let servers = specs.len();
         self.inner
-            .events
+            .telemetry
             .emit(&trace, EventKind::DiscoveryStarted { servers });
         let work = specs
             .into_iter()

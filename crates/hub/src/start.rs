@@ -63,7 +63,7 @@ impl Inner {
         };
         let running = Arc::new(ServerConnection::new(upstream, spec.hash, known));
         let (hold, replaced) = slot.install(running);
-        self.events.emit(
+        self.telemetry.emit(
             trace,
             EventKind::ServerStarted {
                 server: spec.name.clone(),

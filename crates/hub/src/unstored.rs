@@ -42,6 +42,6 @@ impl Inner {
             reason: error.reason.code().to_owned(),
             error: error.message.clone(),
         };
-        self.events.emit(trace, kind);
+        self.telemetry.emit(trace, kind);
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
 /// Finds tools for one session, by words, by meaning and by what worked before.
 #[derive(Clone)]
@@ -57,11 +57,11 @@ impl Finder {
 impl ToolSearch for Finder {
     fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a> {
         let started = Instant::now();
-        let recorder = &self.hub.inner.recorder;
+        let recorder = self.hub.inner.telemetry.recorder();
         let span = match recorder.is_tracing() {
             true => {
                 let trace = TraceScope::below(self.above.as_ref());
-                self.hub.inner.begin(&trace, "search")
+                self.hub.inner.telemetry.begin(&trace, "search")
             }
             false => None,
         };

@@ -1,16 +1,10 @@
 //! What everything that one request sets in motion has in common.
 
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{SpanContext, TraceId};
-
-use crate::events::new_trace;
-use crate::hub::Inner;
-
-/// Whose trace the spans belong to that nobody waits for.
-const BACKGROUND: &str = "background";
 
 /// The id of a trace and, where the caller or we make spans, the span that the next one lies below.
 #[derive(Clone)]
@@ -80,11 +74,6 @@ impl TraceScope {
     pub(crate) fn above(&self) -> Option<&SpanContext> {
         self.above.as_ref()
     }
-
-    /// The id alone.
-    pub(crate) fn into_id(self) -> TraceId {
-        self.id
-    }
 }
 
 impl Deref for TraceScope {
@@ -95,10 +84,41 @@ impl Deref for TraceScope {
     }
 }
 
-impl Inner {
-    /// Opens a span on a trail, where spans are made. A trace that begins with it is called `name`.
-    pub(crate) fn begin(&self, trace_scope: &TraceScope, name: &str) -> Option<SpanContext> {
-        let span = self.recorder.begin(trace_scope.above(), trace_scope)?;
-        Some(span.with_labels(name, BACKGROUND))
+/// A new trace id: random bytes of this process, and a count from a random start. Asking the system for
+/// randomness on every call would cost more than the rest of the bookkeeping. Without randomness the process's
+/// number stands in, so that no id is all zeros, which W3C trace context reads as "no trace".
+pub fn new_trace() -> TraceId {
+    static SEED: OnceLock<(u64, AtomicU64)> = OnceLock::new();
+    let (process, count) = SEED.get_or_init(|| {
+        let mut bytes = [0; 16];
+        let _ = getrandom::fill(&mut bytes);
+        let random = u128::from_be_bytes(bytes);
+        let (high, low) = ((random >> 64) as u64, random as u64);
+        let process = high ^ u64::from(std::process::id());
+        (process.max(1), AtomicU64::new(low))
+    });
+    let count = count.fetch_add(1, Ordering::Relaxed);
+    TraceId::from_bytes((u128::from(*process) << 64 | u128::from(count)).to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn trace_ids_of_many_threads_are_all_different() {
+        let ids = || (0..1000).map(|_| new_trace()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(ids)).collect();
+        let all: HashSet<TraceId> = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        assert_eq!(all.len(), 8000);
+        assert!(all.iter().all(|id| id.as_str().len() == 32));
+        assert!(
+            !all.iter()
+                .any(|id| id.as_str().starts_with("0000000000000000"))
+        );
     }
 }

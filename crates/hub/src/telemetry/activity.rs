@@ -19,7 +19,7 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(250);
 /// Lines that one question gives at the most.
 const MAX_PAGE_LINES: usize = 1_000;
 
-pub(crate) struct ActivityLog {
+pub(super) struct ActivityLog {
     queue: Arc<Queue>,
     /// Whether the writer runs, which the first line starts.
     is_started: AtomicBool,
@@ -60,7 +60,7 @@ impl Queue {
 }
 
 impl ActivityLog {
-    pub(crate) fn new(ledger: Arc<dyn Ledger>, tasks: Tasks, limits: &Limits) -> Self {
+    pub(super) fn new(ledger: Arc<dyn Ledger>, tasks: Tasks, limits: &Limits) -> Self {
         let queue = Queue {
             lines: Mutex::default(),
             most: limits.activity_queue.max(1),
@@ -78,7 +78,7 @@ impl ActivityLog {
     }
 
     /// Notes a line. It never waits; a line that finds the queue full is dropped and counted.
-    pub(crate) fn record(&self, line: Activity) {
+    pub(super) fn record(&self, line: Activity) {
         if !self.queue.push(line) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -89,7 +89,7 @@ impl ActivityLog {
 
     /// Notes what an event tells, where it is worth a line; `changes` are those of the tools of a server that was
     /// known before.
-    pub(crate) fn record_event(
+    pub(super) fn record_event(
         &self,
         at: Timestamp,
         trace: &TraceId,
@@ -169,7 +169,7 @@ async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
 impl Hub {
     /// Makes the log ready beside other work, for somebody who is about to do one thing and end.
     pub fn prepare_activity(&self) {
-        let ledger = self.inner.ledger.clone();
+        let ledger = self.inner.telemetry.activity.ledger.clone();
         tokio::spawn(async move { ledger.prepare().await });
     }
 
@@ -177,18 +177,20 @@ impl Hub {
     /// answers of people and changes of the configuration, of all processes that share the store.
     pub async fn activity(&self, limit: usize, before: Option<u64>) -> ToolResult<Vec<Activity>> {
         let limit = limit.min(MAX_PAGE_LINES);
-        self.inner.ledger.activity(limit, before).await
+        let log = &self.inner.telemetry.activity;
+        log.ledger.activity(limit, before).await
     }
 
     /// How many lines of activity were lost because they came faster than they could be written.
     pub fn activity_dropped(&self) -> u64 {
-        self.inner.activity.dropped.load(Ordering::Relaxed)
+        let log = &self.inner.telemetry.activity;
+        log.dropped.load(Ordering::Relaxed)
     }
 
     /// Notes something that was done through this hub by whoever embeds it, for example a change of the
     /// configuration by the API. It never waits.
     pub fn record_activity(&self, line: Activity) {
-        self.inner.activity.record(line);
+        self.inner.telemetry.activity.record(line);
     }
 }
 

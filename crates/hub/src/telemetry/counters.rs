@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pegboard_catalog::Catalog;
 use pegboard_model::ServerSpec;
 
-use crate::hub::Inner;
+use super::Telemetry;
 
 /// Counters since the hub was opened.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(super) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -19,21 +20,17 @@ impl Counters {
         self.hits.fetch_add(known as u64, Ordering::Relaxed);
         self.misses.fetch_add(unknown as u64, Ordering::Relaxed);
     }
-
-    pub(crate) fn read(&self) -> (u64, u64) {
-        (
-            self.hits.load(Ordering::Relaxed),
-            self.misses.load(Ordering::Relaxed),
-        )
-    }
 }
 
-impl Inner {
+impl Telemetry {
     /// Counts a read of the catalog before which the servers in `asked` are asked. Returns the hits and misses: a
     /// server is a hit if its tools are known and it need not be asked, and a miss otherwise. A server that is
     /// disabled or not trusted is neither, because no reader can get its tools.
-    pub(crate) fn count_lookup(&self, asked: &[Arc<ServerSpec>]) -> (usize, usize) {
-        let catalog = self.catalog.load();
+    pub(crate) fn count_lookup(
+        &self,
+        catalog: &Catalog,
+        asked: &[Arc<ServerSpec>],
+    ) -> (usize, usize) {
         let (mut known, mut unknown) = (0_usize, 0);
         for entry in catalog.servers().filter(|entry| entry.is_offered()) {
             match entry.needs_discovery() {
@@ -49,5 +46,11 @@ impl Inner {
         let (hits, misses) = (known.saturating_sub(asked), unknown + asked);
         self.counters.count(hits, misses);
         (hits, misses)
+    }
+
+    /// All hits and misses since the hub was opened.
+    pub(crate) fn lookups(&self) -> (u64, u64) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (read(&self.counters.hits), read(&self.counters.misses))
     }
 }

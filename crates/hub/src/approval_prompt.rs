@@ -14,7 +14,7 @@ use crate::call::{CallRequest, SessionId};
 use crate::elicitation::{self, Reply};
 use crate::hub::Inner;
 use crate::shown_arguments::{longest_values, readable};
-use crate::slot::lock;
+use crate::sync::lock;
 use crate::telemetry::millis;
 
 /// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the

@@ -8,12 +8,13 @@ use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::announcements::PendingNotices;
 use crate::discover::Backoff;
 use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
+use crate::publication::PendingNotices;
 use crate::refresh::may_start;
-use crate::slot::{ServerConnection, ServerSlot, lock};
+use crate::slot::{ServerConnection, ServerSlot};
+use crate::sync::lock;
 use crate::telemetry::TraceScope;
 use crate::telemetry::new_trace;
 use crate::{RefreshOnStart, StaleRefresh};
@@ -71,7 +72,7 @@ impl Hub {
             if self.inner.freshness(entry).is_stale() == entry.stale {
                 continue;
             }
-            let is_changed = self.inner.mark(&entry.spec, |entry| {
+            let is_changed = self.inner.catalog.mark(&entry.spec, |entry| {
                 let stale = self.inner.freshness(entry).is_stale();
                 (stale != entry.stale).then(|| entry.clone().with_stale(stale))
             });
@@ -150,8 +151,8 @@ impl Inner {
                         // The connection is going away; `ended` or idleness tells how.
                         Err(_) => may_change = false,
                     },
-                    told = announcements.recv(), if may_announce => {
-                        let owed = match told {
+                    notice = announcements.recv(), if may_announce => {
+                        let changes = match notice {
                             Ok(Announcement::PromptsChanged) => PendingNotices { prompts: true, resources: false },
                             Ok(Announcement::ResourcesChanged) => PendingNotices { prompts: false, resources: true },
                             Ok(updated) => {
@@ -165,7 +166,7 @@ impl Inner {
                                 continue;
                             }
                         };
-                        inner.refresh_after_list_changed(&slot, &running, &spec, owed);
+                        inner.refresh_after_list_changed(&slot, &running, &spec, changes);
                     }
                 }
             }
@@ -179,12 +180,12 @@ impl Inner {
         slot: &Arc<ServerSlot>,
         running: &Arc<ServerConnection>,
         spec: &Arc<ServerSpec>,
-        owed: PendingNotices,
+        changes: PendingNotices,
     ) {
         let at = {
             let mut change = lock(&slot.change);
-            change.owed.prompts |= owed.prompts;
-            change.owed.resources |= owed.resources;
+            change.pending.prompts |= changes.prompts;
+            change.pending.resources |= changes.resources;
             if change.scheduled {
                 return;
             }

@@ -239,8 +239,7 @@ impl Inner {
         exposed: &str,
         arguments: serde_json::Value,
     ) -> ToolResult<CallOutcome> {
-        let handler = crate::slot::lock(&self.handlers).get(exposed).cloned();
-        match handler {
+        match self.catalog.handler(exposed) {
             Some(handler) => as_result(handler.call(arguments).await?),
             None => {
                 let message = format!("tool `{exposed}` has no handler");

@@ -14,9 +14,9 @@ use pegboard_model::{
 use pegboard_upstream::{Handshake, ToolListing};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::deltas::{LastDelta, change_summary};
 use crate::hub::Inner;
 use crate::offers::{RawOffers, ask_for_offers};
+use crate::publication::{LastDelta, change_summary};
 use crate::refresh::{DiscoverySource, RefreshOutcome, Refreshed, refused};
 use crate::session_resources::SessionResources;
 use crate::start_queue::StartPermit;
@@ -299,7 +299,9 @@ struct DiscoveringMark<'a> {
 
 impl<'a> DiscoveringMark<'a> {
     fn new(inner: &'a Inner, spec: &'a ServerSpec) -> Self {
-        inner.mark(spec, |entry| Some(entry.clone().with_discovering(true)));
+        inner
+            .catalog
+            .mark(spec, |entry| Some(entry.clone().with_discovering(true)));
         Self { inner, spec }
     }
 }
@@ -307,7 +309,7 @@ impl<'a> DiscoveringMark<'a> {
 impl Drop for DiscoveringMark<'_> {
     fn drop(&mut self) {
         let shown = |entry: &ServerEntry| entry.discovering.then(|| entry.clone());
-        self.inner.mark(self.spec, |entry| {
+        self.inner.catalog.mark(self.spec, |entry| {
             shown(entry).map(|entry| entry.with_discovering(false))
         });
     }
@@ -492,7 +494,7 @@ impl Inner {
                         duration_ms,
                         delta: Arc::new(delta.clone()),
                     };
-                    self.deltas.note(&spec.name, last);
+                    self.catalog.record_delta(&spec.name, last);
                 }
                 let kind = EventKind::ServerDiscovered {
                     server: spec.name.clone(),

@@ -242,7 +242,7 @@ impl Inner {
         match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => decide(PolicySubject::of_server(&entry.spec, tool)),
             _ => {
-                let rules = self.rules.load();
+                let rules = self.catalog.rules();
                 decide(PolicySubject::of_host(view.exposed().as_str(), &rules))
             }
         }

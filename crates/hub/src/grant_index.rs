@@ -12,7 +12,7 @@ use pegboard_model::{Grant, ServerName};
 use pegboard_store::Ledger;
 use tokio::sync::watch;
 
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// The grants of the ledger, as the gate needs them.
 pub(crate) struct GrantIndex {

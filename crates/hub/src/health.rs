@@ -73,7 +73,7 @@ impl Hub {
             stale: self.inner.freshness(entry).is_stale(),
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
-            not_stored: self.inner.unstored.fault_of(&entry.spec.name),
+            not_stored: self.inner.catalog.not_stored(&entry.spec.name),
             crashed_at: slot.as_ref().and_then(|slot| slot.crashed_at()),
             failures: slot.map_or(0, |slot| slot.failures()),
             connection: running.map(|running| running.upstream.health()),

@@ -1,26 +1,23 @@
 //! The hub itself: what it owns, and how it is opened and closed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
+use pegboard_catalog::{Catalog, StaticTool};
 use pegboard_model::{
-    Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, Recorder, ServerName,
-    ServerRecord, ServerSpec, Timestamp, ToolError, ToolResult, TraceId,
+    Clock, ConfigHash, Event, EventKind, GlobalRules, Limits, Recorder, ServerName, ServerRecord,
+    ServerSpec, ToolError, ToolResult, TraceId,
 };
 use pegboard_store::{Ledger, Store};
-use pegboard_upstream::{Announcement, Connect};
+use pegboard_upstream::Connect;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::announcements::LISTENER_BACKLOG;
 use crate::approval_prompt::{ApprovalSettings, Approver};
-use crate::deltas::Deltas;
-use crate::freshness::freshness;
 use crate::grant_index::GrantIndex;
 use crate::meaning::{Encoder, Meaning, SearchMemory};
+use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
 use crate::refresh::RefreshOutcome;
 use crate::resource_links::ResourceLinks;
 use crate::resource_watches::ResourceWatches;
@@ -28,12 +25,11 @@ use crate::schema_checks::SchemaChecks;
 use crate::session_grants::SessionGrants;
 use crate::sessions::SessionRegistry;
 use crate::single_flight::SingleFlight;
-use crate::slot::{ServerConnection, ServerSlot, lock};
-use crate::snapshots::{CatalogSnapshots, FirstSnapshot};
+use crate::slot::{ServerConnection, ServerSlot};
 use crate::start_queue::StartQueue;
+use crate::sync::lock;
 use crate::tasks::Tasks;
 use crate::telemetry::{Telemetry, new_trace};
-use crate::unstored::Unstored;
 use crate::{HubSettings, ToolHandler};
 
 /// How many lists are checked at the same time.
@@ -71,11 +67,8 @@ pub struct Hub {
 }
 
 pub(crate) struct Inner {
-    pub(crate) catalog: CatalogSnapshots,
-    /// Held for the moment in which one snapshot is made from another.
-    writing: Mutex<()>,
+    pub(crate) catalog: CatalogPublisher,
     slots: Mutex<HashMap<ServerName, Arc<ServerSlot>>>,
-    pub(crate) handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) connector: Arc<dyn Connect>,
@@ -96,16 +89,12 @@ pub(crate) struct Inner {
     pub(crate) recall: SearchMemory,
     pub(crate) session_grants: SessionGrants,
     pub(crate) grants: GrantIndex,
-    pub(crate) rules: ArcSwap<GlobalRules>,
     pub(crate) asking: Mutex<ApprovalSettings>,
-    pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
     pub(crate) watches: Mutex<ResourceWatches>,
     pub(crate) links: ResourceLinks,
     /// Places for checking lists that servers sent; each takes a thread.
     pub(crate) admissions: Semaphore,
     pub(crate) register: SessionRegistry,
-    pub(crate) deltas: Deltas,
-    pub(crate) unstored: Unstored,
     pub(crate) tasks: Tasks,
 }
 
@@ -156,6 +145,12 @@ impl Hub {
         let discoveries = parts.settings.concurrent_discoveries.max(1);
         let recall = SearchMemory::new(parts.settings.remember_searches);
         let tasks = Tasks::new();
+        let catalog = CatalogPublisher::new(
+            first,
+            parts.settings.rules.clone(),
+            parts.clock.clone(),
+            parts.limits.clone(),
+        );
         let telemetry = Telemetry::new(
             parts.clock.clone(),
             parts.recorder,
@@ -164,17 +159,14 @@ impl Hub {
             &parts.limits,
         );
         let inner = Arc::new(Inner {
-            catalog: CatalogSnapshots::deferred(first),
-            writing: Mutex::new(()),
+            catalog,
             slots: Mutex::default(),
-            handlers: Mutex::default(),
             store: parts.store,
             ledger: parts.ledger.clone(),
             connector: parts.connector.clone(),
             telemetry,
             session_grants: SessionGrants::new(parts.limits.session_grants),
             grants: GrantIndex::new(parts.ledger.clone()),
-            rules: ArcSwap::new(parts.settings.rules.clone()),
             asking: Mutex::new(parts.settings.asking),
             clock: parts.clock,
             approver: parts.approver,
@@ -188,13 +180,10 @@ impl Hub {
             checks: SchemaChecks::default(),
             meaning: parts.encoder.map(Meaning::new),
             recall,
-            announcements: broadcast::Sender::new(LISTENER_BACKLOG),
             watches: Mutex::default(),
             links: ResourceLinks::default(),
             admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
             register: SessionRegistry::default(),
-            deltas: Deltas::default(),
-            unstored: Unstored::default(),
             tasks,
         });
         Self { inner }
@@ -212,13 +201,13 @@ impl Hub {
 
     /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
     pub fn is_catalog_loaded(&self) -> bool {
-        self.inner.catalog.is_made()
+        self.inner.catalog.is_loaded()
     }
 
     /// The snapshot that this hub begins with, for whoever wants to know later what changed since now; the
     /// present one if it was asked for before.
     pub fn first_snapshot(&self) -> FirstSnapshot {
-        self.inner.catalog.first()
+        self.inner.catalog.first_snapshot()
     }
 
     /// What happens to servers and their tools from now on.
@@ -233,15 +222,7 @@ impl Hub {
 
     /// Registers a tool of the host program.
     pub fn register(&self, tool: StaticTool, handler: Arc<dyn ToolHandler>) -> ToolResult<()> {
-        let name = tool.name.clone();
-        {
-            let _writing = lock(&self.inner.writing);
-            let next = self.inner.catalog.load().with_static(tool)?;
-            let next = next.with_rules(&self.inner.rules.load());
-            // First the handler: whoever finds the tool can call it.
-            lock(&self.inner.handlers).insert(name, handler);
-            self.inner.catalog.store(Arc::new(next));
-        }
+        self.inner.catalog.register(tool, handler)?;
         self.inner.emit_registry_updated(&new_trace());
         Ok(())
     }
@@ -276,7 +257,7 @@ impl Hub {
         for spec in servers {
             let record = self.inner.store.load_server(&spec.name, &spec.hash).await;
             let record = record.ok().flatten().map(Arc::new);
-            let entry = self.inner.entry(Arc::new(spec), record);
+            let entry = self.inner.catalog.entry(Arc::new(spec), record);
             catalog = catalog.with_server(entry).0;
         }
         catalog
@@ -338,147 +319,6 @@ impl Inner {
         lock(&self.slots).get(server).cloned()
     }
 
-    /// An entry with its stale mark as of now.
-    pub(crate) fn entry(
-        &self,
-        spec: Arc<ServerSpec>,
-        record: Option<Arc<ServerRecord>>,
-    ) -> ServerEntry {
-        entry_as_of(self.clock.now(), &self.limits, spec, record)
-    }
-
-    /// Makes the next snapshot with what is known of a server now. What is about a server that was removed
-    /// or redefined meanwhile is dropped: a late discovery must not bring it back. Settings are those of
-    /// this moment, for the same reason.
-    pub(crate) fn publish(
-        &self,
-        trace: &TraceId,
-        record: Arc<ServerRecord>,
-        discovering: bool,
-    ) -> Delta {
-        let (before, after, delta) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let before = present.server(&record.server);
-            let Some(before) = before.filter(|entry| entry.spec.hash == record.config) else {
-                return Delta::default();
-            };
-            let entry = self.entry(before.spec.clone(), Some(record));
-            let entry = entry.with_discovering(discovering);
-            let (next, delta) = present.with_server(entry.clone());
-            self.catalog.store(Arc::new(next));
-            (before.clone(), entry, delta)
-        };
-        self.announce_list_changes(before.name(), Some(&before), Some(&after));
-        if !delta.is_empty() {
-            self.emit_registry_updated(trace);
-        }
-        delta
-    }
-
-    fn forget(&self, trace: &TraceId, entry: &ServerEntry) {
-        let never = ServerRecord::undiscovered(entry.spec.name.clone(), entry.spec.hash);
-        self.publish(trace, Arc::new(never), entry.discovering);
-    }
-
-    /// Replaces what is known of a server by a changed copy, in one step. `None` from `change` leaves it as it is.
-    pub(crate) fn revise(
-        &self,
-        server: &ServerName,
-        change: impl FnOnce(&ServerRecord) -> Option<ServerRecord>,
-    ) -> Option<Arc<ServerRecord>> {
-        let (before, after) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let before = present.server(server)?.clone();
-            let record = Arc::new(change(&before.record)?);
-            let entry = self.entry(before.spec.clone(), Some(record));
-            let entry = entry.with_discovering(before.discovering);
-            self.catalog
-                .store(Arc::new(present.with_server(entry.clone()).0));
-            (before, entry)
-        };
-        self.announce_list_changes(server, Some(&before), Some(&after));
-        Some(after.record.clone())
-    }
-
-    /// Changes the marks of a server's entry and nothing else: what came in meanwhile stays. `None` from
-    /// `change` leaves it as it is.
-    pub(crate) fn mark(
-        &self,
-        spec: &ServerSpec,
-        change: impl FnOnce(&ServerEntry) -> Option<ServerEntry>,
-    ) -> bool {
-        let _writing = lock(&self.writing);
-        let present = self.catalog.load();
-        let entry = present.server(&spec.name);
-        let entry = entry.filter(|entry| entry.spec.hash == spec.hash);
-        let Some(changed) = entry.and_then(|entry| change(entry)) else {
-            return false;
-        };
-        self.catalog.store(Arc::new(present.with_server(changed).0));
-        true
-    }
-
-    /// Replaces the settings of a server whose definition stays.
-    pub(crate) fn adjust(&self, spec: Arc<ServerSpec>) {
-        let mut seen = None;
-        self.mark(&spec, |entry| {
-            let record = Some(entry.record.clone());
-            let adjusted = self.entry(spec.clone(), record);
-            let adjusted = adjusted.with_discovering(entry.discovering);
-            seen = Some((entry.clone(), adjusted.clone()));
-            Some(adjusted)
-        });
-        if let Some((before, after)) = seen {
-            self.announce_list_changes(&spec.name, Some(&before), Some(&after));
-        }
-    }
-
-    /// Puts a server in or replaces its definition.
-    pub(crate) fn place(&self, entry: ServerEntry) {
-        let before = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let (next, _) = present.with_server(entry.clone());
-            self.catalog.store(Arc::new(next));
-            present.server(entry.name()).cloned()
-        };
-        self.announce_list_changes(entry.name(), before.as_deref(), Some(&entry));
-    }
-
-    /// Puts the host program's tools under these rules.
-    pub(crate) fn set_static_rules(&self, rules: &GlobalRules) {
-        let _writing = lock(&self.writing);
-        let next = self.catalog.load().with_rules(rules);
-        self.catalog.store(Arc::new(next));
-    }
-
-    pub(crate) fn remove_server(&self, server: &ServerName) -> usize {
-        let (before, removed) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let (next, removed) = present.without_server(server);
-            self.catalog.store(Arc::new(next));
-            (present.server(server).cloned(), removed)
-        };
-        self.announce_list_changes(server, before.as_deref(), None);
-        self.deltas.forget(server);
-        self.unstored.forget(server);
-        removed
-    }
-
-    pub(crate) fn emit_registry_updated(&self, trace: &TraceId) {
-        let offered = self.catalog.load().offered_counts();
-        self.telemetry.emit(
-            trace,
-            EventKind::RegistryUpdated {
-                static_tools: offered.static_tools,
-                mcp_tools: offered.mcp_tools,
-            },
-        );
-    }
-
     pub(crate) async fn stop(&self, slot: &ServerSlot, trace: &TraceId, why: &str) {
         if let Some(running) = slot.take() {
             self.close(&running, slot.server(), trace, why).await;
@@ -532,16 +372,4 @@ impl Inner {
             self.end(running.clone(), slot.server(), "crashed", new_trace());
         }
     }
-}
-
-fn entry_as_of(
-    now: Timestamp,
-    limits: &Limits,
-    spec: Arc<ServerSpec>,
-    record: Option<Arc<ServerRecord>>,
-) -> ServerEntry {
-    let record = record
-        .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
-    let stale = freshness(&spec, &record, now, limits).is_stale();
-    ServerEntry::new(spec, record).with_stale(stale)
 }

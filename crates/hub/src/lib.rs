@@ -7,14 +7,12 @@
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
-mod announcements;
 mod approval_prompt;
 mod approvals;
 mod background;
 mod call;
 mod client_requests;
 mod clock;
-mod deltas;
 mod discover;
 mod discover_missing;
 mod dispatch_check;
@@ -30,6 +28,7 @@ mod offer_gate;
 mod offers;
 mod panics;
 mod policies;
+mod publication;
 mod refresh;
 mod reload;
 mod resource_links;
@@ -43,20 +42,18 @@ mod sessions;
 mod shown_arguments;
 mod single_flight;
 mod slot;
-mod snapshots;
 mod start;
 mod start_pacer;
 mod start_queue;
 mod static_tools;
+mod sync;
 mod tasks;
 mod telemetry;
-mod unstored;
 
 pub use approval_prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, PromptResponse};
 pub use approvals::InboxWatch;
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
-pub use deltas::LastDelta;
 pub use forward::{ForwardRequest, OfferRef};
 pub use freshness::{Freshness, freshness, time_to_live};
 pub use telemetry::new_trace;
@@ -64,11 +61,11 @@ pub use telemetry::new_trace;
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};
 pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
+pub use publication::{FirstSnapshot, LastDelta};
 pub use refresh::{DiscoverySource, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
 pub use shown_arguments::readable as readable_arguments;
-pub use snapshots::FirstSnapshot;
 pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 

@@ -7,19 +7,16 @@ use pegboard_model::{GlobalRules, ToolResult};
 
 use crate::approval_prompt::ApprovalSettings;
 use crate::hub::Hub;
-use crate::slot::lock;
+use crate::sync::lock;
 use crate::telemetry::new_trace;
 
 impl Hub {
     /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the
     /// servers of the same configuration.
     pub fn set_rules(&self, rules: Arc<GlobalRules>) {
-        if **self.inner.rules.load() == *rules {
-            return;
+        if self.inner.catalog.set_rules(rules) {
+            self.inner.emit_registry_updated(&new_trace());
         }
-        self.inner.rules.store(rules.clone());
-        self.inner.set_static_rules(&rules);
-        self.inner.emit_registry_updated(&new_trace());
     }
 
     /// How people are asked about calls from now on.
@@ -29,7 +26,7 @@ impl Hub {
 
     /// The rules for all tools.
     pub fn rules(&self) -> Arc<GlobalRules> {
-        self.inner.rules.load_full()
+        self.inner.catalog.rules()
     }
 
     /// What holds for a tool, which rule decides, and why the others lost. Disabled tools are found too.
@@ -52,7 +49,7 @@ impl Hub {
                 explain_decision(PolicySubject::of_server(&entry.spec, tool))
             }
             _ => {
-                let rules = self.inner.rules.load();
+                let rules = self.inner.catalog.rules();
                 explain_decision(PolicySubject::of_host(&exposed, &rules))
             }
         };

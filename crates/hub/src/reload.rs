@@ -83,7 +83,8 @@ impl Hub {
                     let record = self.inner.store.load_server(&name, &spec.hash).await;
                     let record = record.ok().flatten().map(Arc::new);
                     let is_known = record.as_ref().is_some_and(|record| record.is_known());
-                    self.inner.place(self.inner.entry(spec.clone(), record));
+                    self.inner
+                        .insert_server(self.inner.catalog.entry(spec.clone(), record));
                     let next = (!is_known).then_some(spec);
                     stopping.push(self.inner.detach_and_stop(&name, "changed", &trace, next));
                     if present.is_some() {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::slot::lock;
+use crate::sync::lock;
 
 const LINK: &str = "\"resource_link\"";
 /// A longer definition is not kept; the link is then known by its uri alone.

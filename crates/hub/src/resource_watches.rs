@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::slot::{ConnectionHold, ServerConnection, lock};
+use crate::slot::{ConnectionHold, ServerConnection};
+use crate::sync::lock;
 use crate::telemetry::TraceScope;
 
 /// How long a server may take to agree; others who watch wait behind it.

@@ -11,7 +11,7 @@ use pegboard_model::{DefinitionParts, Fingerprint, Tool, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// Definitions whose schemas are kept ready, in bytes of text; beyond that all are made ready anew.
 const KEPT_BYTES: usize = 1024 * 1024;

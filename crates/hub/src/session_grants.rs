@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::call::{CallRequest, SessionId};
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// How long a call that asked for input may take to go on; as long as the gateway keeps its state.
 const NEXT_ROUND: Duration = Duration::from_secs(10 * 60);

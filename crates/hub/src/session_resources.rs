@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pegboard_model::{Limits, Offers, ServerName, ServerRecord, TraceId};
 
 use crate::hub::Inner;
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// The resources of one run of a server.
 pub(crate) struct SessionResources(Mutex<State>);

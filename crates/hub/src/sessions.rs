@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::call::SessionId;
 use crate::hub::Hub;
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// Sessions that are shown at once; a new one takes the place of the one that was silent for longest.
 const MAX_SESSIONS: usize = 1_000;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pegboard_model::{
@@ -12,8 +12,9 @@ use pegboard_upstream::Upstream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use crate::announcements::PendingNotices;
+use crate::publication::PendingNotices;
 use crate::session_resources::SessionResources;
+use crate::sync::lock;
 
 /// The second failure in a row costs this wait, each further one twice as much.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -49,7 +50,7 @@ pub(crate) struct ListChangeState {
     spent_until: Option<Instant>,
     pub(crate) scheduled: bool,
     /// What others are still to be told.
-    pub(crate) owed: PendingNotices,
+    pub(crate) pending: PendingNotices,
 }
 
 impl ListChangeState {
@@ -405,10 +406,6 @@ fn jittered(pause: Duration) -> Duration {
     let mut byte = [0];
     let _ = getrandom::fill(&mut byte);
     pause + pause.mul_f32(f32::from(byte[0]) / 255.0 / 5.0)
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

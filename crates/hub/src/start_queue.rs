@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::hub::Hub;
-use crate::slot::lock;
 use crate::start_pacer::{OVERDUE_START, StartPacer};
+use crate::sync::lock;
 
 /// How often the load is looked at while a server waits for its turn.
 const PROBE: Duration = Duration::from_millis(10);

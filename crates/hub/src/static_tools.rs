@@ -93,7 +93,7 @@ mod tests {
             hub.register(tool.unwrap(), Arc::new(Unfinished)).unwrap();
         }
         // A tool whose handler is gone says the same as one whose handler cannot do the work.
-        crate::slot::lock(&hub.inner.handlers).remove("lost");
+        hub.inner.catalog.remove_handler("lost");
         for name in ["later", "lost"] {
             let arguments = RawValue::from_string("{}".to_owned()).unwrap();
             let request = CallRequest::new(SessionId("s".to_owned()), name, arguments);

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, OnceCell};
 pub use self::finder::Finder;
 pub use self::indexing::MeaningProgress;
 pub(crate) use self::search_memory::SearchMemory;
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// Queries whose vectors are at hand, because a model that pages or asks again sends the same words.
 const RECENT_QUERIES: usize = 32;

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use super::Meaning;
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// Below this cosine a past query has nothing to do with a new one.
 const CLOSE: f32 = 0.5;

@@ -10,7 +10,7 @@ use pegboard_store::Ledger;
 use tokio::sync::Notify;
 
 use crate::hub::Hub;
-use crate::slot::lock;
+use crate::sync::lock;
 use crate::tasks::Tasks;
 
 /// How long lines are gathered before they are written: while somebody calls all the time, the writer wakes

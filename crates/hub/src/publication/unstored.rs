@@ -5,22 +5,26 @@ use std::sync::Mutex;
 
 use pegboard_model::{ErrorSummary, EventKind, ServerName, ToolError, TraceId};
 
+use super::CatalogPublisher;
 use crate::hub::Inner;
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// One entry for each server at the most.
 #[derive(Default)]
-pub(crate) struct Unstored {
+pub(super) struct Unstored {
     faults: Mutex<HashMap<ServerName, ErrorSummary>>,
 }
 
 impl Unstored {
-    pub(crate) fn fault_of(&self, server: &ServerName) -> Option<ErrorSummary> {
-        lock(&self.faults).get(server).cloned()
-    }
-
-    pub(crate) fn forget(&self, server: &ServerName) {
+    pub(super) fn forget(&self, server: &ServerName) {
         lock(&self.faults).remove(server);
+    }
+}
+
+impl CatalogPublisher {
+    /// Why the newest list of a server was not stored.
+    pub(crate) fn not_stored(&self, server: &ServerName) -> Option<ErrorSummary> {
+        lock(&self.unstored.faults).get(server).cloned()
     }
 }
 
@@ -33,10 +37,10 @@ impl Inner {
         trace: &TraceId,
     ) {
         let Err(error) = stored else {
-            return self.unstored.forget(server);
+            return self.catalog.unstored.forget(server);
         };
         tracing::warn!(target: "pegboard", %server, "its list of tools was not stored: {error}");
-        lock(&self.unstored.faults).insert(server.clone(), ErrorSummary::from(error));
+        lock(&self.catalog.unstored.faults).insert(server.clone(), ErrorSummary::from(error));
         let kind = EventKind::ServerNotStored {
             server: server.clone(),
             reason: error.reason.code().to_owned(),

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arc_swap::{ArcSwap, Guard};
 use pegboard_catalog::Catalog;
 
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// The snapshot that a hub begins with; empty until somebody asked for it.
 pub type FirstSnapshot = Arc<OnceLock<Arc<Catalog>>>;
 
-pub(crate) struct CatalogSnapshots {
+pub(super) struct CatalogSnapshots {
     present: ArcSwap<Catalog>,
     is_made: AtomicBool,
     /// Taken by whoever makes the first one, and held meanwhile: all others wait for it.
@@ -26,7 +26,7 @@ struct DeferredCatalog {
 
 impl CatalogSnapshots {
     /// Begins with a snapshot that is still to be made. Making it must not ask for the present one.
-    pub(crate) fn deferred(make: impl FnOnce() -> Catalog + Send + 'static) -> Self {
+    pub(super) fn deferred(make: impl FnOnce() -> Catalog + Send + 'static) -> Self {
         Self {
             present: ArcSwap::default(),
             is_made: AtomicBool::new(false),
@@ -38,27 +38,27 @@ impl CatalogSnapshots {
     }
 
     /// Whether asking for the present one costs nothing.
-    pub(crate) fn is_made(&self) -> bool {
+    pub(super) fn is_made(&self) -> bool {
         self.is_made.load(Ordering::Acquire)
     }
 
     /// The first snapshot, or the present one if the first was made already.
-    pub(crate) fn first(&self) -> FirstSnapshot {
+    pub(super) fn first(&self) -> FirstSnapshot {
         match &*lock(&self.unmade) {
             Some(unmade) => unmade.first.clone(),
             None => Arc::new(OnceLock::from(self.present.load_full())),
         }
     }
 
-    pub(crate) fn load(&self) -> Guard<Arc<Catalog>> {
+    pub(super) fn load(&self) -> Guard<Arc<Catalog>> {
         self.made().load()
     }
 
-    pub(crate) fn load_full(&self) -> Arc<Catalog> {
+    pub(super) fn load_full(&self) -> Arc<Catalog> {
         self.made().load_full()
     }
 
-    pub(crate) fn store(&self, next: Arc<Catalog>) {
+    pub(super) fn store(&self, next: Arc<Catalog>) {
         self.made().store(next);
     }
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use pegboard_catalog::Delta;
 use pegboard_model::{ServerName, Timestamp, UntrustedText};
 
+use super::CatalogPublisher;
 use crate::hub::Hub;
-use crate::slot::lock;
+use crate::sync::lock;
 
 /// Tools of each kind of change that activity names.
 const NAMED: usize = 5;
@@ -27,16 +28,12 @@ pub struct LastDelta {
 
 /// One entry for each server at the most.
 #[derive(Default)]
-pub(crate) struct Deltas {
+pub(super) struct Deltas {
     last: Mutex<HashMap<ServerName, LastDelta>>,
 }
 
 impl Deltas {
-    pub(crate) fn note(&self, server: &ServerName, last: LastDelta) {
-        lock(&self.last).insert(server.clone(), last);
-    }
-
-    pub(crate) fn forget(&self, server: &ServerName) {
+    pub(super) fn forget(&self, server: &ServerName) {
         lock(&self.last).remove(server);
     }
 }
@@ -65,9 +62,15 @@ pub(crate) fn change_summary(delta: &Delta) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
+impl CatalogPublisher {
+    pub(crate) fn record_delta(&self, server: &ServerName, last: LastDelta) {
+        lock(&self.deltas.last).insert(server.clone(), last);
+    }
+}
+
 impl Hub {
     /// The last discovery of a server that answered since the start, and what it changed.
     pub fn last_delta(&self, server: &ServerName) -> Option<LastDelta> {
-        lock(&self.inner.deltas.last).get(server).cloned()
+        lock(&self.inner.catalog.deltas.last).get(server).cloned()
     }
 }

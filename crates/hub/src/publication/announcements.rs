@@ -6,16 +6,17 @@ use pegboard_upstream::Announcement;
 use tokio::sync::broadcast;
 
 use crate::hub::{Hub, Inner};
-use crate::slot::{ServerSlot, lock};
+use crate::slot::ServerSlot;
+use crate::sync::lock;
 
 /// Announcements that a slow listener may fall behind before it loses the oldest.
-pub(crate) const LISTENER_BACKLOG: usize = 256;
+pub(super) const SUBSCRIBER_BACKLOG: usize = 256;
 
 impl Hub {
     /// What servers announce from now on. That a list changed is told when the catalog has the new one, so that
     /// whoever hears it and lists sees the change.
     pub fn announcements(&self) -> broadcast::Receiver<(ServerName, Announcement)> {
-        self.inner.announcements.subscribe()
+        self.inner.catalog.announcements.subscribe()
     }
 }
 
@@ -29,7 +30,10 @@ pub(crate) struct PendingNotices {
 impl Inner {
     pub(crate) fn announce(&self, server: &ServerName, announcement: Announcement) {
         // Nobody listening is no fault.
-        let _ = self.announcements.send((server.clone(), announcement));
+        let _ = self
+            .catalog
+            .announcements
+            .send((server.clone(), announcement));
     }
 
     /// Tells which lists beside tools differ between two entries of a server, as far as they are offered.
@@ -47,7 +51,7 @@ impl Inner {
         let (before, after) = (of(before), of(after));
         let before = before.as_deref().unwrap_or(&none);
         let after = after.as_deref().unwrap_or(&none);
-        self.pay(
+        self.notify_list_changes(
             server,
             PendingNotices {
                 prompts: before.prompts != after.prompts,
@@ -59,15 +63,15 @@ impl Inner {
 
     /// Passes on what is still owed after a list was fetched because the server told of a change.
     pub(crate) fn announce_pending(&self, slot: &ServerSlot) {
-        let owed = lock(&slot.change).owed;
-        self.pay(slot.server(), owed);
+        let pending = lock(&slot.change).pending;
+        self.notify_list_changes(slot.server(), pending);
     }
 
-    fn pay(&self, server: &ServerName, due: PendingNotices) {
+    fn notify_list_changes(&self, server: &ServerName, due: PendingNotices) {
         if let Some(slot) = self.existing_slot(server) {
-            let owed = &mut lock(&slot.change).owed;
-            owed.prompts &= !due.prompts;
-            owed.resources &= !due.resources;
+            let pending = &mut lock(&slot.change).pending;
+            pending.prompts &= !due.prompts;
+            pending.resources &= !due.resources;
         }
         if due.prompts {
             self.announce(server, Announcement::PromptsChanged);

@@ -13,8 +13,7 @@ use crate::freshness::Freshness;
 use crate::hub::{Hub, Inner};
 use crate::publication::PendingNotices;
 use crate::refresh::may_start;
-use crate::slot::{ServerConnection, ServerSlot};
-use crate::sync::lock;
+use crate::slots::{ServerConnection, ServerSlot};
 use crate::telemetry::TraceScope;
 use crate::telemetry::new_trace;
 use crate::{RefreshOnStart, StaleRefresh};
@@ -47,8 +46,7 @@ impl Hub {
             .refresh_matching_in_background(&self.catalog(), |entry| {
                 let by_http = matches!(entry.spec.transport, Transport::Http { .. });
                 let running = || {
-                    let slot = self.inner.existing_slot(&entry.spec.name);
-                    let running = slot.and_then(|slot| slot.running());
+                    let running = self.inner.slots.running(&entry.spec.name);
                     let idle = entry.spec.timeouts.idle;
                     running.is_some_and(|running| !running.is_past_idle(idle))
                 };
@@ -182,15 +180,9 @@ impl Inner {
         spec: &Arc<ServerSpec>,
         changes: PendingNotices,
     ) {
-        let at = {
-            let mut change = lock(&slot.change);
-            change.pending.prompts |= changes.prompts;
-            change.pending.resources |= changes.resources;
-            if change.scheduled {
-                return;
-            }
-            change.scheduled = true;
-            change.next_at(self.limits.list_changed_interval)
+        let interval = self.limits.list_changed_interval;
+        let Some(at) = slot.list_changes().schedule(changes, interval) else {
+            return;
         };
         let (inner, slot, spec) = (self.clone(), slot.clone(), spec.clone());
         let running = running.clone();
@@ -201,11 +193,7 @@ impl Inner {
                 .discoveries_in_progress
                 .landed(&(spec.name.clone(), spec.hash))
                 .await;
-            {
-                let mut change = lock(&slot.change);
-                change.scheduled = false;
-                change.fetched(inner.limits.list_changed_interval);
-            }
+            slot.list_changes().begin_fetch(interval);
             // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
             let held = slot.hold(&spec.hash);
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));

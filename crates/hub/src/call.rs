@@ -22,7 +22,7 @@ use crate::panics::catch_panic;
 use crate::refresh::may_start;
 use crate::result_check::output_mismatch;
 use crate::schema_checks::HeaderUse;
-use crate::slot::{ConnectionHold, ServerSlot};
+use crate::slots::{ConnectionHold, ServerSlot};
 use crate::static_tools::as_result;
 use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of};
 
@@ -229,8 +229,7 @@ impl Inner {
 
     /// Whether a server that runs now did not run before.
     fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
-        let slot = entry.and_then(|entry| self.existing_slot(&entry.spec.name));
-        let running = slot.and_then(|slot| slot.running());
+        let running = entry.and_then(|entry| self.slots.running(&entry.spec.name));
         running.is_some_and(|running| running.since >= before)
     }
 
@@ -255,9 +254,9 @@ impl Inner {
         checked: HeaderUse,
         context: CallContext<'_>,
     ) -> ToolResult<CallOutcome> {
-        let slot = self.slot(&entry.spec.name);
+        let slot = self.slots.get_or_create(&entry.spec.name);
         let tool_server = entry.spec.name.clone();
-        let _place = slot.enter(entry.spec.timeouts.call).await?;
+        let _place = slot.acquire_call_permit(entry.spec.timeouts.call).await?;
         let mirrors = checked == HeaderUse::Mirrored;
         let mut result = self.call_once(&slot, entry, tool, mirrors, context).await;
         match &result {

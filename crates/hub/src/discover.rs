@@ -235,7 +235,10 @@ async fn ask(
         Err(error) => Err(error),
     };
     if let Err(error) = &answer {
-        inner.slot(&spec.name).record_failure(&spec.hash, error);
+        inner
+            .slots
+            .get_or_create(&spec.name)
+            .record_failure(&spec.hash, error);
     }
     let failed = answer.is_err();
     inner.release_after_discovery(spec, hold, opened, failed, trace);
@@ -327,7 +330,7 @@ impl Inner {
 
     /// Waits for the turn of a server that has to be started for its tools.
     async fn wait_for_start_turn(&self, spec: &ServerSpec) -> StartPermit {
-        let slot = self.slot(&spec.name);
+        let slot = self.slots.get_or_create(&spec.name);
         let is_running = slot.running().is_some();
         if is_running || matches!(spec.transport, Transport::Http { .. }) {
             return self.starts.enter_unpaced(&spec.name);
@@ -337,7 +340,7 @@ impl Inner {
 
     /// Refuses while a server that does not run is left alone after failures.
     fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
-        match self.existing_slot(&spec.name) {
+        match self.slots.get(&spec.name) {
             Some(slot) if slot.running().is_none() => slot.check_pause(&spec.hash),
             _ => Ok(()),
         }
@@ -483,7 +486,7 @@ impl Inner {
         let against_former = former.map(|former| Delta::between(&former.tools, &record.tools));
         let published = self.publish(trace, record, false);
         let delta = against_former.unwrap_or(published);
-        let slot = self.slot(&spec.name);
+        let slot = self.slots.get_or_create(&spec.name);
         let result = match error {
             None => {
                 slot.record_success();

@@ -46,9 +46,9 @@ impl Inner {
         {
             return Err(from_note(note, spec));
         }
-        let slot = self.slot(&spec.name);
+        let slot = self.slots.get_or_create(&spec.name);
         // The call would only start the server again.
-        let _kept = slot.want();
+        let _kept = slot.expect_call();
         let _ahead = slot.prioritize();
         let flight = self.discover_once(spec.clone(), trace, Backoff::Respect);
         match timeout(spec.timeouts.call, flight).await {

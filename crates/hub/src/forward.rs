@@ -12,7 +12,7 @@ use crate::call::{SessionId, options};
 use crate::hub::{Hub, Inner};
 use crate::offer_gate::OfferPass;
 use crate::refresh::may_start;
-use crate::slot::ServerSlot;
+use crate::slots::ServerSlot;
 use crate::telemetry::{FinishedRequest, TraceScope, outcome_of};
 
 /// The only request that is about a template.
@@ -136,8 +136,8 @@ impl Inner {
         pass: &OfferPass,
         trace: &TraceScope,
     ) -> ToolResult<CallOutcome> {
-        let slot = self.slot(&entry.spec.name);
-        let _place = slot.enter(entry.spec.timeouts.call).await?;
+        let slot = self.slots.get_or_create(&entry.spec.name);
+        let _place = slot.acquire_call_permit(entry.spec.timeouts.call).await?;
         let result = self
             .send_forward_once(&slot, entry, request, pass, trace)
             .await;

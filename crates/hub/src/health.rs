@@ -56,7 +56,7 @@ impl Hub {
 
     /// The health of one server. Nothing is started or asked.
     pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
-        let slot = self.inner.existing_slot(&entry.spec.name);
+        let slot = self.inner.slots.get(&entry.spec.name);
         // A server of the same name and another definition is not this one.
         let slot = slot.filter(|_| self.is_present(entry));
         let running = slot.as_ref().and_then(|slot| slot.running());

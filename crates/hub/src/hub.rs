@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pegboard_catalog::{Catalog, StaticTool};
 use pegboard_model::{
-    Clock, ConfigHash, Event, EventKind, GlobalRules, Limits, Recorder, ServerName, ServerRecord,
-    ServerSpec, ToolError, ToolResult, TraceId,
+    Clock, ConfigHash, Event, GlobalRules, Limits, Recorder, ServerName, ServerRecord, ServerSpec,
+    ToolError, ToolResult,
 };
 use pegboard_store::{Ledger, Store};
 use pegboard_upstream::Connect;
@@ -25,18 +24,14 @@ use crate::schema_checks::SchemaChecks;
 use crate::session_grants::SessionGrants;
 use crate::sessions::SessionRegistry;
 use crate::single_flight::SingleFlight;
-use crate::slot::{ServerConnection, ServerSlot};
+use crate::slots::ServerSlots;
 use crate::start_queue::StartQueue;
-use crate::sync::lock;
 use crate::tasks::Tasks;
 use crate::telemetry::{Telemetry, new_trace};
 use crate::{HubSettings, ToolHandler};
 
 /// How many lists are checked at the same time.
 const CONCURRENT_ADMISSIONS: usize = 2;
-
-/// A server that ended sooner than this after its start counts as failing to start.
-const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 /// What a hub is made of; every part can be replaced in tests.
 pub struct HubParts {
@@ -68,7 +63,7 @@ pub struct Hub {
 
 pub(crate) struct Inner {
     pub(crate) catalog: CatalogPublisher,
-    slots: Mutex<HashMap<ServerName, Arc<ServerSlot>>>,
+    pub(crate) slots: ServerSlots,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) connector: Arc<dyn Connect>,
@@ -160,7 +155,7 @@ impl Hub {
         );
         let inner = Arc::new(Inner {
             catalog,
-            slots: Mutex::default(),
+            slots: ServerSlots::new(parts.limits.clone()),
             store: parts.store,
             ledger: parts.ledger.clone(),
             connector: parts.connector.clone(),
@@ -275,7 +270,7 @@ impl Hub {
 
     /// Begins to end a server that its user needs no more. It goes on beside other work; a shutdown waits for it.
     pub fn release(&self, server: &ServerName) {
-        let slot = lock(&self.inner.slots).get(server).cloned();
+        let slot = self.inner.slots.get(server);
         if let Some(running) = slot.and_then(|slot| slot.take()) {
             self.inner.end(running, server, "shutdown", new_trace());
         }
@@ -285,91 +280,11 @@ impl Hub {
     pub async fn shutdown(&self) {
         let trace = new_trace();
         self.inner.tasks.close().await;
-        let slots: Vec<_> = lock(&self.inner.slots).values().cloned().collect();
+        let slots = self.inner.slots.all();
         let closing = slots
             .iter()
             .map(|slot| self.inner.stop(slot, &trace, "shutdown"));
         let closing = futures_util::future::join_all(closing);
         futures_util::future::join(closing, self.inner.store.rest()).await;
-    }
-}
-
-impl Inner {
-    pub(crate) fn slot(&self, server: &ServerName) -> Arc<ServerSlot> {
-        let mut slots = lock(&self.slots);
-        if let Some(slot) = slots.get(server) {
-            return slot.clone();
-        }
-        let slot = Arc::new(ServerSlot::new(server.clone(), &self.limits));
-        slots.insert(server.clone(), slot.clone());
-        slot
-    }
-
-    /// Gives up the place of a server that is gone, unless somebody still has to do with it.
-    pub(crate) fn remove_unused_slot(&self, server: &ServerName) {
-        let mut slots = lock(&self.slots);
-        let unused =
-            |slot: &Arc<ServerSlot>| Arc::strong_count(slot) == 1 && slot.running().is_none();
-        if slots.get(server).is_some_and(unused) {
-            slots.remove(server);
-        }
-    }
-
-    pub(crate) fn existing_slot(&self, server: &ServerName) -> Option<Arc<ServerSlot>> {
-        lock(&self.slots).get(server).cloned()
-    }
-
-    pub(crate) async fn stop(&self, slot: &ServerSlot, trace: &TraceId, why: &str) {
-        if let Some(running) = slot.take() {
-            self.close(&running, slot.server(), trace, why).await;
-        }
-    }
-
-    pub(crate) async fn close(
-        &self,
-        running: &ServerConnection,
-        server: &ServerName,
-        trace: &TraceId,
-        why: &str,
-    ) {
-        running.upstream.close().await;
-        let kind = EventKind::ServerStopped {
-            server: server.clone(),
-            why: why.to_owned(),
-        };
-        self.telemetry.emit(trace, kind);
-    }
-
-    /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
-    pub(crate) fn end(
-        self: &Arc<Self>,
-        running: Arc<ServerConnection>,
-        server: &ServerName,
-        why: &'static str,
-        trace: TraceId,
-    ) {
-        let (inner, server) = (self.clone(), server.clone());
-        self.tasks.spawn_to_end(async move {
-            inner.close(&running, &server, &trace, why).await;
-        });
-    }
-
-    /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
-    /// a failure to start.
-    pub(crate) fn connection_lost(
-        self: &Arc<Self>,
-        slot: &ServerSlot,
-        running: &Arc<ServerConnection>,
-        error: &ToolError,
-    ) {
-        if slot.remove(running) {
-            if running.since.elapsed() < SHORT_LIFE {
-                slot.record_failure(&running.config, error);
-            }
-            if error.reason != pegboard_model::Reason::Cancelled {
-                slot.record_crash(self.clock.now());
-            }
-            self.end(running.clone(), slot.server(), "crashed", new_trace());
-        }
     }
 }

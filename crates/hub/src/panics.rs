@@ -40,7 +40,9 @@ impl Inner {
             Err(_) => {
                 let what = format!("the discovery of server `{}`", spec.name);
                 let error = panicked(&what).at_server(&spec.name);
-                self.slot(&spec.name).record_failure(&spec.hash, &error);
+                self.slots
+                    .get_or_create(&spec.name)
+                    .record_failure(&spec.hash, &error);
                 let record = self.failure(&self.known_record(&spec), &error);
                 let finished = FinishedDiscovery {
                     record: Arc::new(record),

@@ -132,7 +132,7 @@ impl Hub {
             RefreshScope::One(name) => vec![self.inner.configured(name)?],
         };
         let slot = match &which {
-            RefreshScope::One(name) => Some(self.inner.slot(name)),
+            RefreshScope::One(name) => Some(self.inner.slots.get_or_create(name)),
             RefreshScope::All => None,
         };
         let _ahead = slot.as_ref().map(|slot| slot.prioritize());

@@ -98,7 +98,7 @@ impl Hub {
         }
         join_all(stopping).await;
         for server in &change.removed {
-            self.inner.remove_unused_slot(server);
+            self.inner.slots.remove_unused(server);
         }
         let servers = self.catalog().servers().count();
         self.inner
@@ -139,7 +139,7 @@ impl Inner {
         trace: &'a TraceScope,
         next: Option<Arc<ServerSpec>>,
     ) -> impl Future<Output = ()> + use<'a> {
-        let slot = self.existing_slot(server);
+        let slot = self.slots.get(server);
         let running = slot.as_ref().and_then(|slot| slot.take());
         let server = server.clone();
         async move {

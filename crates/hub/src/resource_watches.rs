@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::call::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::slot::{ConnectionHold, ServerConnection};
+use crate::slots::{ConnectionHold, ServerConnection};
 use crate::sync::lock;
 use crate::telemetry::TraceScope;
 
@@ -119,7 +119,7 @@ impl Hub {
         let inner = &self.inner;
         if !watch {
             lock(&inner.watches).remove(session, server, uri);
-            let slot = inner.existing_slot(server);
+            let slot = inner.slots.get(server);
             return match slot.and_then(|slot| slot.running()) {
                 Some(running) => inner.sync_watch(&running, server, uri).await,
                 None => Ok(()),
@@ -142,7 +142,7 @@ impl Hub {
             uri,
             kept: !is_new,
         };
-        let slot = inner.slot(server);
+        let slot = inner.slots.get_or_create(server);
         let hold = inner.hold_for_call(&slot, &entry, &trace).await?;
         let agreed = inner.sync_watch(hold.running(), server, uri).await;
         inner.note(&slot, &hold, &agreed);
@@ -208,7 +208,7 @@ impl Inner {
 
     /// Tells a running server, without waiting, what is no longer wished.
     fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
-        let slot = self.existing_slot(server);
+        let slot = self.slots.get(server);
         let running = slot.and_then(|slot| slot.running());
         // Without a runtime everything is ending, and the server with it.
         let runtime = tokio::runtime::Handle::try_current();

@@ -90,7 +90,7 @@ impl Inner {
         let Some(failed_at) = failed_at(&entry.record) else {
             return true;
         };
-        let slot = self.existing_slot(&entry.spec.name);
+        let slot = self.slots.get(&entry.spec.name);
         let failures = slot.map_or(1, |slot| slot.failures().max(1));
         !is_recent(failed_at, self.clock.now(), retry_pause(failures))
     }

@@ -67,7 +67,7 @@ impl Inner {
         uris: Vec<String>,
         trace: &TraceId,
     ) {
-        let running = self.existing_slot(server).and_then(|slot| slot.running());
+        let running = self.slots.running(server);
         let Some(running) = running.filter(|_| !uris.is_empty()) else {
             return;
         };

@@ -6,8 +6,7 @@ use pegboard_upstream::Announcement;
 use tokio::sync::broadcast;
 
 use crate::hub::{Hub, Inner};
-use crate::slot::ServerSlot;
-use crate::sync::lock;
+use crate::slots::ServerSlot;
 
 /// Announcements that a slow listener may fall behind before it loses the oldest.
 pub(super) const SUBSCRIBER_BACKLOG: usize = 256;
@@ -63,15 +62,13 @@ impl Inner {
 
     /// Passes on what is still owed after a list was fetched because the server told of a change.
     pub(crate) fn announce_pending(&self, slot: &ServerSlot) {
-        let pending = lock(&slot.change).pending;
+        let pending = slot.list_changes().pending();
         self.notify_list_changes(slot.server(), pending);
     }
 
     fn notify_list_changes(&self, server: &ServerName, due: PendingNotices) {
-        if let Some(slot) = self.existing_slot(server) {
-            let pending = &mut lock(&slot.change).pending;
-            pending.prompts &= !due.prompts;
-            pending.resources &= !due.resources;
+        if let Some(slot) = self.slots.get(server) {
+            slot.list_changes().clear_pending(due);
         }
         if due.prompts {
             self.announce(server, Announcement::PromptsChanged);

@@ -1,15 +1,23 @@
 //! Holding a server's connection: the one that is there, or one that is opened for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use pegboard_model::{EventKind, ServerRecord, ServerSpec, ToolResult, TraceId, Transport};
+use pegboard_model::{
+    EventKind, Reason, ServerName, ServerRecord, ServerSpec, ToolError, ToolResult, TraceId,
+    Transport,
+};
 use pegboard_upstream::ConnectHint;
 use tokio::time::{Instant, timeout_at};
 
+use super::{ConnectionHold, ServerConnection, ServerSlot};
 use crate::discover::{Backoff, timed_out};
 use crate::hub::Inner;
 use crate::refresh::shutting_down;
-use crate::slot::{ConnectionHold, ServerConnection};
+use crate::telemetry::new_trace;
+
+/// A server that exits sooner than this after its start counts as failing to start.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 impl Inner {
     /// Holds the server's connection, opening it when there is none. The flag tells whether it was
@@ -22,12 +30,12 @@ impl Inner {
         backoff: Backoff,
         trace: &TraceId,
     ) -> ToolResult<(ConnectionHold, bool)> {
-        let slot = self.slot(&spec.name);
+        let slot = self.slots.get_or_create(&spec.name);
         if let Some(hold) = slot.hold(&spec.hash) {
             return Ok((hold, false));
         }
         let budget = deadline.saturating_duration_since(Instant::now());
-        let starting = timeout_at(deadline, slot.starting.lock()).await;
+        let starting = timeout_at(deadline, slot.lock_start()).await;
         let Ok(_starting) = starting else {
             return Err(timed_out(spec, "a sign of life", budget));
         };
@@ -87,13 +95,67 @@ impl Inner {
         failed: bool,
         trace: &TraceId,
     ) {
-        let slot = self.slot(&spec.name);
+        let slot = self.slots.get_or_create(&spec.name);
         let running = hold.running().clone();
         drop(hold);
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
         if opened && (is_stdio || failed) && slot.retire_if_uncalled(&running, failed) {
             // The list is there; nobody waits for a process that is slow to go.
             self.end(running, &spec.name, "discovered", *trace);
+        }
+    }
+
+    pub(crate) async fn stop(&self, slot: &ServerSlot, trace: &TraceId, why: &str) {
+        if let Some(running) = slot.take() {
+            self.close(&running, slot.server(), trace, why).await;
+        }
+    }
+
+    pub(crate) async fn close(
+        &self,
+        running: &ServerConnection,
+        server: &ServerName,
+        trace: &TraceId,
+        why: &str,
+    ) {
+        running.upstream.close().await;
+        let kind = EventKind::ServerStopped {
+            server: server.clone(),
+            why: why.to_owned(),
+        };
+        self.telemetry.emit(trace, kind);
+    }
+
+    /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
+    pub(crate) fn end(
+        self: &Arc<Self>,
+        running: Arc<ServerConnection>,
+        server: &ServerName,
+        why: &'static str,
+        trace: TraceId,
+    ) {
+        let (inner, server) = (self.clone(), server.clone());
+        self.tasks.spawn_to_end(async move {
+            inner.close(&running, &server, &trace, why).await;
+        });
+    }
+
+    /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
+    /// a failure to start.
+    pub(crate) fn connection_lost(
+        self: &Arc<Self>,
+        slot: &ServerSlot,
+        running: &Arc<ServerConnection>,
+        error: &ToolError,
+    ) {
+        if slot.remove(running) {
+            if running.since.elapsed() < SHORT_LIFE {
+                slot.record_failure(&running.config, error);
+            }
+            if error.reason != Reason::Cancelled {
+                slot.record_crash(self.clock.now());
+            }
+            self.end(running.clone(), slot.server(), "crashed", new_trace());
         }
     }
 }

@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::discover::{Backoff, transport_kind};
-use crate::gate::{GatePass, refused};
 use crate::hub::{Hub, Inner};
 use crate::panics::catch_panic;
+use crate::policy::{GatePass, refused};
 use crate::refresh::may_start;
 use crate::result_check::output_mismatch;
 use crate::schema_checks::HeaderUse;
@@ -214,7 +214,7 @@ impl Inner {
                 if let (Ok(outcome), Some(version)) = (&result, pass.approved_once())
                     && outcome.kind == OutcomeKind::InputRequired
                 {
-                    self.session_grants
+                    self.approvals
                         .expect_next_round(request, version, &outcome.result);
                 }
                 result

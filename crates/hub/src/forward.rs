@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::call::{SessionId, options};
 use crate::hub::{Hub, Inner};
-use crate::offer_gate::OfferPass;
+use crate::policy::OfferPass;
 use crate::refresh::may_start;
 use crate::slots::ServerSlot;
 use crate::telemetry::{FinishedRequest, TraceScope, outcome_of};

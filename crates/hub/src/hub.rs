@@ -13,15 +13,13 @@ use pegboard_store::{Ledger, Store};
 use pegboard_upstream::Connect;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::approval_prompt::{ApprovalSettings, Approver};
-use crate::grant_index::GrantIndex;
+use crate::approvals::{Approvals, Approver};
 use crate::meaning::{Encoder, Meaning, SearchMemory};
 use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
 use crate::refresh::RefreshOutcome;
 use crate::resource_links::ResourceLinks;
 use crate::resource_watches::ResourceWatches;
 use crate::schema_checks::SchemaChecks;
-use crate::session_grants::SessionGrants;
 use crate::sessions::SessionRegistry;
 use crate::single_flight::SingleFlight;
 use crate::slots::ServerSlots;
@@ -65,10 +63,9 @@ pub(crate) struct Inner {
     pub(crate) catalog: CatalogPublisher,
     pub(crate) slots: ServerSlots,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) connector: Arc<dyn Connect>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) approvals: Approvals,
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
     pub(crate) telemetry: Telemetry,
@@ -82,9 +79,6 @@ pub(crate) struct Inner {
     pub(crate) checks: SchemaChecks,
     pub(crate) meaning: Option<Meaning>,
     pub(crate) recall: SearchMemory,
-    pub(crate) session_grants: SessionGrants,
-    pub(crate) grants: GrantIndex,
-    pub(crate) asking: Mutex<ApprovalSettings>,
     pub(crate) watches: Mutex<ResourceWatches>,
     pub(crate) links: ResourceLinks,
     /// Places for checking lists that servers sent; each takes a thread.
@@ -146,10 +140,16 @@ impl Hub {
             parts.clock.clone(),
             parts.limits.clone(),
         );
+        let approvals = Approvals::new(
+            parts.ledger.clone(),
+            parts.approver,
+            parts.settings.asking,
+            parts.limits.session_grants,
+        );
         let telemetry = Telemetry::new(
             parts.clock.clone(),
             parts.recorder,
-            parts.ledger.clone(),
+            parts.ledger,
             tasks.clone(),
             &parts.limits,
         );
@@ -157,14 +157,10 @@ impl Hub {
             catalog,
             slots: ServerSlots::new(parts.limits.clone()),
             store: parts.store,
-            ledger: parts.ledger.clone(),
             connector: parts.connector.clone(),
+            approvals,
             telemetry,
-            session_grants: SessionGrants::new(parts.limits.session_grants),
-            grants: GrantIndex::new(parts.ledger.clone()),
-            asking: Mutex::new(parts.settings.asking),
             clock: parts.clock,
-            approver: parts.approver,
             settings: parts.settings,
             limits: parts.limits,
             discoveries_in_progress: SingleFlight::new(),

@@ -7,7 +7,6 @@
 //! Invariant: at most one discovery per server at a time, also between processes sharing a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
-mod approval_prompt;
 mod approvals;
 mod background;
 mod call;
@@ -15,19 +14,14 @@ mod client_requests;
 mod clock;
 mod discover;
 mod discover_missing;
-mod dispatch_check;
-mod elicitation;
 mod forward;
 mod freshness;
-mod gate;
-mod grant_index;
 mod health;
 mod hub;
 mod meaning;
-mod offer_gate;
 mod offers;
 mod panics;
-mod policies;
+mod policy;
 mod publication;
 mod refresh;
 mod reload;
@@ -36,10 +30,8 @@ mod resource_watches;
 mod result_check;
 mod retry;
 mod schema_checks;
-mod session_grants;
 mod session_resources;
 mod sessions;
-mod shown_arguments;
 mod single_flight;
 mod slots;
 mod start_pacer;
@@ -49,8 +41,10 @@ mod sync;
 mod tasks;
 mod telemetry;
 
-pub use approval_prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, PromptResponse};
-pub use approvals::InboxWatch;
+pub use approvals::{
+    ApprovalPrompt, ApprovalSettings, Approver, InboxWatch, NoApprover, PromptResponse,
+    readable_arguments,
+};
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
 pub use forward::{ForwardRequest, OfferRef};
@@ -64,7 +58,6 @@ pub use publication::{FirstSnapshot, LastDelta};
 pub use refresh::{DiscoverySource, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
-pub use shown_arguments::readable as readable_arguments;
 pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 

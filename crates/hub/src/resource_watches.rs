@@ -153,7 +153,7 @@ impl Hub {
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.links.forget(session);
         self.remove_session(session);
-        self.inner.session_grants.forget(session);
+        self.inner.approvals.end_session(session);
         let touched = lock(&self.inner.watches).remove_session(session);
         for server in &touched {
             self.inner.sync_watches_in_background(server);

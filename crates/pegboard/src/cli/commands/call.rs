@@ -281,7 +281,7 @@ impl Approver for TerminalApprover {
         if self.yes {
             return PromptResponse::Allow;
         }
-        let text = format!("{}\nCall {}?", question.words(), question.tool);
+        let text = format!("{}\nCall {}?", question.text(), question.tool);
         let (sender, answer) = tokio::sync::oneshot::channel();
         // In a thread of its own: nobody waits for it when the time to answer is over.
         let asking = std::thread::Builder::new().spawn(move || {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::approval_prompt::ApprovalPrompt;
+use super::prompt::ApprovalPrompt;
 use crate::call::CallRequest;
 
 const METHOD: &str = "elicitation/create";
@@ -17,14 +17,14 @@ const SESSION: &str = "allow for this session";
 const REFUSE: &str = "refuse";
 
 /// Whether the client that calls declared that it can ask its person.
-pub(crate) fn can_ask(request: &CallRequest) -> bool {
+pub(super) fn can_ask(request: &CallRequest) -> bool {
     let caller = request.caller.as_ref();
     caller.is_some_and(|caller| declares(caller.capabilities(), METHOD, None))
 }
 
 /// What came of a request to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(super) enum Reply {
     /// The user decided.
     Decided(ApprovalDecision),
     /// The client closed the request without an answer. Headless clients do so without showing it to the user,
@@ -35,13 +35,13 @@ pub(crate) enum Reply {
 }
 
 /// Asks the user in the client.
-pub(crate) async fn ask(
+pub(super) async fn ask(
     request: &CallRequest,
-    question: &ApprovalPrompt,
+    prompt: &ApprovalPrompt,
     offers_session: bool,
 ) -> Reply {
     let caller = request.caller.as_ref();
-    let (Some(caller), Some(params)) = (caller, params(question, offers_session)) else {
+    let (Some(caller), Some(params)) = (caller, params(prompt, offers_session)) else {
         return Reply::Failed;
     };
     match caller.ask(METHOD, Some(&params)).await {
@@ -50,12 +50,12 @@ pub(crate) async fn ask(
     }
 }
 
-fn params(question: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>> {
+fn params(prompt: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>> {
     // Whoever answers here may be the program that calls, so nothing that it says lasts longer than its session.
     let mut choices = vec![ONCE, SESSION, REFUSE];
     choices.retain(|choice| offers_session || *choice != SESSION);
     let params = json!({
-        "message": question.words(),
+        "message": prompt.text(),
         "requestedSchema": {
             "type": "object",
             "properties": {

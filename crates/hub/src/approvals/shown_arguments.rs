@@ -75,7 +75,7 @@ fn counted_line_ends(text: &str) -> String {
 }
 
 /// The longest values of some arguments, by place and length, for whoever has to make them shorter.
-pub(crate) fn longest_values(json: &str) -> String {
+pub(super) fn longest_values(json: &str) -> String {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::from_str(json) {
         measure(&value, String::new(), &mut found);

@@ -1,7 +1,7 @@
 //! The policy gate that every call of a tool, every prompt and every resource passes, whoever asks for it.
 //!
 //! What a rule allows by itself passes without a look at anything else. Where a person has to approve, the approval
-//! is for one version, and [`crate::dispatch_check`] compares that version with the server's present one when the
+//! is for one version, and [`super::dispatch_check`] compares that version with the server's present one when the
 //! request is sent. A tool that was granted once and changed since asks again, even if its new hints would let it
 //! pass: a server must not shed a rule by what it says of itself.
 
@@ -11,11 +11,11 @@ use pegboard_catalog::{ToolView, changed_fields};
 use pegboard_guard::{PolicyDecision, PolicySubject, decide, fingerprint};
 use pegboard_model::{
     ApprovalDecision, ConfigHash, Fingerprint, Grant, HintEffect, Outcome, Policy, PolicyFacts,
-    Reason, ServerName, ToolError, ToolResult, ToolVersion, TraceId,
+    Reason, ServerName, ToolError, ToolResult, ToolVersion,
 };
 use tokio::time::Instant;
 
-use crate::approval_prompt::{ApprovalContext, ApprovalOutcome};
+use crate::approvals::{ApprovalContext, ApprovalOutcome, PriorApproval};
 use crate::call::CallRequest;
 use crate::hub::Inner;
 use crate::telemetry::TraceScope;
@@ -56,11 +56,31 @@ pub(crate) enum RequiredFreshness {
     Current,
 }
 
+/// What the rules and earlier approvals say about a request.
+enum GateDecision {
+    Pass(GatePass),
+    /// A person has to decide.
+    Ask {
+        /// The grant of an earlier version, if the tool changed.
+        former: Option<Box<Grant>>,
+        /// How the request may be sent if there is no way to ask.
+        otherwise: Option<GatePass>,
+    },
+}
+
 impl GatePass {
     const FREE: Self = Self {
         approved: None,
         check: RequiredFreshness::Known,
     };
+
+    fn approved(version: &ToolVersion, is_once: bool) -> Self {
+        let version = version.clone();
+        Self {
+            approved: Some(Approved { version, is_once }),
+            check: RequiredFreshness::Current,
+        }
+    }
 
     fn by_hints(hints: HintEffect, can_ask: bool) -> Self {
         let check = match hints {
@@ -99,7 +119,7 @@ impl Inner {
             definition: view.definition(),
             decision: self.decision(view),
         };
-        Box::pin(self.gate_and_record(request, &subject, trace)).await
+        Box::pin(self.gate_subject(request, &subject, trace)).await
     }
 
     /// Whether a call needs neither a person nor a look at the ledger or the server: the usual case.
@@ -111,31 +131,48 @@ impl Inner {
             HintEffect::None => true,
             // A list in its time is what its server says now, as far as the user wants to know.
             HintEffect::MayAsk => {
-                self.grants.has_none(view.server(), view.name())
+                self.approvals.has_no_grant(view.server(), view.name())
                     && view.entry().is_some_and(|entry| self.is_fresh(entry))
             }
             HintEffect::Decides => false,
         }
     }
 
-    /// The same for anything that has rules, with a span of its own.
-    pub(crate) async fn gate_and_record(
+    /// Decides about any subject with a policy, and records the decision.
+    pub(crate) async fn gate_subject(
         self: &Arc<Self>,
         request: &CallRequest,
         subject: &GateSubject<'_>,
         trace: &TraceScope,
     ) -> ToolResult<GatePass> {
         let (span, started) = (self.telemetry.begin(trace, "policy"), Instant::now());
-        let decision = &subject.decision;
-        let result = self.evaluate_gate(request, subject, trace).await;
-        // Without a span, what passes freely is not recorded: most calls never get this far.
+        let result = match self.evaluate(request, subject).await {
+            Ok(GateDecision::Pass(pass)) => Ok(pass),
+            Ok(GateDecision::Ask { former, otherwise }) => {
+                let context = context_of(request, subject, former.as_deref());
+                match (
+                    self.ask_for_approval(request, context, trace).await,
+                    otherwise,
+                ) {
+                    (Ok(ApprovalOutcome::Unavailable), Some(pass)) => Ok(pass),
+                    (Ok(outcome), _) => {
+                        let is_changed = former.is_some();
+                        self.apply_outcome(request, subject, is_changed, outcome)
+                            .await
+                    }
+                    (Err(error), _) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        // Without a span, requests that pass freely are not recorded; most calls do not reach this function.
         if span.is_none() && matches!(&result, Ok(pass) if pass.approved.is_none()) {
             return result;
         }
         let facts = PolicyFacts {
             tool: subject.exposed,
-            decision: decision.policy.as_str(),
-            rule: &decision.rule,
+            decision: subject.decision.policy.as_str(),
+            rule: &subject.decision.rule,
             outcome: Outcome::of(&result),
             took: started.elapsed(),
         };
@@ -143,56 +180,57 @@ impl Inner {
         result
     }
 
-    async fn evaluate_gate(
-        self: &Arc<Self>,
+    /// What the rules and earlier approvals say about a request.
+    async fn evaluate(
+        &self,
         request: &CallRequest,
         subject: &GateSubject<'_>,
-        trace: &TraceId,
-    ) -> ToolResult<GatePass> {
+    ) -> ToolResult<GateDecision> {
         let (decision, version) = (&subject.decision, &subject.version);
-        let refuse = |reason: Reason, why: &str| Err(refusal(subject, reason, why));
-        let asks_nobody = match decision.policy {
-            Policy::Deny => return refuse(Reason::PolicyDenied, "may not be called"),
-            Policy::Disable => return refuse(Reason::ToolDisabled, "is disabled"),
-            Policy::Allow if decision.asks_if_possible => false,
-            // A rule that no hint can change allows every version.
-            Policy::Allow if decision.hints == HintEffect::None => return Ok(GatePass::FREE),
-            Policy::Allow => true,
+        let never_asks = match decision.policy {
+            Policy::Deny => {
+                return Err(refusal(subject, Reason::PolicyDenied, "may not be called"));
+            }
+            Policy::Disable => return Err(refusal(subject, Reason::ToolDisabled, "is disabled")),
+            // A rule that does not depend on hints allows every version.
+            Policy::Allow if !decision.asks_if_possible && decision.hints == HintEffect::None => {
+                return Ok(GateDecision::Pass(GatePass::FREE));
+            }
+            Policy::Allow => !decision.asks_if_possible,
             Policy::Ask => false,
         };
-        let approved = |is_once| {
-            let version = version.clone();
-            Ok(GatePass {
-                approved: Some(Approved { version, is_once }),
-                check: RequiredFreshness::Current,
-            })
-        };
-        if self.session_grants.take_next_round(request, version) {
-            return approved(true);
-        }
-        if self.session_grants.covers(&request.session, version) {
-            return approved(false);
-        }
-        let server = version.server.as_ref();
-        let grants = self.grants.of(server, &version.tool).await;
-        if grants.iter().any(|grant| grant.version == *version) {
-            return approved(false);
-        }
-        let former = grants
-            .into_iter()
-            .find(|grant| grant.version.config == version.config);
-        let can_ask = self.can_ask(request);
-        if former.is_none() && (asks_nobody || (decision.asks_if_possible && !can_ask)) {
-            return Ok(GatePass::by_hints(decision.hints, can_ask));
-        }
-        let may_go_on_unasked = decision.asks_if_possible && former.is_none();
-        let question = self.question(request, subject, former.as_ref());
-        let (decided, by) = match self.ask(request, question, trace).await? {
-            ApprovalOutcome::Decided { decision, by } => (decision, by),
-            ApprovalOutcome::Unavailable if may_go_on_unasked => {
-                return Ok(GatePass::by_hints(decision.hints, can_ask));
+        let former = match self.approvals.find(request, version).await {
+            PriorApproval::NextRound => {
+                return Ok(GateDecision::Pass(GatePass::approved(version, true)));
             }
-            ApprovalOutcome::Unavailable if former.is_some() => {
+            PriorApproval::Granted => {
+                return Ok(GateDecision::Pass(GatePass::approved(version, false)));
+            }
+            PriorApproval::Changed(grant) => Some(grant),
+            PriorApproval::None => None,
+        };
+        let can_ask = self.approvals.can_ask(request);
+        let by_hints = GatePass::by_hints(decision.hints, can_ask);
+        if former.is_none() && (never_asks || (decision.asks_if_possible && !can_ask)) {
+            return Ok(GateDecision::Pass(by_hints));
+        }
+        let otherwise = (decision.asks_if_possible && former.is_none()).then_some(by_hints);
+        Ok(GateDecision::Ask { former, otherwise })
+    }
+
+    /// Applies the outcome of an approval request: stores a grant, or refuses the call.
+    async fn apply_outcome(
+        &self,
+        request: &CallRequest,
+        subject: &GateSubject<'_>,
+        is_changed: bool,
+        outcome: ApprovalOutcome,
+    ) -> ToolResult<GatePass> {
+        let version = &subject.version;
+        let refuse = |reason: Reason, why: &str| Err(refusal(subject, reason, why));
+        let (decision, by) = match outcome {
+            ApprovalOutcome::Decided { decision, by } => (decision, by),
+            ApprovalOutcome::Unavailable if is_changed => {
                 let why = "changed since it was granted, and nobody could be asked to approve it";
                 return refuse(Reason::ToolChanged, why);
             }
@@ -211,13 +249,13 @@ impl Inner {
                 return refuse(Reason::ApprovalTimeout, why);
             }
         };
-        match decided {
+        match decision {
             ApprovalDecision::Refuse => {
                 let why = format!("was not run: {by} refused it");
                 return refuse(Reason::ApprovalRefused, &why);
             }
             ApprovalDecision::Session if request.is_lasting => {
-                self.session_grants.keep(&request.session, version);
+                self.approvals.grant_session(&request.session, version);
             }
             ApprovalDecision::Always => {
                 let grant = Grant {
@@ -227,14 +265,14 @@ impl Inner {
                     at: self.clock.now(),
                     by,
                 };
-                // This call was approved in any case.
-                if let Err(error) = self.ledger.save_grant(grant).await {
-                    tracing::warn!(target: "pegboard", %error, "a grant could not be kept");
-                }
+                self.approvals.store_grant(grant).await;
             }
             ApprovalDecision::Once | ApprovalDecision::Session => {}
         }
-        approved(decided == ApprovalDecision::Once)
+        Ok(GatePass::approved(
+            version,
+            decision == ApprovalDecision::Once,
+        ))
     }
 
     /// The deciding rule, in words.
@@ -247,32 +285,32 @@ impl Inner {
             }
         }
     }
+}
 
-    fn question(
-        &self,
-        request: &CallRequest,
-        subject: &GateSubject<'_>,
-        former: Option<&Grant>,
-    ) -> ApprovalContext {
-        let changed = former.map(|former| {
-            let fields = changed_fields(&former.definition, subject.definition);
-            match fields.is_empty() {
-                true => vec!["definition".to_owned()],
-                false => fields,
-            }
-        });
-        ApprovalContext {
-            session: request.session.clone(),
-            client: request.client.as_deref().map(str::to_owned),
-            tool: subject.exposed.to_owned(),
-            version: subject.version.clone(),
-            definition: subject.definition.to_owned(),
-            arguments: request.arguments.get().to_owned(),
-            rule: subject.decision.rule.clone(),
-            changed: changed.unwrap_or_default(),
-            offers_session: request.is_lasting,
-            in_inbox: subject.decision.policy == Policy::Ask || former.is_some(),
+/// What an approval request shows and stores.
+fn context_of(
+    request: &CallRequest,
+    subject: &GateSubject<'_>,
+    former: Option<&Grant>,
+) -> ApprovalContext {
+    let changed = former.map(|former| {
+        let fields = changed_fields(&former.definition, subject.definition);
+        match fields.is_empty() {
+            true => vec!["definition".to_owned()],
+            false => fields,
         }
+    });
+    ApprovalContext {
+        session: request.session.clone(),
+        client: request.client.as_deref().map(str::to_owned),
+        tool: subject.exposed.to_owned(),
+        version: subject.version.clone(),
+        definition: subject.definition.to_owned(),
+        arguments: request.arguments.get().to_owned(),
+        rule: subject.decision.rule.clone(),
+        changed: changed.unwrap_or_default(),
+        offers_session: request.is_lasting,
+        in_inbox: subject.decision.policy == Policy::Ask || former.is_some(),
     }
 }
 

@@ -10,9 +10,9 @@ use pegboard_catalog::ServerEntry;
 use pegboard_guard::{PolicySubject, effective_policy, fingerprint};
 use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
+use super::gate::{GatePass, RequiredFreshness, refused};
 use crate::call::CallRequest;
 use crate::discover::Backoff;
-use crate::gate::{GatePass, RequiredFreshness, refused};
 use crate::hub::Inner;
 use crate::refresh::{may_start, shutting_down};
 use crate::telemetry::TraceScope;
@@ -70,7 +70,7 @@ impl Inner {
                 "changed, and needs a person's approval now",
             ),
             Policy::Allow if ruling.asks_if_possible && pass.approved.is_none() && !is_same => {
-                match self.can_ask(request) {
+                match self.approvals.can_ask(request) {
                     true => refuse(Reason::ToolChanged, "changed, and asks for approval now"),
                     false => Ok(()),
                 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::sync::lock;
 
 /// The grants of the ledger, as the gate needs them.
-pub(crate) struct GrantIndex {
+pub(super) struct GrantIndex {
     ledger: Arc<dyn Ledger>,
     granted: Mutex<Option<GrantedTools>>,
     /// A command that makes one call needs no index, and no thread that watches for changes.
@@ -29,7 +29,7 @@ struct GrantedTools {
 }
 
 impl GrantIndex {
-    pub(crate) fn new(ledger: Arc<dyn Ledger>) -> Self {
+    pub(super) fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self {
             ledger,
             granted: Mutex::default(),
@@ -38,7 +38,7 @@ impl GrantIndex {
     }
 
     /// Whether it is certain, without looking anywhere, that a tool has no grant of any version.
-    pub(crate) fn has_none(&self, server: Option<&ServerName>, tool: &str) -> bool {
+    pub(super) fn has_none(&self, server: Option<&ServerName>, tool: &str) -> bool {
         let granted = lock(&self.granted);
         let Some(granted) = granted.as_ref() else {
             return false;
@@ -56,7 +56,7 @@ impl GrantIndex {
     }
 
     /// The grants of a tool, of whatever version. A ledger that cannot be read holds none.
-    pub(crate) async fn of(&self, server: Option<&ServerName>, tool: &str) -> Vec<Grant> {
+    pub(super) async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> Vec<Grant> {
         if self.was_asked.swap(true, Ordering::Relaxed) {
             self.index().await;
             if self.has_none(server, tool) {

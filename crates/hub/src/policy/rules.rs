@@ -5,9 +5,8 @@ use std::sync::Arc;
 use pegboard_guard::{PolicyExplanation, PolicySubject, explain_decision};
 use pegboard_model::{GlobalRules, ToolResult};
 
-use crate::approval_prompt::ApprovalSettings;
+use crate::approvals::ApprovalSettings;
 use crate::hub::Hub;
-use crate::sync::lock;
 use crate::telemetry::new_trace;
 
 impl Hub {
@@ -21,7 +20,7 @@ impl Hub {
 
     /// How people are asked about calls from now on.
     pub fn set_approval_settings(&self, settings: ApprovalSettings) {
-        *lock(&self.inner.asking) = settings;
+        self.inner.approvals.set_settings(settings);
     }
 
     /// The rules for all tools.

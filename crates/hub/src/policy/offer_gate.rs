@@ -11,9 +11,9 @@ use pegboard_model::{
 };
 use serde_json::value::RawValue;
 
+use super::gate::{GateSubject, RequiredFreshness, refused};
 use crate::call::CallRequest;
 use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
-use crate::gate::{GateSubject, RequiredFreshness, refused};
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
@@ -100,7 +100,7 @@ impl Inner {
             definition: &offer.definition,
             decision,
         };
-        let passed = Box::pin(self.gate_and_record(&asked, &subject, trace)).await?;
+        let passed = Box::pin(self.gate_subject(&asked, &subject, trace)).await?;
         Ok(OfferPass {
             approved: passed.approved.map(|_| print),
             linked,

@@ -15,14 +15,14 @@ use crate::sync::lock;
 /// How long a call that asked for input may take to go on; as long as the gateway keeps its state.
 const NEXT_ROUND: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) struct SessionGrants {
+pub(super) struct SessionGrants {
     sessions: Mutex<HashMap<SessionId, HashSet<ToolVersion>>>,
     rounds: Mutex<HashMap<[u8; 32], Instant>>,
     most: usize,
 }
 
 impl SessionGrants {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             sessions: Mutex::default(),
             rounds: Mutex::default(),
@@ -31,7 +31,7 @@ impl SessionGrants {
     }
 
     /// Whether a session may call this version, whatever the arguments.
-    pub(crate) fn covers(&self, session: &SessionId, version: &ToolVersion) -> bool {
+    pub(super) fn covers(&self, session: &SessionId, version: &ToolVersion) -> bool {
         let sessions = lock(&self.sessions);
         sessions
             .get(session)
@@ -39,7 +39,7 @@ impl SessionGrants {
     }
 
     /// Remembers a consent for a session; one too many counts for its call alone.
-    pub(crate) fn keep(&self, session: &SessionId, version: &ToolVersion) {
+    pub(super) fn add(&self, session: &SessionId, version: &ToolVersion) {
         let mut sessions = lock(&self.sessions);
         let held: usize = sessions.values().map(HashSet::len).sum();
         if held < self.most {
@@ -48,12 +48,12 @@ impl SessionGrants {
         }
     }
 
-    pub(crate) fn forget(&self, session: &SessionId) {
+    pub(super) fn forget(&self, session: &SessionId) {
         lock(&self.sessions).remove(session);
     }
 
     /// Takes every consent for a tool back, whatever the session.
-    pub(crate) fn revoke(&self, is_meant: impl Fn(&ToolVersion) -> bool) {
+    pub(super) fn revoke(&self, is_meant: impl Fn(&ToolVersion) -> bool) {
         let mut sessions = lock(&self.sessions);
         for versions in sessions.values_mut() {
             versions.retain(|version| !is_meant(version));
@@ -61,7 +61,7 @@ impl SessionGrants {
     }
 
     /// A call that was agreed to asks for input: its next round needs no second consent.
-    pub(crate) fn expect_next_round(
+    pub(super) fn expect_next_round(
         &self,
         request: &CallRequest,
         version: &ToolVersion,
@@ -84,7 +84,7 @@ impl SessionGrants {
     }
 
     /// Whether a call is the next round of one that was agreed to. It is so once.
-    pub(crate) fn take_next_round(&self, request: &CallRequest, version: &ToolVersion) -> bool {
+    pub(super) fn take_next_round(&self, request: &CallRequest, version: &ToolVersion) -> bool {
         let Some(input) = &request.input else {
             return false;
         };

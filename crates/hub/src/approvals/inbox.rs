@@ -28,7 +28,11 @@ impl InboxWatch {
 impl Hub {
     /// The calls that wait for a person now, the oldest first, of all processes that share the store.
     pub async fn approvals(&self) -> ToolResult<Vec<ApprovalRequest>> {
-        self.inner.ledger.waiting(self.inner.clock.now()).await
+        self.inner
+            .approvals
+            .ledger
+            .waiting(self.inner.clock.now())
+            .await
     }
 
     /// Answers a call that waits, and gives back what it was about. `by` says who answers, for the log.
@@ -58,7 +62,7 @@ impl Hub {
             by: by.to_owned(),
             at: self.inner.clock.now(),
         };
-        let answered = self.inner.ledger.answer(id, answer).await?;
+        let answered = self.inner.approvals.ledger.answer(id, answer).await?;
         answered.ok_or_else(|| {
             let id = UntrustedText::new(id).shortened(40);
             let message = format!("no call `{id}` waits for an answer");
@@ -69,22 +73,23 @@ impl Hub {
     /// Looks at the inbox from now on: tools that ask when possible ask as long as somebody does.
     pub fn watch_approvals(&self) -> ToolResult<InboxWatch> {
         Ok(InboxWatch {
-            changes: self.inner.ledger.changes(),
-            _viewer: self.inner.ledger.register_viewer()?,
+            changes: self.inner.approvals.ledger.changes(),
+            _viewer: self.inner.approvals.ledger.register_viewer()?,
         })
     }
 
     /// Every lasting consent, sorted by server and tool.
     pub async fn grants(&self) -> ToolResult<Vec<Grant>> {
-        self.inner.ledger.grants().await
+        self.inner.approvals.ledger.grants().await
     }
 
     /// Takes every consent for a tool back, the lasting ones and those of sessions; `tool` is the server's own
     /// name for it. Gives how many lasting ones there were.
     pub async fn revoke_grant(&self, server: Option<&ServerName>, tool: &str) -> ToolResult<usize> {
         self.inner
+            .approvals
             .session_grants
             .revoke(|version| version.server.as_ref() == server && version.tool == tool);
-        self.inner.ledger.revoke(server, tool).await
+        self.inner.approvals.ledger.revoke(server, tool).await
     }
 }

@@ -15,16 +15,16 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::discover::{Backoff, transport_kind};
+use crate::discovery::Backoff;
+use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
 use crate::panics::catch_panic;
 use crate::policy::{GatePass, refused};
-use crate::refresh::may_start;
 use crate::result_check::output_mismatch;
 use crate::schema_checks::HeaderUse;
 use crate::slots::{ConnectionHold, ServerSlot};
 use crate::static_tools::as_result;
-use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of};
+use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of, transport_kind};
 
 /// A modern server's word that a header does not repeat what the body says.
 const HEADER_MISMATCH: i64 = -32020;

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::call::{SessionId, options};
+use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
 use crate::policy::OfferPass;
-use crate::refresh::may_start;
 use crate::slots::ServerSlot;
 use crate::telemetry::{FinishedRequest, TraceScope, outcome_of};
 

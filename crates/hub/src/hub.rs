@@ -1,7 +1,6 @@
 //! The hub itself: what it owns, and how it is opened and closed.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use pegboard_catalog::{Catalog, StaticTool};
@@ -11,25 +10,20 @@ use pegboard_model::{
 };
 use pegboard_store::{Ledger, Store};
 use pegboard_upstream::Connect;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 
 use crate::approvals::{Approvals, Approver};
+use crate::discovery::DiscoveryScheduler;
 use crate::meaning::{Encoder, Meaning, SearchMemory};
 use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
-use crate::refresh::RefreshOutcome;
 use crate::resource_links::ResourceLinks;
 use crate::resource_watches::ResourceWatches;
 use crate::schema_checks::SchemaChecks;
 use crate::sessions::SessionRegistry;
-use crate::single_flight::SingleFlight;
 use crate::slots::ServerSlots;
-use crate::start_queue::StartQueue;
 use crate::tasks::Tasks;
 use crate::telemetry::{Telemetry, new_trace};
 use crate::{HubSettings, ToolHandler};
-
-/// How many lists are checked at the same time.
-const CONCURRENT_ADMISSIONS: usize = 2;
 
 /// What a hub is made of; every part can be replaced in tests.
 pub struct HubParts {
@@ -69,20 +63,12 @@ pub(crate) struct Inner {
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
     pub(crate) telemetry: Telemetry,
-    pub(crate) discoveries_in_progress: SingleFlight<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
-    pub(crate) discoveries: Arc<Semaphore>,
-    pub(crate) starts: Arc<StartQueue>,
-    /// Whether tools were needed since the start.
-    pub(crate) is_needed: AtomicBool,
-    /// Whether a session was opened before the catalog was read.
-    pub(crate) has_deferred_session: AtomicBool,
+    pub(crate) discovery: DiscoveryScheduler,
     pub(crate) checks: SchemaChecks,
     pub(crate) meaning: Option<Meaning>,
     pub(crate) recall: SearchMemory,
     pub(crate) watches: Mutex<ResourceWatches>,
     pub(crate) links: ResourceLinks,
-    /// Places for checking lists that servers sent; each takes a thread.
-    pub(crate) admissions: Semaphore,
     pub(crate) register: SessionRegistry,
     pub(crate) tasks: Tasks,
 }
@@ -131,7 +117,10 @@ impl Hub {
             });
             entries.collect()
         };
-        let discoveries = parts.settings.concurrent_discoveries.max(1);
+        let discovery = DiscoveryScheduler::new(
+            parts.connector.clone(),
+            parts.settings.concurrent_discoveries,
+        );
         let recall = SearchMemory::new(parts.settings.remember_searches);
         let tasks = Tasks::new();
         let catalog = CatalogPublisher::new(
@@ -157,23 +146,18 @@ impl Hub {
             catalog,
             slots: ServerSlots::new(parts.limits.clone()),
             store: parts.store,
-            connector: parts.connector.clone(),
+            connector: parts.connector,
             approvals,
             telemetry,
             clock: parts.clock,
             settings: parts.settings,
             limits: parts.limits,
-            discoveries_in_progress: SingleFlight::new(),
-            discoveries: Arc::new(Semaphore::new(discoveries)),
-            starts: StartQueue::new(parts.connector.clone(), discoveries),
-            is_needed: AtomicBool::new(false),
-            has_deferred_session: AtomicBool::new(false),
+            discovery,
             checks: SchemaChecks::default(),
             meaning: parts.encoder.map(Meaning::new),
             recall,
             watches: Mutex::default(),
             links: ResourceLinks::default(),
-            admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
             register: SessionRegistry::default(),
             tasks,
         });

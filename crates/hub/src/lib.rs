@@ -8,34 +8,24 @@
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
 mod approvals;
-mod background;
 mod call;
 mod client_requests;
 mod clock;
-mod discover;
-mod discover_missing;
+mod discovery;
 mod forward;
-mod freshness;
 mod health;
 mod hub;
 mod meaning;
-mod offers;
 mod panics;
 mod policy;
 mod publication;
-mod refresh;
 mod reload;
 mod resource_links;
 mod resource_watches;
 mod result_check;
-mod retry;
 mod schema_checks;
-mod session_resources;
 mod sessions;
-mod single_flight;
 mod slots;
-mod start_pacer;
-mod start_queue;
 mod static_tools;
 mod sync;
 mod tasks;
@@ -47,18 +37,19 @@ pub use approvals::{
 };
 pub use call::{CallRequest, SessionId};
 pub use clock::SystemClock;
+pub use discovery::{
+    DiscoverySource, Freshness, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed,
+    StartProgress, freshness, time_to_live,
+};
 pub use forward::{ForwardRequest, OfferRef};
-pub use freshness::{Freshness, freshness, time_to_live};
 pub use telemetry::new_trace;
 
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};
 pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
 pub use publication::{FirstSnapshot, LastDelta};
-pub use refresh::{DiscoverySource, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
-pub use start_queue::StartProgress;
 pub use static_tools::ToolHandler;
 
 pub use pegboard_upstream::{

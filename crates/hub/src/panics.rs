@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use pegboard_model::{Reason, ServerSpec, ToolError, ToolResult, TraceId};
 
-use crate::discover::FinishedDiscovery;
+use crate::discovery::FinishedDiscovery;
+use crate::discovery::{DiscoverySource, RefreshOutcome};
 use crate::hub::Inner;
-use crate::refresh::{DiscoverySource, RefreshOutcome};
 
 /// Runs the work and turns a panic into an error. The text of the panic may hold anything, so it is not repeated.
 pub(crate) async fn catch_panic<T>(
@@ -43,7 +43,7 @@ impl Inner {
                 self.slots
                     .get_or_create(&spec.name)
                     .record_failure(&spec.hash, &error);
-                let record = self.failure(&self.known_record(&spec), &error);
+                let record = self.failure_record(&self.known_record(&spec), &error);
                 let finished = FinishedDiscovery {
                     record: Arc::new(record),
                     former: None,

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use pegboard_model::{ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
+use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
-use crate::refresh::may_start;
 use crate::telemetry::TraceScope;
 
 /// What a new configuration changed.

@@ -13,8 +13,8 @@ use super::elicitation::{self, Reply};
 use super::prompt::{ARGUMENTS_IN_MESSAGE, ApprovalPrompt, PromptResponse};
 use super::shown_arguments::longest_values;
 use crate::call::{CallRequest, SessionId};
+use crate::discovery::shutting_down;
 use crate::hub::Inner;
-use crate::refresh::shutting_down;
 use crate::telemetry::millis;
 
 /// How long a person at the client or the terminal may take where no call waits in the inbox.

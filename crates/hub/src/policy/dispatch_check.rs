@@ -12,9 +12,9 @@ use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
 use super::gate::{GatePass, RequiredFreshness, refused};
 use crate::call::CallRequest;
-use crate::discover::Backoff;
+use crate::discovery::Backoff;
+use crate::discovery::{may_start, shutting_down};
 use crate::hub::Inner;
-use crate::refresh::{may_start, shutting_down};
 use crate::telemetry::TraceScope;
 
 impl Inner {
@@ -127,8 +127,7 @@ impl Inner {
             return Ok(());
         }
         // A discovery that is under way may have its list from before whatever is checked here.
-        let key = (spec.name.clone(), spec.hash);
-        self.discoveries_in_progress.landed(&key).await;
+        self.discovery.wait(spec).await;
         let renewed = self
             .discover_once(spec.clone(), trace, Backoff::Ignore)
             .await;

@@ -26,7 +26,7 @@ use self::snapshots::CatalogSnapshots;
 pub use self::snapshots::FirstSnapshot;
 use self::unstored::Unstored;
 use crate::ToolHandler;
-use crate::freshness::freshness;
+use crate::discovery::freshness;
 use crate::hub::Inner;
 use crate::sync::lock;
 

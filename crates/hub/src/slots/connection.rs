@@ -9,7 +9,7 @@ use pegboard_model::{ConfigHash, ServerRecord};
 use pegboard_upstream::Upstream;
 use tokio::time::Instant;
 
-use crate::session_resources::SessionResources;
+use crate::discovery::SessionResources;
 use crate::sync::lock;
 
 /// How soon an idle server is looked at again whose list is being fetched.

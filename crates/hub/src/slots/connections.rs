@@ -11,9 +11,9 @@ use pegboard_upstream::ConnectHint;
 use tokio::time::{Instant, timeout_at};
 
 use super::{ConnectionHold, ServerConnection, ServerSlot};
-use crate::discover::{Backoff, timed_out};
+use crate::discovery::shutting_down;
+use crate::discovery::{Backoff, timed_out};
 use crate::hub::Inner;
-use crate::refresh::shutting_down;
 use crate::telemetry::new_trace;
 
 /// A server that exits sooner than this after its start counts as failing to start.

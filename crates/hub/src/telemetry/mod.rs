@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pegboard_model::{
     Activity, ActivityKind, Clock, Event, EventKind, Limits, Reason, Recorder, ServerName,
-    SpanContext, ToolResult, TraceId,
+    ServerSpec, SpanContext, ToolResult, TraceId, Transport, TransportKind,
 };
 use pegboard_store::Ledger;
 use pegboard_upstream::CallOutcome;
@@ -182,6 +182,14 @@ pub(crate) fn outcome_of(result: &ToolResult<CallOutcome>) -> &'static str {
         Ok(outcome) if outcome.is_error => Reason::ToolFailed.code(),
         Ok(_) => "ok",
         Err(error) => error.reason.code(),
+    }
+}
+
+/// How a server is spoken to.
+pub(crate) fn transport_kind(spec: &ServerSpec) -> TransportKind {
+    match spec.transport {
+        Transport::Stdio { .. } => TransportKind::Stdio,
+        Transport::Http { .. } => TransportKind::Http,
     }
 }
 

@@ -1,18 +1,17 @@
 //! What happens without anybody waiting: idle servers stop, changed lists are fetched, old ones renewed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::discover::Backoff;
-use crate::freshness::Freshness;
+use super::Backoff;
+use super::freshness::Freshness;
+use super::refresh::may_start;
 use crate::hub::{Hub, Inner};
 use crate::publication::PendingNotices;
-use crate::refresh::may_start;
 use crate::slots::{ServerConnection, ServerSlot};
 use crate::telemetry::TraceScope;
 use crate::telemetry::new_trace;
@@ -21,10 +20,8 @@ use crate::{RefreshOnStart, StaleRefresh};
 impl Hub {
     /// A session begins: asks, in the background, the servers that the settings name.
     pub fn session_started(&self) {
-        self.inner.is_needed.store(true, Ordering::Relaxed);
-        self.inner
-            .has_deferred_session
-            .store(false, Ordering::Release);
+        self.inner.discovery.mark_needed();
+        self.inner.discovery.take_deferred_session();
         let setting = self.inner.settings.refresh_on_start;
         self.inner
             .refresh_matching_in_background(&self.catalog(), |entry| {
@@ -41,7 +38,7 @@ impl Hub {
     /// are retried once their pause is over, if tools were needed before.
     pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
-        let is_needed = self.inner.is_needed.load(Ordering::Relaxed);
+        let is_needed = self.inner.discovery.is_needed();
         self.inner
             .refresh_matching_in_background(&self.catalog(), |entry| {
                 let by_http = matches!(entry.spec.transport, Transport::Http { .. });
@@ -189,10 +186,7 @@ impl Inner {
         self.tasks.spawn(async move {
             tokio::time::sleep_until(at).await;
             // A discovery under way may have got the list from before the change.
-            inner
-                .discoveries_in_progress
-                .landed(&(spec.name.clone(), spec.hash))
-                .await;
+            inner.discovery.wait(&spec).await;
             slot.list_changes().begin_fetch(interval);
             // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
             let held = slot.hold(&spec.hash);

@@ -6,9 +6,10 @@ use pegboard_catalog::Catalog;
 use pegboard_model::{Reason, ToolError, ToolRef, ToolResult};
 use tokio::time::timeout;
 
-use crate::discover::{Backoff, from_note};
+use super::Backoff;
+use super::records::from_summary;
+use super::refresh::shutting_down;
 use crate::hub::{Hub, Inner};
-use crate::refresh::shutting_down;
 use crate::telemetry::TraceScope;
 
 impl Inner {
@@ -41,10 +42,10 @@ impl Inner {
         if entry.record.is_known() {
             return Ok(());
         }
-        if let Some(note) = &entry.record.last_error
+        if let Some(summary) = &entry.record.last_error
             && self.failed_recently(entry)
         {
-            return Err(from_note(note, spec));
+            return Err(from_summary(summary, spec));
         }
         let slot = self.slots.get_or_create(&spec.name);
         // The call would only start the server again.

@@ -14,7 +14,7 @@ const QUICK_START: Duration = Duration::from_secs(2);
 /// A start that takes this long on a busy machine shows that too many start together.
 const SLOW_START: Duration = Duration::from_secs(10);
 /// A start that takes this long gives up its place: it may wait for something other than a processor.
-pub(crate) const OVERDUE_START: Duration = Duration::from_secs(20);
+pub(super) const OVERDUE_START: Duration = Duration::from_secs(20);
 /// The shortest time between two steps of growth after the width was halved once.
 const STEP: Duration = Duration::from_millis(100);
 /// The same where the load is unknown, so that servers that only wait do not hold up the others.
@@ -22,7 +22,7 @@ const STEP_WITHOUT_LOAD: Duration = Duration::from_secs(1);
 
 /// The number of starts that may run side by side.
 #[derive(Debug)]
-pub(crate) struct StartPacer {
+pub(super) struct StartPacer {
     width: usize,
     first: usize,
     narrowest: usize,
@@ -33,7 +33,7 @@ pub(crate) struct StartPacer {
 
 impl StartPacer {
     /// A pacer for a machine with so many processors that never lets more than `widest` start side by side.
-    pub(crate) fn new(processors: usize, widest: usize, now: Instant) -> Self {
+    pub(super) fn new(processors: usize, widest: usize, now: Instant) -> Self {
         let widest = widest.max(1);
         let narrowest = processors.clamp(1, widest);
         let first = processors.saturating_mul(2).clamp(1, widest);
@@ -48,12 +48,12 @@ impl StartPacer {
     }
 
     /// Whether one more may start beside these.
-    pub(crate) fn admits(&self, starting: usize) -> bool {
+    pub(super) fn admits(&self, starting: usize) -> bool {
         starting < self.width
     }
 
     /// Takes in the load while servers wait for their turn.
-    pub(crate) fn observe_load(&mut self, load: MachineLoad, starting: usize, now: Instant) {
+    pub(super) fn observe_load(&mut self, load: MachineLoad, starting: usize, now: Instant) {
         let since = now.saturating_duration_since(self.widened_at);
         match load {
             // Nothing has slowed down yet, so the width is searched for quickly.
@@ -69,7 +69,7 @@ impl StartPacer {
     }
 
     /// Takes in how long a start took that answered, timed out or became overdue.
-    pub(crate) fn observe_start(&mut self, begun: Instant, load: MachineLoad, now: Instant) {
+    pub(super) fn observe_start(&mut self, begun: Instant, load: MachineLoad, now: Instant) {
         let took = now.saturating_duration_since(begun);
         // Starts from before the last step say nothing about the width since.
         let is_news = self.narrowed_at.is_none_or(|at| begun >= at);

@@ -9,8 +9,8 @@ use pegboard_upstream::{Connect, processors};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::start_pacer::{OVERDUE_START, StartPacer};
 use crate::hub::Hub;
-use crate::start_pacer::{OVERDUE_START, StartPacer};
 use crate::sync::lock;
 
 /// How often the load is looked at while a server waits for its turn.
@@ -28,7 +28,7 @@ pub struct StartProgress {
 }
 
 /// The starts under way, and the turn of the next one.
-pub(crate) struct StartQueue {
+pub(super) struct StartQueue {
     connector: Arc<dyn Connect>,
     state: Mutex<State>,
     /// Held by the first in the queue.
@@ -53,15 +53,15 @@ struct Start {
 }
 
 /// A start under way; dropping it frees its place.
-pub(crate) struct StartPermit {
+pub(super) struct StartPermit {
     queue: Arc<StartQueue>,
     id: u64,
     /// Whether the start waited for its turn.
-    pub(crate) has_waited: bool,
+    pub(super) has_waited: bool,
 }
 
 impl StartQueue {
-    pub(crate) fn new(connector: Arc<dyn Connect>, widest: usize) -> Arc<Self> {
+    pub(super) fn new(connector: Arc<dyn Connect>, widest: usize) -> Arc<Self> {
         Arc::new(Self {
             connector,
             state: Mutex::new(State {
@@ -77,7 +77,7 @@ impl StartQueue {
 
     /// Waits until the server may start. `urgent` resolves when a caller waits for this very server, which then
     /// starts ahead of its turn.
-    pub(crate) async fn enter(
+    pub(super) async fn enter(
         self: &Arc<Self>,
         server: &ServerName,
         urgent: impl Future<Output = ()>,
@@ -98,7 +98,7 @@ impl StartQueue {
     }
 
     /// A place without a turn, for what starts no process.
-    pub(crate) fn enter_unpaced(self: &Arc<Self>, server: &ServerName) -> StartPermit {
+    pub(super) fn enter_unpaced(self: &Arc<Self>, server: &ServerName) -> StartPermit {
         StartPermit {
             id: self.admit(server, false),
             queue: self.clone(),
@@ -169,7 +169,7 @@ impl StartQueue {
     }
 
     /// Whether the server is being started now, rather than waiting for its turn.
-    pub(crate) fn is_starting(&self, server: &ServerName) -> bool {
+    pub(super) fn is_starting(&self, server: &ServerName) -> bool {
         let state = lock(&self.state);
         state.starts.iter().any(|start| start.server == *server)
     }
@@ -183,7 +183,7 @@ impl State {
 
 impl StartPermit {
     /// The server itself is asked from now on; what was before was waiting for others.
-    pub(crate) fn begin(&self) {
+    pub(super) fn begin(&self) {
         let mut state = lock(&self.queue.state);
         if let Some(start) = state.starts.iter_mut().find(|start| start.id == self.id) {
             start.begun = Instant::now();
@@ -191,7 +191,7 @@ impl StartPermit {
     }
 
     /// The server gave its list, or did not within its time: how long that took is a measure for the next ones.
-    pub(crate) fn measure(&self) {
+    pub(super) fn measure(&self) {
         let load = self.queue.connector.load();
         let mut state = lock(&self.queue.state);
         let State { pacer, starts, .. } = &mut *state;
@@ -231,7 +231,7 @@ impl Drop for Waiting<'_> {
 impl Hub {
     /// The servers that are being started for their tools, the longest first, and how many wait for their turn.
     pub fn starts(&self) -> (Vec<StartProgress>, usize) {
-        let (starts, waiting) = self.inner.starts.progress();
+        let (starts, waiting) = self.inner.discovery.starts().progress();
         let catalog = self.catalog();
         let starts = starts.into_iter().map(|(server, elapsed)| {
             let entry = catalog.server(&server);

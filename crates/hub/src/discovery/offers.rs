@@ -15,14 +15,14 @@ use tokio::time::{Instant, timeout_at};
 const OFFERS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The raw lists of a server; `None` where one could not be had.
-pub(crate) struct RawOffers {
+pub(super) struct RawOffers {
     prompts: Option<Vec<Box<RawValue>>>,
     resources: Option<Vec<Box<RawValue>>>,
     templates: Option<Vec<Box<RawValue>>>,
 }
 
 /// Asks for the lists that the server says it has, side by side. One that fails is only left out.
-pub(crate) async fn ask_for_offers(
+pub(super) async fn fetch_offers(
     spec: &ServerSpec,
     known: &ServerRecord,
     upstream: &dyn Upstream,
@@ -59,7 +59,7 @@ pub(crate) async fn ask_for_offers(
 impl RawOffers {
     /// The lists that are kept from now on: the admitted ones, and the known ones where none came. What was not
     /// accepted is added to `rejections`.
-    pub(crate) fn admit(
+    pub(super) fn admit(
         self,
         known: &Arc<Offers>,
         rejections: &mut Vec<Rejection>,

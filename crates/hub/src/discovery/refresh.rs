@@ -1,7 +1,6 @@
 //! Asking servers for their tools: on demand, on first need, all side by side.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,9 +12,10 @@ use pegboard_model::{
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
+use super::Backoff;
+use super::discover::discover;
+use super::freshness::{Freshness, freshness, is_recent};
 use crate::StaleRefresh;
-use crate::discover::{Backoff, discover};
-use crate::freshness::{Freshness, freshness, is_recent};
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
@@ -34,7 +34,7 @@ pub struct RefreshOutcome {
     /// RefreshScope server.
     pub server: ServerName,
     /// What it has now, or why that is not known.
-    #[serde(flatten, serialize_with = "crate::refresh::flat")]
+    #[serde(flatten, serialize_with = "flat")]
     pub result: ToolResult<Refreshed>,
     /// Why the list was not stored: it is known until the program ends.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ impl Hub {
         above: Option<&SpanContext>,
     ) -> PendingDiscoveries {
         self.mark_stale();
-        self.inner.is_needed.store(true, Ordering::Relaxed);
+        self.inner.discovery.mark_needed();
         self.start_deferred_session();
         let started = Instant::now();
         let wanted = self.inner.needed_now(only);
@@ -197,10 +197,7 @@ impl Hub {
         let names: Vec<_> = wanted.to_vec();
         let deadline = self.inner.settings.answer_deadline;
         let is_late = |spec: &Arc<ServerSpec>| {
-            let age = self
-                .inner
-                .discoveries_in_progress
-                .age(&(spec.name.clone(), spec.hash));
+            let age = self.inner.discovery.age(spec);
             age.is_some_and(|age| age >= deadline)
         };
         let work = wanted
@@ -309,21 +306,17 @@ impl Inner {
         trace: &TraceScope,
         backoff: Backoff,
     ) -> Option<Arc<RefreshOutcome>> {
-        let key = (spec.name.clone(), spec.hash);
-        let (inner, trace) = (self.clone(), trace.clone());
+        let (inner, of, trace) = (self.clone(), spec.clone(), trace.clone());
         let work = || {
-            let (hub, of, id) = (inner.clone(), spec.clone(), *trace);
-            hub.catch_discovery_panic(of, id, discover(inner, spec, trace, backoff))
+            let (hub, id) = (inner.clone(), *trace);
+            hub.catch_discovery_panic(of.clone(), id, discover(inner, of, trace, backoff))
         };
-        self.discoveries_in_progress
-            .join(&self.tasks, key, work)
-            .await
+        self.discovery.join(&self.tasks, &spec, work).await
     }
 
     /// Whether a refresh starts a discovery of this server, rather than join the one in progress.
     pub(crate) fn starts_discovery(&self, spec: &ServerSpec) -> bool {
-        let key = (spec.name.clone(), spec.hash);
-        may_start(spec).is_ok() && self.discoveries_in_progress.age(&key).is_none()
+        may_start(spec).is_ok() && self.discovery.age(spec).is_none()
     }
 
     /// Servers that the next answer should wait for: those never tried, and under the strict rule those

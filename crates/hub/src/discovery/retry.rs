@@ -1,17 +1,16 @@
 //! When a server that was never discovered is tried again. Reading never waits for that.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use pegboard_catalog::ServerEntry;
 use pegboard_model::{EventKind, ServerName, ServerRecord, ServerSpec, Timestamp};
 
-use crate::discover::Backoff;
-use crate::freshness::{Freshness, is_recent};
+use super::Backoff;
+use super::freshness::{Freshness, is_recent};
+use super::refresh::may_start;
 use crate::hub::{Hub, Inner};
-use crate::refresh::may_start;
 use crate::telemetry::TraceScope;
 
 /// The pause before the first retry; each further failure doubles it.
@@ -31,7 +30,7 @@ impl Hub {
     /// Tools are needed: the servers that were never discovered are discovered in the background, each of them
     /// once its pause after a failure is over. Never blocks.
     pub fn discover_unknown_in_background(&self) {
-        self.inner.is_needed.store(true, Ordering::Relaxed);
+        self.inner.discovery.mark_needed();
         let trace = TraceScope::new();
         for entry in self.catalog().servers() {
             let is_unknown = self.inner.freshness(entry) == Freshness::Unknown;
@@ -67,18 +66,12 @@ impl Hub {
 
     /// A client opened a session before the catalog was read: [`Hub::begin_sessions`] does the rest.
     pub fn defer_session_start(&self) {
-        self.inner
-            .has_deferred_session
-            .store(true, Ordering::Release);
+        self.inner.discovery.defer_session();
     }
 
     /// Begins the session that was announced, if one was.
     pub fn start_deferred_session(&self) {
-        if self
-            .inner
-            .has_deferred_session
-            .swap(false, Ordering::AcqRel)
-        {
+        if self.inner.discovery.take_deferred_session() {
             self.session_started();
         }
     }
@@ -98,7 +91,7 @@ impl Inner {
     /// Stores that a try took longer than a reader waits, so that no other process waits for it either. What the
     /// try finds out replaces it.
     pub(crate) fn record_overrun(self: &Arc<Self>, spec: &ServerSpec) {
-        let started = self.starts.is_starting(&spec.name);
+        let started = self.discovery.starts().is_starting(&spec.name);
         if !started || self.known_record(spec).attempted_at.is_some() {
             return;
         }

@@ -119,8 +119,8 @@ impl Hub {
             self.inner
                 .remember_successful_search(&request.session, view);
             if let Some(server) = view.server() {
-                let (links, limits) = (&self.inner.links, &self.inner.limits);
-                let uris = links.note(&request.session, server, &outcome.result, limits);
+                let (sessions, limits) = (&self.inner.sessions, &self.inner.limits);
+                let uris = sessions.record_links(&request.session, server, &outcome.result, limits);
                 self.inner.withdraw_session_resources(server, uris, &trace);
             }
         }
@@ -132,7 +132,7 @@ impl Hub {
         let view = found.as_ref().ok();
         let mismatch = view
             .zip(result.as_ref().ok())
-            .and_then(|(view, outcome)| output_mismatch(&self.inner.checks, view, outcome));
+            .and_then(|(view, outcome)| output_mismatch(&self.inner.schemas, view, outcome));
         let outcome = match &mismatch {
             Some(mismatch) => mismatch.reason.code(),
             None => outcome_of(&result),
@@ -198,7 +198,7 @@ impl Inner {
         check_read_only(request, view)?;
         let arguments =
             parse_arguments(request.arguments.get()).map_err(|error| error.at_tool(exposed))?;
-        let checked = self.checks.check(view, &arguments)?;
+        let checked = self.schemas.check(view, &arguments)?;
         match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => {
                 drop(arguments);
@@ -276,7 +276,7 @@ impl Inner {
                     && renewed.name == tool.name
                 {
                     check_read_only(context.request, &view)?;
-                    let mirrors = self.checks.is_mirrored(renewed);
+                    let mirrors = self.schemas.is_mirrored(renewed);
                     // It may be another version now, under another policy.
                     let pass = match renewed.fingerprint == tool.fingerprint {
                         true => None,

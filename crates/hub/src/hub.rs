@@ -1,7 +1,7 @@
 //! The hub itself: what it owns, and how it is opened and closed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pegboard_catalog::{Catalog, StaticTool};
 use pegboard_model::{
@@ -14,12 +14,10 @@ use tokio::sync::broadcast;
 
 use crate::approvals::{Approvals, Approver};
 use crate::discovery::DiscoveryScheduler;
-use crate::meaning::{Encoder, Meaning, SearchMemory};
+use crate::meaning::{Encoder, MeaningSearch};
 use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
-use crate::resource_links::ResourceLinks;
-use crate::resource_watches::ResourceWatches;
 use crate::schema_checks::SchemaChecks;
-use crate::sessions::SessionRegistry;
+use crate::sessions::Sessions;
 use crate::slots::ServerSlots;
 use crate::tasks::Tasks;
 use crate::telemetry::{Telemetry, new_trace};
@@ -64,12 +62,9 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) telemetry: Telemetry,
     pub(crate) discovery: DiscoveryScheduler,
-    pub(crate) checks: SchemaChecks,
-    pub(crate) meaning: Option<Meaning>,
-    pub(crate) recall: SearchMemory,
-    pub(crate) watches: Mutex<ResourceWatches>,
-    pub(crate) links: ResourceLinks,
-    pub(crate) register: SessionRegistry,
+    pub(crate) schemas: SchemaChecks,
+    pub(crate) search: MeaningSearch,
+    pub(crate) sessions: Sessions,
     pub(crate) tasks: Tasks,
 }
 
@@ -121,7 +116,7 @@ impl Hub {
             parts.connector.clone(),
             parts.settings.concurrent_discoveries,
         );
-        let recall = SearchMemory::new(parts.settings.remember_searches);
+        let search = MeaningSearch::new(parts.encoder, parts.settings.remember_searches);
         let tasks = Tasks::new();
         let catalog = CatalogPublisher::new(
             first,
@@ -153,12 +148,9 @@ impl Hub {
             settings: parts.settings,
             limits: parts.limits,
             discovery,
-            checks: SchemaChecks::default(),
-            meaning: parts.encoder.map(Meaning::new),
-            recall,
-            watches: Mutex::default(),
-            links: ResourceLinks::default(),
-            register: SessionRegistry::default(),
+            schemas: SchemaChecks::default(),
+            search,
+            sessions: Sessions::default(),
             tasks,
         });
         Self { inner }

@@ -20,8 +20,6 @@ mod panics;
 mod policy;
 mod publication;
 mod reload;
-mod resource_links;
-mod resource_watches;
 mod result_check;
 mod schema_checks;
 mod sessions;

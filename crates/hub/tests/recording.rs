@@ -146,26 +146,26 @@ async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
     set.check(&[
         "1>2: discovery a 1 Miss ok",
         "1>3: policy a__one allow ok",
-        "0>1: call a__one Pipe started true ok",
+        "0>1: call a__one Stdio started true ok",
     ]);
     set.call("a/one", None).await;
     set.check(&[
         "4>5: policy a__one allow ok",
-        "0>4: call a__one Pipe started false ok",
+        "0>4: call a__one Stdio started false ok",
     ]);
     set.hub.ensure_known().await;
     set.check(&["6>7: discovery b 1 Miss ok", "0>6: lookup 1/1"]);
     set.call("b/two", None).await;
     set.check(&[
         "8>9: policy b__two deny POLICY_DENIED",
-        "0>8: call b__two Pipe started false POLICY_DENIED",
+        "0>8: call b__two Stdio started false POLICY_DENIED",
     ]);
     let above = SpanContext::parse(
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ff-01",
         None,
     );
     set.call("a/none", above).await;
-    set.check(&["255>10: call unknown Inside started false TOOL_UNKNOWN"]);
+    set.check(&["255>10: call unknown InProcess started false TOOL_UNKNOWN"]);
     set.hub.shutdown().await;
     let newest = &set.hub.activity(1, None).await.unwrap()[0];
     let trace = newest.trace.as_ref().map(TraceId::as_str);
@@ -205,7 +205,7 @@ async fn r_obs_02_a_recorder_that_only_counts_hears_the_same_without_spans() {
     set.check(&[
         "discovery a 1 Miss ok",
         "lookup 0/1",
-        "call a__one Pipe started false ok",
+        "call a__one Stdio started false ok",
     ]);
     set.hub.shutdown().await;
 }

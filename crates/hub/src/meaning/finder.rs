@@ -99,6 +99,7 @@ impl Finder {
         };
         let has_vectors = || catalog.servers().any(|entry| entry.vectors().is_some());
         let meaning = inner
+            .search
             .meaning
             .as_ref()
             .filter(|_| !self.words_only && has_vectors());
@@ -106,14 +107,14 @@ impl Finder {
             return catalog.find_tools(&request);
         };
         let vector = meaning.vector(text);
-        let past_searches = inner.recall.close_to(meaning, &vector);
+        let past_searches = inner.search.memory.close_to(meaning, &vector);
         let found = catalog.find_tools(&SearchRequest {
             vector: Some(&vector),
             past_searches: &past_searches,
             ..request
         });
         if let Some(session) = &self.session {
-            inner.recall.searched(session, &vector, &found);
+            inner.search.memory.searched(session, &vector, &found);
         }
         found
     }

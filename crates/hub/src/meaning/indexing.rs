@@ -34,7 +34,7 @@ pub struct MeaningProgress {
 impl Hub {
     /// Whether tools are found by meaning at all.
     pub fn has_encoder(&self) -> bool {
-        self.inner.meaning.is_some()
+        self.inner.search.meaning.is_some()
     }
 
     /// Keeps vectors ready from now on: loads those that are kept, computes missing ones, and does so again
@@ -82,14 +82,14 @@ impl Hub {
 
     /// Loads the kept vectors, once, so that a search of this moment can use them.
     pub async fn load_vectors_once(&self) {
-        if let Some(meaning) = &self.inner.meaning {
+        if let Some(meaning) = &self.inner.search.meaning {
             let load = || async {
                 for entry in self.inner.without_vectors() {
                     self.inner.vectors_of(meaning, &entry, None, &|| {}).await;
                 }
             };
             meaning.loaded.get_or_init(load).await;
-            self.inner.recall.load(&self.inner, meaning).await;
+            self.inner.search.memory.load(&self.inner, meaning).await;
         }
     }
 
@@ -124,7 +124,7 @@ impl Inner {
         deadline: Option<Instant>,
         emit: &(dyn Fn(MeaningProgress) + Sync),
     ) -> MeaningProgress {
-        let Some(meaning) = &self.meaning else {
+        let Some(meaning) = &self.search.meaning else {
             return MeaningProgress { ready: 0, total: 0 };
         };
         let total: usize = self.searched();
@@ -166,14 +166,14 @@ impl Inner {
 
     /// Waits for a request to be encoded.
     async fn asked(&self) {
-        match &self.meaning {
+        match &self.search.meaning {
             Some(meaning) => meaning.asked.notified().await,
             None => std::future::pending().await,
         }
     }
 
     fn rest(&self) {
-        if let Some(meaning) = &self.meaning {
+        if let Some(meaning) = &self.search.meaning {
             meaning.encoder.rest();
         }
     }

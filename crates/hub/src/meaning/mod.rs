@@ -15,7 +15,7 @@ use tokio::sync::{Notify, OnceCell};
 
 pub use self::finder::Finder;
 pub use self::indexing::MeaningProgress;
-pub(crate) use self::search_memory::SearchMemory;
+use self::search_memory::SearchMemory;
 use crate::sync::lock;
 
 /// Queries whose vectors are at hand, because a model that pages or asks again sends the same words.
@@ -63,7 +63,7 @@ pub struct EncoderInput {
 }
 
 /// Everything about meaning that a hub holds.
-pub(crate) struct Meaning {
+struct Meaning {
     encoder: Arc<dyn Encoder>,
     recent: Mutex<VecDeque<(String, Arc<[f32]>)>>,
     /// Set when the kept vectors were loaded once.
@@ -74,8 +74,24 @@ pub(crate) struct Meaning {
     requests: AtomicUsize,
 }
 
+/// Search by meaning and the memory of past searches.
+pub(crate) struct MeaningSearch {
+    /// `None` without an encoder.
+    meaning: Option<Meaning>,
+    memory: SearchMemory,
+}
+
+impl MeaningSearch {
+    pub(crate) fn new(encoder: Option<Arc<dyn Encoder>>, remember_searches: bool) -> Self {
+        Self {
+            meaning: encoder.map(Meaning::new),
+            memory: SearchMemory::new(remember_searches),
+        }
+    }
+}
+
 impl Meaning {
-    pub(crate) fn new(encoder: Arc<dyn Encoder>) -> Self {
+    fn new(encoder: Arc<dyn Encoder>) -> Self {
         Self {
             encoder,
             recent: Mutex::default(),

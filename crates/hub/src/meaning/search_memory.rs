@@ -29,7 +29,7 @@ const SHOWN: usize = 10;
 const SAME: f32 = 0.97;
 
 /// What is remembered, and what may be next.
-pub(crate) struct SearchMemory {
+pub(super) struct SearchMemory {
     enabled: bool,
     remembered: Mutex<VecDeque<RememberedQuery>>,
     loaded: OnceCell<()>,
@@ -49,7 +49,7 @@ struct Search {
 }
 
 impl SearchMemory {
-    pub(crate) fn new(enabled: bool) -> Self {
+    pub(super) fn new(enabled: bool) -> Self {
         Self {
             enabled,
             remembered: Mutex::default(),
@@ -138,7 +138,7 @@ impl SearchMemory {
 impl Hub {
     /// Forgets every search that was remembered and says how many there were.
     pub async fn forget_searches(&self) -> ToolResult<usize> {
-        lock(&self.inner.recall.remembered).clear();
+        lock(&self.inner.search.memory.remembered).clear();
         self.inner.store.clear_queries().await
     }
 }
@@ -150,14 +150,15 @@ impl Inner {
         session: &SessionId,
         view: &ToolView<'_>,
     ) {
-        if !self.recall.enabled {
+        if !self.search.memory.enabled {
             return;
         }
-        let (Some(meaning), Some(server), Some(tool)) = (&self.meaning, view.server(), view.tool())
+        let (Some(meaning), Some(server), Some(tool)) =
+            (&self.search.meaning, view.server(), view.tool())
         else {
             return;
         };
-        let Some(vector) = self.recall.led_to(session, view.exposed().as_str()) else {
+        let Some(vector) = self.search.memory.led_to(session, view.exposed().as_str()) else {
             return;
         };
         let query = RememberedQuery {
@@ -168,7 +169,7 @@ impl Inner {
             at: self.clock.now(),
         };
         {
-            let mut remembered = lock(&self.recall.remembered);
+            let mut remembered = lock(&self.search.memory.remembered);
             let is_known = remembered.iter().any(|past| {
                 past.server == query.server
                     && past.tool == query.tool
@@ -183,7 +184,7 @@ impl Inner {
         }
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {
-            let Some(meaning) = &inner.meaning else {
+            let Some(meaning) = &inner.search.meaning else {
                 return;
             };
             if let Err(error) = inner.store.remember(meaning.encoder.model(), query).await {

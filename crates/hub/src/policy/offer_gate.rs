@@ -48,7 +48,7 @@ impl Inner {
         let linked = match (find(entry, about), about) {
             (None, OfferRef::Resource(uri)) => {
                 let server = &entry.spec.name;
-                self.links.find(&request.session, server, uri)
+                self.sessions.linked(&request.session, server, uri)
             }
             _ => None,
         };

@@ -18,7 +18,7 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The wishes of all sessions. They outlast a server's process, which is asked again when it is back.
 #[derive(Default)]
-pub(crate) struct ResourceWatches(BTreeMap<ServerName, BTreeMap<String, HashSet<SessionId>>>);
+pub(super) struct ResourceWatches(BTreeMap<ServerName, BTreeMap<String, HashSet<SessionId>>>);
 
 impl ResourceWatches {
     /// Notes a wish; whether it is a new one.
@@ -79,7 +79,7 @@ impl ResourceWatches {
     }
 
     /// Takes out all wishes of a session; the servers that had some.
-    fn remove_session(&mut self, session: &SessionId) -> Vec<ServerName> {
+    pub(super) fn remove_session(&mut self, session: &SessionId) -> Vec<ServerName> {
         let mut touched = Vec::new();
         for (server, uris) in &mut self.0 {
             let before = uris.len();
@@ -118,7 +118,7 @@ impl Hub {
     ) -> ToolResult<()> {
         let inner = &self.inner;
         if !watch {
-            lock(&inner.watches).remove(session, server, uri);
+            lock(&inner.sessions.watches).remove(session, server, uri);
             let slot = inner.slots.get(server);
             return match slot.and_then(|slot| slot.running()) {
                 Some(running) => inner.sync_watch(&running, server, uri).await,
@@ -133,7 +133,7 @@ impl Hub {
         let entry = inner.usable(server)?;
         let trace = TraceScope::new();
         inner.gate_watch(&entry, uri, &trace).await?;
-        let is_new = lock(&inner.watches).add(session, server, uri, &inner.limits)?;
+        let is_new = lock(&inner.sessions.watches).add(session, server, uri, &inner.limits)?;
         // Taken back also when the caller goes away before the server answered.
         let pending = PendingWatch {
             inner,
@@ -147,17 +147,6 @@ impl Hub {
         let agreed = inner.sync_watch(hold.running(), server, uri).await;
         inner.note(&slot, &hold, &agreed);
         agreed.map(|()| pending.keep())
-    }
-
-    /// A session is over: what it watched is watched no longer, unless others do.
-    pub fn session_ended(&self, session: &SessionId) {
-        self.inner.links.forget(session);
-        self.remove_session(session);
-        self.inner.approvals.end_session(session);
-        let touched = lock(&self.inner.watches).remove_session(session);
-        for server in &touched {
-            self.inner.sync_watches_in_background(server);
-        }
     }
 }
 
@@ -179,7 +168,7 @@ impl PendingWatch<'_> {
 impl Drop for PendingWatch<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            lock(&self.inner.watches).remove(self.session, self.server, self.uri);
+            lock(&self.inner.sessions.watches).remove(self.session, self.server, self.uri);
             // A restart may have asked the server for it meanwhile.
             self.inner.sync_watches_in_background(self.server);
         }
@@ -193,7 +182,7 @@ impl Inner {
         server: &ServerName,
         hold: impl FnOnce() -> Option<ConnectionHold>,
     ) {
-        if !lock(&self.watches).is_watched(server) {
+        if !lock(&self.sessions.watches).is_watched(server) {
             return;
         }
         let Some(hold) = hold() else {
@@ -207,7 +196,7 @@ impl Inner {
     }
 
     /// Tells a running server, without waiting, what is no longer wished.
-    fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
+    pub(super) fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
         let slot = self.slots.get(server);
         let running = slot.and_then(|slot| slot.running());
         // Without a runtime everything is ending, and the server with it.
@@ -221,7 +210,7 @@ impl Inner {
     }
 
     async fn sync_watches(&self, running: &ServerConnection, server: &ServerName) {
-        let mut uris = lock(&self.watches).uris(server);
+        let mut uris = lock(&self.sessions.watches).uris(server);
         uris.extend(running.watched.lock().await.iter().cloned());
         for uri in uris {
             if let Err(error) = self.sync_watch(running, server, &uri).await {
@@ -240,7 +229,7 @@ impl Inner {
     ) -> ToolResult<()> {
         let mut watched = running.watched.lock().await;
         let wanted = {
-            let watches = lock(&self.watches);
+            let watches = lock(&self.sessions.watches);
             let uris = watches.0.get(server);
             uris.is_some_and(|uris| uris.contains_key(uri))
         };

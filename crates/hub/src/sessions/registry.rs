@@ -77,7 +77,7 @@ impl SessionHandle {
 }
 
 #[derive(Default)]
-pub(crate) struct SessionRegistry {
+pub(super) struct SessionRegistry {
     present: Mutex<HashMap<String, (SessionInfo, Arc<SessionHandle>)>>,
     count: AtomicU64,
 }
@@ -102,6 +102,12 @@ impl SessionRegistry {
     }
 }
 
+impl SessionRegistry {
+    pub(super) fn remove(&self, id: &SessionId) {
+        lock(&self.present).remove(&id.0);
+    }
+}
+
 impl Hub {
     /// A session is there from now on, until [`Hub::session_ended`].
     pub fn session_opened(
@@ -121,7 +127,7 @@ impl Hub {
             last_seen: now,
             calls: 0,
         };
-        self.inner.register.add(&id.0, info)
+        self.inner.sessions.registry.add(&id.0, info)
     }
 
     /// Somebody without a session asks for something; `key` tells such clients apart, and `client` gives what one
@@ -132,11 +138,11 @@ impl Hub {
         profile: &str,
         client: impl FnOnce() -> Option<Arc<str>>,
     ) -> Arc<SessionHandle> {
-        let register = &self.inner.register;
-        if let Some((_, presence)) = lock(&register.present).get(key) {
+        let registry = &self.inner.sessions.registry;
+        if let Some((_, presence)) = lock(&registry.present).get(key) {
             return presence.clone();
         }
-        let number = register.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = registry.count.fetch_add(1, Ordering::Relaxed) + 1;
         let now = self.inner.clock.now();
         let info = SessionInfo {
             id: SessionId(format!("http-{number}")),
@@ -147,7 +153,7 @@ impl Hub {
             last_seen: now,
             calls: 0,
         };
-        register.add(key, info)
+        registry.add(key, info)
     }
 
     /// Notes that a session asked for something.
@@ -158,7 +164,7 @@ impl Hub {
     /// Who is connected, the newest first. Clients without sessions are shown for a while after their last request.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let now = self.inner.clock.now();
-        let mut present = lock(&self.inner.register.present);
+        let mut present = lock(&self.inner.sessions.registry.present);
         present.retain(|_, (info, presence)| {
             let seen = Timestamp(presence.last_seen.load(Ordering::Relaxed));
             info.face != ClientTransport::HttpModern || now.since(seen) < SILENT_CLIENT_TTL
@@ -171,9 +177,5 @@ impl Hub {
         let mut sessions: Vec<SessionInfo> = sessions.collect();
         sessions.sort_by(|a, b| b.since.cmp(&a.since).then_with(|| a.id.0.cmp(&b.id.0)));
         sessions
-    }
-
-    pub(crate) fn remove_session(&self, id: &SessionId) {
-        lock(&self.inner.register.present).remove(&id.0);
     }
 }

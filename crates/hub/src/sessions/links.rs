@@ -18,7 +18,7 @@ const DEFINITION_BYTES: usize = 4 * 1024;
 
 /// The links of all sessions, the oldest first.
 #[derive(Default)]
-pub(crate) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
+pub(super) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
 
 struct SessionLink {
     session: SessionId,
@@ -28,7 +28,7 @@ struct SessionLink {
 
 impl ResourceLinks {
     /// Keeps the links of a result, and returns their uris.
-    pub(crate) fn note(
+    pub(super) fn record(
         &self,
         session: &SessionId,
         server: &ServerName,
@@ -64,7 +64,7 @@ impl ResourceLinks {
     }
 
     /// The resource that a server named to a session.
-    pub(crate) fn find(
+    pub(super) fn find(
         &self,
         session: &SessionId,
         server: &ServerName,
@@ -78,7 +78,7 @@ impl ResourceLinks {
         Some(link.offer.clone())
     }
 
-    pub(crate) fn forget(&self, session: &SessionId) {
+    pub(super) fn forget(&self, session: &SessionId) {
         lock(&self.0).retain(|held| held.session != *session);
     }
 }
@@ -86,7 +86,7 @@ impl ResourceLinks {
 impl Hub {
     /// The server that named a resource to this session in the result of a call; the newest one, if several did.
     pub fn linked_server(&self, session: &SessionId, uri: &str) -> Option<ServerName> {
-        let links = lock(&self.inner.links.0);
+        let links = lock(&self.inner.sessions.links.0);
         let mut newest_first = links.iter().rev();
         let link = newest_first.find(|held| held.session == *session && held.offer.key == uri)?;
         Some(link.server.clone())
@@ -143,7 +143,7 @@ mod tests {
                 r#"{{"content":[{{"type":"text","text":"x"}},{{"type":"resource_link","uri":"{uri}"}}]}}"#
             );
             let result = RawValue::from_string(result).unwrap();
-            links.note(session, &server, &result, &limits);
+            links.record(session, &server, &result, &limits);
         };
         let has = |session: &SessionId, uri: &str| links.find(session, &server, uri).is_some();
         note(&a, "demo://1");
@@ -162,7 +162,7 @@ mod tests {
             r#"{"content":[{"type":"resource_link"}]}"#,
         ] {
             let result = RawValue::from_string(result.to_owned()).unwrap();
-            links.note(&a, &server, &result, &limits);
+            links.record(&a, &server, &result, &limits);
         }
         assert_eq!(lock(&links.0).len(), 1);
     }

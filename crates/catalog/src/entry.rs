@@ -177,7 +177,8 @@ impl ServerEntry {
     pub fn all_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
         self.listed
             .iter()
-            .filter_map(move |listed| self.viewed(listed))
+            .enumerate()
+            .filter_map(move |(position, listed)| self.viewed(position, listed))
     }
 
     /// The tool that the server itself knows by this name, offered or not.
@@ -189,8 +190,8 @@ impl ServerEntry {
         });
         // The first of several, as a list would give it.
         let at = by_name.partition_point(|at| self.name_at(*at) < Some(name));
-        let listed = self.listed.get(*by_name.get(at)?)?;
-        self.viewed(listed).filter(|view| view.name() == name)
+        let view = self.tool_listed(*by_name.get(at)?)?;
+        (view.name() == name).then_some(view)
     }
 
     /// The tool that models know by this name, offered or not.
@@ -202,12 +203,12 @@ impl ServerEntry {
                 tool.map(|tool| tool.exposed.as_str()).cmp(&Some(exposed))
             })
             .ok()?;
-        self.viewed(self.listed.get(at)?)
+        self.tool_listed(at)
     }
 
     /// The tool at a place of the listing.
     pub(crate) fn tool_listed(self: &Arc<Self>, at: usize) -> Option<ToolView<'_>> {
-        self.viewed(self.listed.get(at)?)
+        self.viewed(at, self.listed.get(at)?)
     }
 
     /// Takes over what a search prepared for an earlier entry, if it would read the same of this one.
@@ -239,9 +240,13 @@ impl ServerEntry {
                 .all(is_same_tool)
     }
 
-    fn viewed<'a>(self: &'a Arc<Self>, listed: &'a ListedTool) -> Option<ToolView<'a>> {
+    fn viewed<'a>(
+        self: &'a Arc<Self>,
+        position: usize,
+        listed: &'a ListedTool,
+    ) -> Option<ToolView<'a>> {
         let tool = self.record.tools.get(listed.at)?;
-        Some(ToolView::of_server(self, tool, listed))
+        Some(ToolView::of_server(self, tool, listed, position))
     }
 
     fn name_at(&self, listed: usize) -> Option<&str> {

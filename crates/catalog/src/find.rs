@@ -117,7 +117,7 @@ impl Catalog {
     }
 
     /// The tool, unless something keeps it from being offered.
-    fn offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
+    pub(crate) fn offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
         let name = view.exposed().as_str();
         let disabled = |by: &str| {
             let message = format!("`{name}` is disabled by {by}");

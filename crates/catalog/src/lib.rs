@@ -26,6 +26,7 @@ pub mod meta;
 mod offers;
 mod parameters;
 mod related;
+mod resolved;
 mod sample;
 mod sample_pattern;
 mod search;
@@ -51,6 +52,7 @@ pub use example::generate_example;
 pub use listing::{ListingFilter, write_listing};
 pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
+pub use resolved::ResolvedTool;
 pub use search::{
     Hit, LexicalSearch, PastSearch, ScoreExplanation, SearchRequest, SearchResults,
     SemanticCoverage, ToolSearch, ToolVectors,

@@ -9,6 +9,7 @@ use pegboard_model::{
 };
 
 use crate::entry::{ListedTool, ServerEntry};
+use crate::resolved::ResolvedTool;
 use crate::static_tool::StaticTool;
 
 /// The message of a tool that its server calls deprecated.
@@ -24,6 +25,8 @@ enum Source<'a> {
         entry: &'a Arc<ServerEntry>,
         tool: &'a Tool,
         listed: &'a ListedTool,
+        /// Its position in the entry's listing.
+        position: usize,
     },
     Static(&'a Arc<StaticTool>),
 }
@@ -33,11 +36,13 @@ impl<'a> ToolView<'a> {
         entry: &'a Arc<ServerEntry>,
         tool: &'a Tool,
         listed: &'a ListedTool,
+        position: usize,
     ) -> Self {
         Self(Source::Server {
             entry,
             tool,
             listed,
+            position,
         })
     }
 
@@ -195,6 +200,16 @@ impl<'a> ToolView<'a> {
     pub fn status(&self) -> DiscoveryStatus {
         self.entry()
             .map_or(DiscoveryStatus::Success, |entry| entry.status())
+    }
+
+    /// The tool as a value that outlives this view.
+    pub fn resolved(&self) -> ResolvedTool {
+        match self.0 {
+            Source::Server {
+                entry, position, ..
+            } => ResolvedTool::of_server(self.exposed().clone(), entry.clone(), position),
+            Source::Static(tool) => ResolvedTool::of_host(tool.name.clone()),
+        }
     }
 
     /// The server's entry.

@@ -13,10 +13,10 @@ use pegboard_upstream::Connect;
 use tokio::sync::broadcast;
 
 use crate::approvals::{Approvals, Approver};
+use crate::calls::SchemaChecks;
 use crate::discovery::DiscoveryScheduler;
 use crate::meaning::{Encoder, MeaningSearch};
 use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
-use crate::schema_checks::SchemaChecks;
 use crate::sessions::Sessions;
 use crate::slots::ServerSlots;
 use crate::tasks::Tasks;

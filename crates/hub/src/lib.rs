@@ -8,23 +8,17 @@
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
 mod approvals;
-mod call;
-mod client_requests;
+mod calls;
 mod clock;
 mod discovery;
-mod forward;
 mod health;
 mod hub;
 mod meaning;
-mod panics;
 mod policy;
 mod publication;
 mod reload;
-mod result_check;
-mod schema_checks;
 mod sessions;
 mod slots;
-mod static_tools;
 mod sync;
 mod tasks;
 mod telemetry;
@@ -33,13 +27,12 @@ pub use approvals::{
     ApprovalPrompt, ApprovalSettings, Approver, InboxWatch, NoApprover, PromptResponse,
     readable_arguments,
 };
-pub use call::{CallRequest, SessionId};
+pub use calls::{CallRequest, ForwardRequest, OfferRef, SessionId, ToolHandler, ToolTarget};
 pub use clock::SystemClock;
 pub use discovery::{
     DiscoverySource, Freshness, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed,
     StartProgress, freshness, time_to_live,
 };
-pub use forward::{ForwardRequest, OfferRef};
 pub use telemetry::new_trace;
 
 pub use health::{RunState, ServerHealth};
@@ -48,8 +41,8 @@ pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
 pub use publication::{FirstSnapshot, LastDelta};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
-pub use static_tools::ToolHandler;
 
+pub use pegboard_catalog::ResolvedTool;
 pub use pegboard_upstream::{
     Announcement, CallOutcome, Caller, InputResponses, Listener, OutcomeKind, declares,
 };

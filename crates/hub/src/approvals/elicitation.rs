@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::prompt::ApprovalPrompt;
-use crate::call::CallRequest;
+use crate::calls::CallRequest;
 
 const METHOD: &str = "elicitation/create";
 const FIELD: &str = "decision";

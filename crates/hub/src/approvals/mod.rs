@@ -20,7 +20,7 @@ pub use self::prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, P
 pub(crate) use self::request::{ApprovalContext, ApprovalOutcome};
 use self::session_grants::SessionGrants;
 pub use self::shown_arguments::readable as readable_arguments;
-use crate::call::{CallRequest, SessionId};
+use crate::calls::{CallRequest, SessionId};
 use crate::sync::lock;
 
 /// The grants of sessions and of the ledger, and the ways to ask a person.

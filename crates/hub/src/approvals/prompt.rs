@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pegboard_model::{AskVia, ClientApproval, ServerName, UntrustedText};
 
 use super::shown_arguments::readable;
-use crate::call::SessionId;
+use crate::calls::SessionId;
 
 /// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
 /// inbox, which has room for `Limits::shown_argument_bytes`.

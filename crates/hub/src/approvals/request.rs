@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::elicitation::{self, Reply};
 use super::prompt::{ARGUMENTS_IN_MESSAGE, ApprovalPrompt, PromptResponse};
 use super::shown_arguments::longest_values;
-use crate::call::{CallRequest, SessionId};
+use crate::calls::{CallRequest, SessionId};
 use crate::discovery::shutting_down;
 use crate::hub::Inner;
 use crate::telemetry::millis;

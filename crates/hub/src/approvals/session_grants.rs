@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::call::{CallRequest, SessionId};
+use crate::calls::{CallRequest, SessionId};
 use crate::sync::lock;
 
 /// How long a call that asked for input may take to go on; as long as the gateway keeps its state.

@@ -4,7 +4,7 @@ use pegboard_catalog::{Catalog, SearchRequest, SearchResults, SemanticCoverage, 
 use pegboard_model::{SearchFacts, SpanContext};
 use tokio::time::Instant;
 
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::telemetry::TraceScope;
 

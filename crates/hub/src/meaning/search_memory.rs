@@ -13,7 +13,7 @@ use pegboard_store::RememberedQuery;
 use tokio::sync::OnceCell;
 
 use super::Meaning;
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::{Hub, Inner};
 use crate::sync::lock;
 

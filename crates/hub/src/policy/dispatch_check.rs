@@ -11,7 +11,7 @@ use pegboard_guard::{PolicySubject, effective_policy, fingerprint};
 use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
 
 use super::gate::{GatePass, RequiredFreshness, refused};
-use crate::call::CallRequest;
+use crate::calls::CallRequest;
 use crate::discovery::Backoff;
 use crate::discovery::{may_start, shutting_down};
 use crate::hub::Inner;

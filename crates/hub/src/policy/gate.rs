@@ -16,7 +16,7 @@ use pegboard_model::{
 use tokio::time::Instant;
 
 use crate::approvals::{ApprovalContext, ApprovalOutcome, PriorApproval};
-use crate::call::CallRequest;
+use crate::calls::CallRequest;
 use crate::hub::Inner;
 use crate::telemetry::TraceScope;
 

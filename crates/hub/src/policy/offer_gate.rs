@@ -12,8 +12,8 @@ use pegboard_model::{
 use serde_json::value::RawValue;
 
 use super::gate::{GateSubject, RequiredFreshness, refused};
-use crate::call::CallRequest;
-use crate::forward::{COMPLETE, ForwardRequest, OfferRef};
+use crate::calls::CallRequest;
+use crate::calls::{COMPLETE, ForwardRequest, OfferRef};
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 

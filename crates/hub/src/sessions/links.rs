@@ -8,7 +8,7 @@ use pegboard_model::{Limits, Offer, ServerName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::sync::lock;
 

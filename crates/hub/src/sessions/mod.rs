@@ -13,7 +13,7 @@ use self::links::ResourceLinks;
 use self::registry::SessionRegistry;
 pub use self::registry::{ClientTransport, SessionHandle, SessionInfo};
 use self::watches::ResourceWatches;
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::sync::lock;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pegboard_model::Timestamp;
 use serde::Serialize;
 
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::sync::lock;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pegboard_model::{Limits, Reason, ServerName, ToolError, ToolResult};
 use tokio::time::timeout;
 
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::{Hub, Inner};
 use crate::slots::{ConnectionHold, ServerConnection};
 use crate::sync::lock;
@@ -145,7 +145,7 @@ impl Hub {
         let slot = inner.slots.get_or_create(server);
         let hold = inner.hold_for_call(&slot, &entry, &trace).await?;
         let agreed = inner.sync_watch(hold.running(), server, uri).await;
-        inner.note(&slot, &hold, &agreed);
+        inner.record_result(&slot, &hold, &agreed);
         agreed.map(|()| pending.keep())
     }
 }

@@ -21,7 +21,7 @@ use self::counters::Counters;
 pub(crate) use self::open_call::OpenCall;
 pub(crate) use self::trace_scope::TraceScope;
 pub use self::trace_scope::new_trace;
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::tasks::Tasks;
 
 /// Events that a slow subscriber may lag behind before it loses the oldest.

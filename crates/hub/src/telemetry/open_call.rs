@@ -1,31 +1,43 @@
 //! Recording of calls that are dropped before they finish.
 
+use pegboard_catalog::ResolvedTool;
 use pegboard_model::Reason;
 use tokio::time::Instant;
 
-use super::{FinishedRequest, TraceScope};
-use crate::CallRequest;
-use crate::hub::Inner;
+use super::{FinishedRequest, Telemetry, TraceScope};
+use crate::calls::{CallRequest, ToolTarget};
 
 /// A call in progress. If it is dropped before [`OpenCall::end`], because the client cancelled it or the program ends, it
 /// is recorded as cancelled.
 pub(crate) struct OpenCall<'a> {
-    inner: &'a Inner,
+    telemetry: &'a Telemetry,
     request: &'a CallRequest,
     trace: TraceScope,
     started: Instant,
+    /// The tool, if the request names it and the name is resolved.
+    tool: Option<ResolvedTool>,
     is_over: bool,
 }
 
 impl<'a> OpenCall<'a> {
-    pub(crate) fn new(inner: &'a Inner, request: &'a CallRequest, trace: &TraceScope) -> Self {
+    pub(crate) fn new(
+        telemetry: &'a Telemetry,
+        request: &'a CallRequest,
+        trace: &TraceScope,
+    ) -> Self {
         Self {
-            inner,
+            telemetry,
             request,
             trace: trace.clone(),
             started: Instant::now(),
+            tool: None,
             is_over: false,
         }
+    }
+
+    /// The name in the request is resolved.
+    pub(crate) fn set_tool(&mut self, tool: ResolvedTool) {
+        self.tool = Some(tool);
     }
 
     /// The call finished and is recorded by its caller.
@@ -39,17 +51,17 @@ impl Drop for OpenCall<'_> {
         if self.is_over {
             return;
         }
-        let catalog = self.inner.catalog.load_full();
-        let view = catalog.find(&self.request.tool).ok();
+        let tool = match &self.request.tool {
+            ToolTarget::Resolved(tool) => Some(tool),
+            ToolTarget::Named(_) => self.tool.as_ref(),
+        };
         let cancelled = FinishedRequest {
             session: &self.request.session,
-            name: view
-                .as_ref()
-                .map_or("unknown", |view| view.exposed().as_str()),
-            server: view.as_ref().and_then(|view| view.server()),
+            name: tool.map_or("unknown", |tool| tool.exposed().as_str()),
+            server: tool.and_then(ResolvedTool::server),
             outcome: Reason::Cancelled.code(),
             took: self.started.elapsed(),
         };
-        self.inner.telemetry.call_finished(&self.trace, cancelled);
+        self.telemetry.call_finished(&self.trace, cancelled);
     }
 }

@@ -1,13 +1,10 @@
-//! The one way to call a tool.
+//! Sending a call to its server, or to the handler of a host tool.
 
 use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
-use pegboard_model::{
-    CallFacts, Era, EventKind, Outcome, Reason, SpanContext, Tool, ToolError, ToolResult, TraceId,
-    Transport, TransportKind,
-};
+use pegboard_model::{Era, Reason, SpanContext, Tool, ToolError, ToolResult, TraceId, Transport};
 use pegboard_upstream::{
     CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers,
 };
@@ -15,171 +12,25 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::request::CallRequest;
+use super::schema_checks::HeaderUse;
+use super::static_tools::as_result;
 use crate::discovery::Backoff;
 use crate::discovery::may_start;
-use crate::hub::{Hub, Inner};
-use crate::panics::catch_panic;
+use crate::hub::Inner;
 use crate::policy::{GatePass, refused};
-use crate::result_check::output_mismatch;
-use crate::schema_checks::HeaderUse;
 use crate::slots::{ConnectionHold, ServerSlot};
-use crate::static_tools::as_result;
-use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of, transport_kind};
+use crate::telemetry::TraceScope;
 
 /// A modern server's word that a header does not repeat what the body says.
 const HEADER_MISMATCH: i64 = -32020;
 /// How much longer than one silence a whole call may take, whatever progress it tells.
 const LONGEST_IN_TIMEOUTS: u32 = 10;
 
-/// Who asks: one connected client or embedding agent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(transparent)]
-pub struct SessionId(pub String);
-
-/// A wish to call a tool.
-#[derive(Clone)]
-pub struct CallRequest {
-    /// Who asks.
-    pub session: SessionId,
-    /// The tool, in any form a person or a model writes it.
-    pub tool: String,
-    /// The arguments, a JSON object.
-    pub arguments: Box<RawValue>,
-    /// The client behind the call, as far as the server may reach it.
-    pub caller: Option<Arc<dyn Caller>>,
-    /// Members for the request's `_meta`, for example `traceparent`. Where spans are made, the call's own span
-    /// takes that one's place.
-    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
-    /// The span that the call is a part of: ours, or the one that a client named.
-    pub span: Option<SpanContext>,
-    /// Answers to what the server asked for in an earlier round.
-    pub input: Option<InputResponses>,
-    /// What the client calls itself, for a person who is asked; foreign text.
-    pub client: Option<Arc<str>>,
-    /// Whether more calls of the same session can follow.
-    pub is_lasting: bool,
-    /// Whether the call is refused unless the server marks the tool as read-only.
-    pub read_only: bool,
-}
-
-impl CallRequest {
-    /// A plain call.
-    pub fn new(session: SessionId, tool: impl Into<String>, arguments: Box<RawValue>) -> Self {
-        Self {
-            session,
-            tool: tool.into(),
-            arguments,
-            caller: None,
-            meta: None,
-            span: None,
-            input: None,
-            client: None,
-            is_lasting: true,
-            read_only: false,
-        }
-    }
-}
-
-impl Hub {
-    /// Calls a tool: finds it, checks the arguments, asks the policy gate, starts or reuses exactly its
-    /// server. A tool's own failure is an `Ok` with `is_error`.
-    pub async fn call(&self, request: &CallRequest) -> ToolResult<CallOutcome> {
-        let started = Instant::now();
-        let trace = TraceScope::below(request.span.as_ref());
-        let span = self.inner.telemetry.recorder().begin(trace.above(), &trace);
-        let span = span.map(|span| span.with_labels(&request.tool, &request.session.0));
-        let trace = trace.under(span.as_ref());
-        let open = OpenCall::new(&self.inner, request, &trace);
-        let catalog = self.inner.catalog.load_full();
-        let later;
-        let found = match catalog.find(&request.tool) {
-            Err(error) if error.reason == Reason::ToolUnknown => {
-                let looked = self
-                    .inner
-                    .discover_missing(&request.tool, &catalog, &trace)
-                    .await;
-                later = self.inner.catalog.load_full();
-                looked.and_then(|()| later.find(&request.tool))
-            }
-            found => found,
-        };
-        let result = match &found {
-            Ok(view) => {
-                let routed = self.inner.route(view, request, span.as_ref(), &trace);
-                let what = || format!("the call of tool `{}`", view.exposed());
-                catch_panic(what, routed).await
-            }
-            Err(error) => Err(error.clone()),
-        };
-        open.end();
-        if let (Ok(view), Ok(outcome)) = (&found, &result)
-            && !outcome.is_error
-            && outcome.kind == OutcomeKind::Complete
-        {
-            self.inner
-                .remember_successful_search(&request.session, view);
-            if let Some(server) = view.server() {
-                let (sessions, limits) = (&self.inner.sessions, &self.inner.limits);
-                let uris = sessions.record_links(&request.session, server, &outcome.result, limits);
-                self.inner.withdraw_session_resources(server, uris, &trace);
-            }
-        }
-        let tool = match &found {
-            Ok(view) => view.exposed().as_str(),
-            Err(_) => "unknown",
-        };
-        let took = started.elapsed();
-        let view = found.as_ref().ok();
-        let mismatch = view
-            .zip(result.as_ref().ok())
-            .and_then(|(view, outcome)| output_mismatch(&self.inner.schemas, view, outcome));
-        let outcome = match &mismatch {
-            Some(mismatch) => mismatch.reason.code(),
-            None => outcome_of(&result),
-        };
-        if let Some(mismatch) = mismatch {
-            let event = EventKind::OutputMismatch {
-                tool: tool.to_owned(),
-                server: view.and_then(|view| view.server().cloned()),
-                reason: mismatch.reason.code().to_owned(),
-                error: mismatch.message,
-            };
-            self.inner.telemetry.emit(&trace, event);
-        }
-        let entry = view.and_then(ToolView::entry);
-        let facts = CallFacts {
-            server: view.and_then(ToolView::server),
-            tool: view.map_or(tool, ToolView::name),
-            exposed: tool,
-            transport: entry.map_or(TransportKind::InProcess, |entry| {
-                transport_kind(&entry.spec)
-            }),
-            protocol: entry.and_then(|entry| entry.record.protocol_version.as_deref()),
-            started: span.is_some() && self.inner.was_started(entry, started),
-            arguments: Some(request.arguments.get()),
-            result: result.as_ref().ok().map(|outcome| outcome.result.get()),
-            outcome: match &result {
-                Ok(outcome) if outcome.is_error => Outcome::ToolFailed,
-                result => Outcome::of(result),
-            },
-            took,
-        };
-        self.inner.telemetry.recorder().call(span.as_ref(), &facts);
-        let finished = FinishedRequest {
-            session: &request.session,
-            name: tool,
-            server: view.and_then(ToolView::server),
-            outcome,
-            took,
-        };
-        self.inner.telemetry.call_finished(&trace, finished);
-        result
-    }
-}
-
 /// A call on its way to its server.
 #[derive(Clone, Copy)]
 struct CallContext<'a> {
+    view: &'a ToolView<'a>,
     request: &'a CallRequest,
     pass: &'a GatePass,
     span: Option<&'a SpanContext>,
@@ -187,7 +38,7 @@ struct CallContext<'a> {
 }
 
 impl Inner {
-    async fn route(
+    pub(super) async fn route(
         self: &Arc<Self>,
         view: &ToolView<'_>,
         request: &CallRequest,
@@ -205,6 +56,7 @@ impl Inner {
                 may_start(&entry.spec).map_err(|error| error.at_tool(exposed))?;
                 let pass = self.gate(request, view, trace).await?;
                 let context = CallContext {
+                    view,
                     request,
                     pass: &pass,
                     span,
@@ -228,7 +80,7 @@ impl Inner {
     }
 
     /// Whether a server that runs now did not run before.
-    fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
+    pub(super) fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
         let running = entry.and_then(|entry| self.slots.running(&entry.spec.name));
         running.is_some_and(|running| running.since >= before)
     }
@@ -255,7 +107,6 @@ impl Inner {
         context: CallContext<'_>,
     ) -> ToolResult<CallOutcome> {
         let slot = self.slots.get_or_create(&entry.spec.name);
-        let tool_server = entry.spec.name.clone();
         let _place = slot.acquire_call_permit(entry.spec.timeouts.call).await?;
         let mirrors = checked == HeaderUse::Mirrored;
         let mut result = self.call_once(&slot, entry, tool, mirrors, context).await;
@@ -269,12 +120,9 @@ impl Inner {
                 self.discover_once(entry.spec.clone(), context.trace, Backoff::Ignore)
                     .await;
                 let catalog = self.catalog.load_full();
-                let view = catalog.find(tool.exposed.as_str()).ok();
+                let view = catalog.current(&context.view.resolved()).ok();
                 let renewed = view.and_then(|view| Some((view, view.entry()?, view.tool()?)));
-                if let Some((view, entry, renewed)) = renewed
-                    && entry.spec.name == tool_server
-                    && renewed.name == tool.name
-                {
+                if let Some((view, entry, renewed)) = renewed {
                     check_read_only(context.request, &view)?;
                     let mirrors = self.schemas.is_mirrored(renewed);
                     // It may be another version now, under another policy.
@@ -283,7 +131,11 @@ impl Inner {
                         false => Some(self.gate(context.request, &view, context.trace).await?),
                     };
                     let pass = pass.as_ref().unwrap_or(context.pass);
-                    let context = CallContext { pass, ..context };
+                    let context = CallContext {
+                        view: &view,
+                        pass,
+                        ..context
+                    };
                     result = self
                         .call_once(&slot, entry, renewed, mirrors, context)
                         .await;
@@ -332,7 +184,7 @@ impl Inner {
         let result = self
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
-        self.note(slot, &hold, &result);
+        self.record_result(slot, &hold, &result);
         result.map_err(|error| with_effect(error, tool))
     }
 
@@ -358,7 +210,7 @@ impl Inner {
     }
 
     /// Remembers how the server did.
-    pub(crate) fn note<T>(
+    pub(crate) fn record_result<T>(
         self: &Arc<Self>,
         slot: &ServerSlot,
         hold: &ConnectionHold,
@@ -375,7 +227,7 @@ impl Inner {
 }
 
 /// How a request to a server is made.
-pub(crate) fn options(
+pub(super) fn options(
     entry: &ServerEntry,
     meta: Option<Map<String, Value>>,
     caller: Option<Arc<dyn Caller>>,

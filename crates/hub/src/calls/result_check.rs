@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::schema_checks::SchemaChecks;
+use super::schema_checks::SchemaChecks;
 
 /// Structured content beyond this many bytes is not checked: parsing it would cost a multiple of its size in memory.
 const CHECKED_BYTES_MAX: usize = 1024 * 1024;
@@ -23,7 +23,7 @@ struct StructuredResult<'a> {
 
 /// Returns the mismatch between a tool's result and its `outputSchema`. Returns `None` if the result fits, if the tool
 /// declares no usable schema, if the call failed or continues, or if the result is too large to check.
-pub(crate) fn output_mismatch(
+pub(super) fn output_mismatch(
     checks: &SchemaChecks,
     tool: &ToolView<'_>,
     outcome: &CallOutcome,

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::call::SessionId;
+use super::request::SessionId;
 use crate::hub::Inner;
 
 const ELICITATION: &str = "elicitation/create";

@@ -8,7 +8,8 @@ use pegboard_upstream::{CallOutcome, Caller, ForwardedRequest, InputResponses};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::call::{SessionId, options};
+use super::dispatch::options;
+use super::request::SessionId;
 use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
 use crate::policy::OfferPass;
@@ -177,7 +178,7 @@ impl Inner {
         let result = self
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
-        self.note(slot, &hold, &result);
+        self.record_result(slot, &hold, &result);
         result
     }
 }

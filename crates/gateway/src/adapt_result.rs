@@ -3,11 +3,10 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
+use pegboard_jsonrpc::meta;
+
 use crate::dispatch::RequestContext;
 use crate::members::Members;
-
-/// Prefix of `_meta` members that only the modern revision has, such as the server info in every result.
-const MODERN_META: &str = "io.modelcontextprotocol/";
 
 /// Adapts a result to the client's revision: adds `resultType` to a legacy server's result for a modern client, and
 /// removes members that a legacy client does not know. Everything else stays unchanged.
@@ -51,7 +50,7 @@ pub(crate) fn adapt_result(
 fn for_legacy(text: String, is_read: bool) -> String {
     let may_hold = |key: &str| text.contains(key);
     let has_kind = may_hold("\"resultType\"");
-    let has_meta = may_hold("\"_meta\"") && may_hold(MODERN_META);
+    let has_meta = may_hold("\"_meta\"") && may_hold(meta::PREFIX);
     let has_hints = is_read && (may_hold("\"ttlMs\"") || may_hold("\"cacheScope\""));
     if !(has_kind || has_meta || has_hints) {
         return text;
@@ -68,7 +67,7 @@ fn for_legacy(text: String, is_read: bool) -> String {
     let meta = members.get("_meta").filter(|_| has_meta).map(str::to_owned);
     let kept = meta.as_deref().and_then(Members::of).map(|mut meta| {
         let all = meta.0.len();
-        meta.0.retain(|(key, _)| !key.starts_with(MODERN_META));
+        meta.0.retain(|(key, _)| !key.starts_with(meta::PREFIX));
         (meta.0.len() < all, meta.0.is_empty(), meta.to_string())
     });
     match kept {

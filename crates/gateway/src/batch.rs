@@ -24,10 +24,10 @@ pub(crate) fn is_batch(text: &[u8]) -> bool {
 /// Parses a batch of at most `most` messages.
 pub(crate) fn read_batch(text: &Bytes, most: usize) -> Result<Batch, Response> {
     let refuse = |code, why: &str| Response::error(None, 400, &rpc(code, why));
-    let whole =
-        std::str::from_utf8(text).map_err(|_| refuse(code::PARSE, "the message is not UTF-8"))?;
+    let whole = std::str::from_utf8(text)
+        .map_err(|_| refuse(code::PARSE_ERROR, "the message is not UTF-8"))?;
     let items: Vec<&RawValue> = serde_json::from_str(whole)
-        .map_err(|error| refuse(code::PARSE, &format!("not JSON: {error}")))?;
+        .map_err(|error| refuse(code::PARSE_ERROR, &format!("not JSON: {error}")))?;
     if items.is_empty() {
         return Err(refuse(code::INVALID_REQUEST, "the batch is empty"));
     }

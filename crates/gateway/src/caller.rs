@@ -144,7 +144,7 @@ impl Caller for ClientCaller {
                     response,
                 };
                 requests.send(request).map_err(|_| refused())?;
-                let given_up = || rpc(code::INTERNAL, "the client did not respond in time");
+                let given_up = || rpc(code::INTERNAL_ERROR, "the client did not respond in time");
                 received.await.unwrap_or_else(|_| Err(given_up()))
             }
             InputDelivery::Refuse => Err(refused()),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 use pegboard_guard::coerce_arguments;
 use pegboard_hub::CallRequest;
+use pegboard_jsonrpc::code;
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -20,7 +21,7 @@ use crate::{meta_run, meta_tools, offload};
 
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.
-const CLIENT_CODES: [i64; 2] = [-32042, -32021];
+const CLIENT_CODES: [i64; 2] = [code::URL_ELICITATION_REQUIRED, code::MISSING_CAPABILITY];
 
 /// Made once, because making one costs more than looking through a usual definition.
 static OUTPUT_SCHEMA: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"outputSchema\""));

@@ -37,7 +37,10 @@ impl ClientRequests {
         {
             let mut pending = lock(&self.pending);
             if pending.len() >= MAX_PENDING {
-                return Err(rpc(code::INTERNAL, "the client has too many open requests"));
+                return Err(rpc(
+                    code::INTERNAL_ERROR,
+                    "the client has too many open requests",
+                ));
             }
             pending.insert(id, sender);
         }
@@ -52,12 +55,12 @@ impl ClientRequests {
         let method = quoted(method);
         let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
         if !sink.send(message) {
-            return Err(rpc(code::INTERNAL, "the client is gone"));
+            return Err(rpc(code::INTERNAL_ERROR, "the client is gone"));
         }
         pending_request.is_sent = true;
         let response = response.await;
         pending_request.is_sent = false;
-        response.unwrap_or_else(|_| Err(rpc(code::INTERNAL, "the client is gone")))
+        response.unwrap_or_else(|_| Err(rpc(code::INTERNAL_ERROR, "the client is gone")))
     }
 
     /// Delivers a response of the client.

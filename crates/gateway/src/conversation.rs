@@ -152,7 +152,7 @@ impl Conversation {
                     Err(response) => response,
                 }
             };
-            let shut_down = || Some(message.refuse(200, code::INTERNAL, SHUTDOWN_MESSAGE));
+            let shut_down = || Some(message.refuse(200, code::INTERNAL_ERROR, SHUTDOWN_MESSAGE));
             tokio::select! {
                 biased;
                 Ok(end) = cancelled => match end {

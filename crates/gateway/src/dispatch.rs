@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
+use pegboard_jsonrpc::revision;
 use pegboard_model::{RpcError, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,24 +18,8 @@ use crate::surface::Surface;
 use crate::view::View;
 use crate::{calling, client_registry, listen, offers, spans};
 
-/// The stateless protocol revision.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// Supported protocol revisions, newest first.
-const SUPPORTED: [&str; 5] = [
-    MODERN,
-    "2025-11-25",
-    "2025-06-18",
-    "2025-03-26",
-    "2024-11-05",
-];
-/// The revision offered to clients that request an unknown one.
-const NEWEST_LEGACY: &str = "2025-11-25";
-
 /// Maximum length of a client's name and version, in characters.
 const CLIENT_NAME_CHARS: usize = 100;
-
-/// Error codes of the modern revision for invalid headers, capabilities or version.
-const BAD_REQUEST_CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 
 /// A JSON-RPC error with its HTTP status.
 pub(crate) struct RequestError {
@@ -62,7 +47,7 @@ impl From<ToolError> for RequestError {
         }
         let code = match error.code {
             pegboard_model::ErrorClass::InvalidInput => code::INVALID_PARAMS,
-            _ => code::INTERNAL,
+            _ => code::INTERNAL_ERROR,
         };
         let error = error.with_model_remedy();
         let data = serde_json::to_string(&error).ok();
@@ -110,7 +95,7 @@ impl<'a> RequestContext<'a> {
         });
         let (params, meta) = read.map_err(|error| invalid(&error.to_string()))?;
         if let Some(version) = &meta.version {
-            if version != MODERN {
+            if version != revision::MODERN {
                 return Err(refused(400, &unsupported(version)));
             }
             if meta
@@ -227,7 +212,7 @@ pub(crate) fn client_name(info: &RawValue) -> Option<Arc<str>> {
 }
 
 fn unsupported(version: &str) -> RpcError {
-    let data = serde_json::json!({"supported": SUPPORTED, "requested": version});
+    let data = serde_json::json!({"supported": revision::SUPPORTED, "requested": version});
     RpcError {
         code: code::UNSUPPORTED_VERSION,
         message: "Unsupported protocol version".to_owned(),
@@ -248,7 +233,7 @@ pub(crate) async fn dispatch(ctx: &RequestContext<'_>) -> Response {
         Ok(result) => Response::result(ctx.id, result),
         Err(failure) => {
             // These codes mean a bad request, whether we or the server sent them.
-            let is_bad_request = ctx.is_modern && BAD_REQUEST_CODES.contains(&failure.error.code);
+            let is_bad_request = ctx.is_modern && code::is_modern(failure.error.code);
             let status = if is_bad_request { 400 } else { failure.status };
             Response::error(Some(ctx.id), status, &failure.error)
         }
@@ -261,7 +246,9 @@ async fn modern(ctx: &RequestContext<'_>) -> HandlerResult {
             session_begun(ctx).await;
             // The server behind the profile may have just been discovered.
             let (surface, shared) = (ctx.handshake_surface(), &ctx.conversation.shared);
-            Ok(surface.discover(&shared.version, &SUPPORTED).into())
+            Ok(surface
+                .discover(&shared.version, revision::SUPPORTED)
+                .into())
         }
         "subscriptions/listen" => listen::listen(ctx).await,
         _ => any_era(ctx).await,
@@ -337,9 +324,9 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
     let Some(version) = params.version else {
         return Err(RequestError::invalid("`protocolVersion` is missing"));
     };
-    let legacy_revisions = SUPPORTED.iter().filter(|known| **known != MODERN);
-    let revision = legacy_revisions.copied().find(|known| *known == version);
-    let revision = revision.unwrap_or(NEWEST_LEGACY);
+    let mut legacy_revisions = revision::LEGACY_REVISIONS.iter().copied();
+    let revision = legacy_revisions.find(|known| *known == version);
+    let revision = revision.unwrap_or(revision::LATEST_LEGACY);
     let declared = params.capabilities.map_or("{}", RawValue::get);
     let conversation = ctx.conversation;
     if let Some(name) = params.client.and_then(client_name) {

@@ -119,7 +119,7 @@ impl Message {
     /// Returns an error response, ready to be sent, if the text is not a valid JSON-RPC message.
     pub fn parse(text: Bytes) -> Result<Self, Response> {
         let whole = std::str::from_utf8(&text)
-            .map_err(|_| refused(None, code::PARSE, "the message is not UTF-8"))?;
+            .map_err(|_| refused(None, code::PARSE_ERROR, "the message is not UTF-8"))?;
         if whole.trim_start().starts_with('[') {
             let why = "not a JSON-RPC message; batches are not supported here";
             return Err(refused(None, code::INVALID_REQUEST, why));
@@ -237,7 +237,7 @@ impl Message {
         let payload = self.part(&self.payload);
         if !self.is_error {
             let result = payload.map(RawValue::to_owned);
-            return result.ok_or_else(|| rpc(code::INTERNAL, "the response has no result"));
+            return result.ok_or_else(|| rpc(code::INTERNAL_ERROR, "the response has no result"));
         }
         #[derive(Deserialize)]
         struct Wire<'a> {
@@ -253,7 +253,10 @@ impl Message {
                 message: wire.message,
                 data: wire.data.map(|data| data.get().to_owned()),
             }),
-            Err(_) => Err(rpc(code::INTERNAL, "the client sent a malformed error")),
+            Err(_) => Err(rpc(
+                code::INTERNAL_ERROR,
+                "the client sent a malformed error",
+            )),
         }
     }
 
@@ -296,7 +299,7 @@ fn unreadable(text: &str, error: &serde_json::Error) -> Response {
     let code = if is_json {
         code::INVALID_REQUEST
     } else {
-        code::PARSE
+        code::PARSE_ERROR
     };
     let kind = if is_json {
         "not a JSON-RPC message"

@@ -1,23 +1,12 @@
 //! A serialized JSON-RPC response.
 
 use bytes::Bytes;
+pub(crate) use pegboard_jsonrpc::code;
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 
 /// Responses up to this size are one buffer. Larger ones keep several parts to avoid copying.
 const ONE_PIECE: usize = 32 * 1024;
-
-/// JSON-RPC error codes.
-pub(crate) mod code {
-    pub(crate) const PARSE: i64 = -32700;
-    pub(crate) const INVALID_REQUEST: i64 = -32600;
-    pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-    pub(crate) const INVALID_PARAMS: i64 = -32602;
-    pub(crate) const INTERNAL: i64 = -32603;
-    pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
-    /// Resource not found, in revisions before 2026-07-28.
-    pub(crate) const LEGACY_RESOURCE_NOT_FOUND: i64 = -32002;
-}
 
 /// A serialized JSON-RPC response.
 #[derive(Clone, Debug)]

@@ -139,7 +139,7 @@ impl RequestContext<'_> {
 fn to_tool_error(error: &RequestError) -> ToolError {
     let reason = match error.error.code {
         code::INVALID_PARAMS => Reason::ArgsInvalid,
-        code::INTERNAL => Reason::Internal,
+        code::INTERNAL_ERROR => Reason::Internal,
         _ => Reason::ServerError,
     };
     ToolError::new(reason, error.error.message.clone()).with_rpc(error.error.clone())

@@ -160,7 +160,7 @@ impl StdioClient {
             (MessageKind::Request, "initialize") => self.initialize(message).await,
             (MessageKind::Request, _) if self.tasks.len() >= self.queue_max => {
                 let why = "too many requests are running; wait for some of their responses";
-                let refused = message.refuse(200, code::INTERNAL, why);
+                let refused = message.refuse(200, code::INTERNAL_ERROR, why);
                 self.writer.respond(refused).await;
             }
             (MessageKind::Request, method) => {

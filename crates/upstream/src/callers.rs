@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{code, paired, present, repaired};
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,18 +12,13 @@ use tokio::sync::oneshot;
 use crate::capabilities::declares;
 use crate::client_request::{ClientRequest, StopReason};
 use crate::contract::Caller;
-use crate::envelope::present;
 use crate::listeners::Listeners;
 use crate::response_timer::CallActivity;
 use crate::roots::Roots;
-use crate::surrogates::{paired, repaired};
 use crate::transport::CallOrigin;
 
 /// Questions of one server that wait for clients at the same time.
 const MAX_PENDING_REQUESTS: usize = 64;
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;
 
 /// Who is there.
 #[derive(Default)]
@@ -177,7 +173,7 @@ impl CallerRegistry {
             let what = format!(
                 "the client of this call did not declare `{method}`, or it is switched off for this server"
             );
-            return Err(refused(METHOD_NOT_FOUND, what));
+            return Err(refused(code::METHOD_NOT_FOUND, what));
         }
         let (stop, stopped) = oneshot::channel();
         let key = id.get().to_owned();
@@ -185,11 +181,11 @@ impl CallerRegistry {
             let mut questions = self.questions();
             if questions.len() >= MAX_PENDING_REQUESTS {
                 let what = format!("{MAX_PENDING_REQUESTS} questions wait for an answer already");
-                return Err(refused(INTERNAL_ERROR, what));
+                return Err(refused(code::INTERNAL_ERROR, what));
             }
             if questions.contains_key(&key) {
                 let what = "another question with this id waits for an answer";
-                return Err(refused(INTERNAL_ERROR, what.to_owned()));
+                return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
             }
             questions.insert(key.clone(), PendingRequest { call, stop });
         }
@@ -247,7 +243,7 @@ impl CallerRegistry {
         if candidates.any(|(_, present)| present.caller.session() != session) {
             let what =
                 "calls of several clients are running, and it is not known which one this is for";
-            return Err(refused(INTERNAL_ERROR, what.to_owned()));
+            return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
         }
         Ok((*call, newest.clone()))
     }
@@ -278,7 +274,7 @@ impl CallerRegistry {
 
 fn no_active_call() -> RpcError {
     let what = "no call of a client is running that could answer this";
-    refused(METHOD_NOT_FOUND, what.to_owned())
+    refused(code::METHOD_NOT_FOUND, what.to_owned())
 }
 
 fn refused(code: i64, message: String) -> RpcError {

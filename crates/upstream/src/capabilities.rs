@@ -1,9 +1,8 @@
 //! What a client or a server declared that it can do.
 
+use pegboard_jsonrpc::{present, string};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use crate::envelope::{present, string};
 
 #[derive(Default, Deserialize)]
 struct ClientCapabilities<'a> {

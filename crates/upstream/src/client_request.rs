@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
+use pegboard_jsonrpc::{code, error_response, result_response};
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::callers::ClientRequestGuard;
 use crate::contract::Caller;
-use crate::dialect::{refusal, reply};
-
-const INTERNAL_ERROR: i64 = -32603;
 
 /// Why nobody waits for the client's answer any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +34,8 @@ impl ClientRequest {
     pub(crate) async fn put(self) -> Option<String> {
         let id = self.id.clone();
         Some(match self.answer().await? {
-            Ok(result) => reply(&id, result.get()),
-            Err(error) => refusal(&id, &error),
+            Ok(result) => result_response(&id, result.get()),
+            Err(error) => error_response(&id, &error),
         })
     }
 
@@ -64,7 +62,7 @@ impl ClientRequest {
 
 fn over() -> RpcError {
     RpcError {
-        code: INTERNAL_ERROR,
+        code: code::INTERNAL_ERROR,
         message: "the call that this question belonged to is over".to_owned(),
         data: None,
     }

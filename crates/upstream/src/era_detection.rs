@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{RpcResponse, revision};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 
 use crate::contract::Handshake;
-use crate::dialect::{ClientInfo, Dialect, MODERN_VERSION, initialize_params};
-use crate::envelope::RpcResponse;
+use crate::dialect::{ClientInfo, Dialect, initialize_params};
 use crate::errors::ErrorContext;
 use crate::handshake_outcome::{
     DiscoverOutcome, InitializeOutcome, classify_discover, classify_initialize, unsupported,
@@ -51,7 +51,7 @@ pub(crate) struct HandshakeClient<'a, D> {
 impl<D: HandshakeTransport> HandshakeClient<'_, D> {
     /// Learns the era of a server that nothing is known of.
     pub(crate) async fn detect_era(&self) -> Result<Handshake, HandshakeFailure> {
-        let params = Dialect::modern(MODERN_VERSION, self.client).params("");
+        let params = Dialect::modern(revision::MODERN, self.client).params("");
         let discover = self.transport.discover(&params);
         tokio::pin!(discover);
         let probed = tokio::select! {

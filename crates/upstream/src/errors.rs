@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{RpcError, TOO_DEEP, code, replace_lone};
 use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 use serde::de::IgnoredAny;
 
-use crate::envelope::{RpcError, TOO_DEEP};
 use crate::redact::{Redactor, truncate};
-use crate::surrogates::replace_lone;
 
 /// How many bytes of an answer that is no protocol are shown.
 const GLIMPSE_BYTES: usize = 200;
@@ -19,9 +18,6 @@ const TAIL_LINES: usize = 5;
 const CAUSE_LINES: usize = 40;
 /// How much of each of those lines.
 const TAIL_LINE_CHARS: usize = 300;
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
 
 /// What was asked of a server.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +84,8 @@ impl ErrorContext {
     /// What a JSON-RPC error to a request means to the caller, with the error itself.
     pub(crate) fn refused(&self, subject: RequestSubject<'_>, error: &RpcError) -> ToolError {
         let reason = match error.code {
-            INVALID_PARAMS => Reason::ArgsInvalid,
-            METHOD_NOT_FOUND => Reason::ToolUnknown,
+            code::INVALID_PARAMS => Reason::ArgsInvalid,
+            code::METHOD_NOT_FOUND => Reason::ToolUnknown,
             _ => Reason::ServerError,
         };
         let subject = self.subject(subject);
@@ -100,7 +96,7 @@ impl ErrorContext {
     /// The error as the server wrote it, but for secrets of ours.
     fn passed_on(&self, error: &RpcError) -> pegboard_model::RpcError {
         let data = error.data.as_deref().and_then(|data| {
-            match self.redactor.clean(&replace_lone(data.get())) {
+            match self.redactor.clean(&replace_lone(data)) {
                 Cow::Borrowed(text) => Some(text.to_owned()),
                 // What a secret was taken out of may be no JSON any more.
                 Cow::Owned(text) => serde_json::from_str::<IgnoredAny>(&text).ok().map(|_| text),
@@ -254,11 +250,10 @@ mod tests {
 
     #[test]
     fn r_gate_03_the_server_s_own_error_is_passed_on_without_our_secrets() {
-        let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).ok();
         let error = |data: &str| RpcError {
             code: -32042,
             message: "open canary-value \u{1b}".into(),
-            data: raw(data),
+            data: Some(data.to_owned()),
         };
         let passed = |data: &str| {
             let error = errors().refused(RequestSubject::Method("prompts/get"), &error(data));

@@ -3,12 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{RpcResponse, meta, quoted};
 use pegboard_model::{Era, Reason, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::contract::{CallOptions, CallOutcome, ForwardedRequest};
-use crate::dialect::{LOG_LEVEL, quoted};
-use crate::envelope::RpcResponse;
 use crate::errors::RequestSubject;
 use crate::outcome::outcome;
 use crate::response_timer::{CallActivity, TimeLimit};
@@ -124,7 +123,11 @@ impl<W: RpcTransport> Session<W> {
         options: &CallOptions,
         activity: &Arc<CallActivity>,
     ) -> ToolResult<RpcResponse> {
-        if let Some(level) = options.meta.as_ref().and_then(|meta| meta.get(LOG_LEVEL)) {
+        if let Some(level) = options
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(meta::LOG_LEVEL))
+        {
             Box::pin(self.set_level(level)).await;
         }
         let origin = options

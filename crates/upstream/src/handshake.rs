@@ -1,22 +1,17 @@
 //! What servers say at the opening, read with tolerance and limits.
 
+use pegboard_jsonrpc::{RpcError, capped_array, code, present, revision, string};
 use pegboard_model::{Era, Limits, ServerInfo};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::Handshake;
-use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSIONS};
-use crate::envelope::{RpcError, capped, present, string};
 use crate::redact::truncate;
 
 /// Most revisions that a server's list is looked through for.
 const VERSIONS_READ: usize = 64;
 /// A server's name and version, as far as they are kept.
 const INFO_BYTES: usize = 256;
-/// The error of a modern server that does not know the revision that was asked for.
-const UNSUPPORTED_VERSION: i64 = -32022;
-/// The errors that only modern servers give: header mismatch, missing capability, unsupported revision.
-const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERSION..=-32020;
 
 /// What a server's opening answer means.
 #[derive(Debug)]
@@ -77,7 +72,10 @@ pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHand
     let Some(version) = fields.version.and_then(string) else {
         return ParsedHandshake::Unusable;
     };
-    match LEGACY_VERSIONS.iter().find(|known| **known == version) {
+    match revision::LEGACY_REVISIONS
+        .iter()
+        .find(|known| **known == version)
+    {
         Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Legacy, version, limits)),
         None => ParsedHandshake::NoCommonVersion(vec![version.into_owned()]),
     }
@@ -85,7 +83,7 @@ pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHand
 
 /// Whether an error proves a modern server.
 pub(crate) fn is_modern(error: &RpcError) -> bool {
-    MODERN_ERRORS.contains(&error.code)
+    code::is_modern(error.code)
 }
 
 /// The revisions that a modern server offers in place of the one it was asked for.
@@ -98,15 +96,15 @@ pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
     let data = error
         .data
         .as_deref()
-        .filter(|_| error.code == UNSUPPORTED_VERSION);
-    data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok())
+        .filter(|_| error.code == code::UNSUPPORTED_VERSION);
+    data.and_then(|data| serde_json::from_str::<Data<'_>>(data).ok())
         .and_then(|data| versions(data.supported))
         .unwrap_or_default()
 }
 
 /// The best modern revision that both sides know.
 pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str> {
-    MODERN_VERSIONS
+    revision::MODERN_REVISIONS
         .iter()
         .find(|known| offered_versions.iter().any(|version| version == *known))
         .copied()
@@ -128,7 +126,7 @@ pub(crate) fn assumed_handshake(version: &str) -> Handshake {
 
 fn versions(raw: &RawValue) -> Option<Vec<String>> {
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    let elements = capped(&mut deserializer, VERSIONS_READ).ok()??;
+    let elements = capped_array(&mut deserializer, VERSIONS_READ).ok()??;
     Some(
         elements
             .into_iter()
@@ -267,7 +265,7 @@ mod tests {
         let error = |code| RpcError {
             code,
             message: String::new(),
-            data: Some(raw(r#"{"supported":["2026-07-28"]}"#)),
+            data: Some(r#"{"supported":["2026-07-28"]}"#.to_owned()),
         };
         assert_eq!(
             common_version(&offered_versions(&error(-32022))),

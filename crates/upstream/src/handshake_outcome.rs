@@ -1,17 +1,15 @@
 //! What the answers to the opening requests prove; the same for every transport.
 
+use pegboard_jsonrpc::{RpcError, RpcResponse, code, revision};
 use pegboard_model::{Limits, Reason, ToolError};
 
 use crate::contract::Handshake;
-use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSION, MODERN_VERSIONS};
-use crate::envelope::{RpcError, RpcResponse};
 use crate::errors::ErrorContext;
 use crate::handshake::{
     ParsedHandshake, assumed_handshake, common_version, is_modern, offered_versions,
     parse_discover, parse_initialize,
 };
 
-const METHOD_NOT_FOUND: i64 = -32601;
 /// How many of a server's revisions an error names.
 const VERSIONS_SHOWN: usize = 5;
 
@@ -73,7 +71,7 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
             Ok(handshake) => InitializeOutcome::Modern(handshake),
             Err(versions) => InitializeOutcome::UnsupportedVersions(versions),
         },
-        RpcResponse::Error(error) if error.code == METHOD_NOT_FOUND => {
+        RpcResponse::Error(error) if error.code == code::METHOD_NOT_FOUND => {
             InitializeOutcome::NoMethod(error)
         }
         RpcResponse::Error(error) => InitializeOutcome::Refused(error),
@@ -108,15 +106,10 @@ pub(crate) fn unsupported(errors: &ErrorContext, versions: &[String]) -> ToolErr
         .take(VERSIONS_SHOWN)
         .map(|version| format!("`{}`", errors.preview(version.as_bytes())))
         .collect();
-    let known: Vec<_> = LEGACY_VERSIONS
-        .iter()
-        .chain(MODERN_VERSIONS)
-        .copied()
-        .collect();
     let what = format!(
         "speaks the revision {}, and Pegboard speaks {}",
         shown.join(", "),
-        known.join(", ")
+        revision::SUPPORTED.join(", ")
     );
     errors.error(Reason::VersionUnsupported, what)
 }
@@ -125,7 +118,7 @@ fn modern_by_error(error: &RpcError) -> Result<Handshake, Vec<String>> {
     let versions = offered_versions(error);
     match common_version(&versions) {
         Some(version) => Ok(assumed_handshake(version)),
-        None if versions.is_empty() => Ok(assumed_handshake(MODERN_VERSION)),
+        None if versions.is_empty() => Ok(assumed_handshake(revision::MODERN)),
         None => Err(versions),
     }
 }
@@ -133,5 +126,5 @@ fn modern_by_error(error: &RpcError) -> Result<Handshake, Vec<String>> {
 fn knows_legacy(versions: &[String]) -> bool {
     versions
         .iter()
-        .any(|version| LEGACY_VERSIONS.contains(&version.as_str()))
+        .any(|version| revision::LEGACY_REVISIONS.contains(&version.as_str()))
 }

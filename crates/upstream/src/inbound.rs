@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use pegboard_jsonrpc::{Request, code, error_response, present, result_response, string};
 use pegboard_model::{Reason, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,8 +12,6 @@ use tokio::sync::{broadcast, watch};
 use crate::callers::{CallerRegistry, MessageSource};
 use crate::client_request::ClientRequest;
 use crate::contract::{Announcement, Health, LogSink};
-use crate::dialect::{refusal, reply};
-use crate::envelope::{self, ServerRequest, present, string};
 use crate::errors::ErrorContext;
 use crate::redact::truncate;
 use crate::root_request::{self, RootsRequest};
@@ -28,8 +27,6 @@ const NOISE_BYTES: usize = 2_000;
 const TOOLS: u8 = 1;
 const PROMPTS: u8 = 2;
 const RESOURCES: u8 = 4;
-
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The counters of one conversation, those who are behind its calls, and what its server announces.
 pub(crate) struct Inbound {
@@ -220,7 +217,7 @@ impl Inbound {
     }
 
     /// An error came in that belongs to no request.
-    pub(crate) fn handle_unaddressed_error(&self, error: &envelope::RpcError) {
+    pub(crate) fn handle_unaddressed_error(&self, error: &RpcError) {
         self.count_dropped();
         self.log_protocol(&self.errors.rpc(error));
     }
@@ -228,14 +225,14 @@ impl Inbound {
     /// A request came in. Only legacy servers may ask.
     pub(crate) fn handle_request(
         &self,
-        request: &ServerRequest<'_>,
+        request: &Request<'_>,
         is_modern: bool,
         place: MessageSource,
     ) -> RequestAction {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
-        let ServerRequest { id, method, params } = request;
+        let Request { id, method, params } = request;
         let refused = match method.as_ref() {
-            "ping" if !is_modern => return RequestAction::Reply(reply(id, "{}")),
+            "ping" if !is_modern => return RequestAction::Reply(result_response(id, "{}")),
             root_request::METHOD if !is_modern && place == MessageSource::Shared => {
                 return RequestAction::Roots(RootsRequest {
                     callers: Arc::clone(&self.callers),
@@ -250,7 +247,7 @@ impl Inbound {
                 }
             }
             _ => RpcError {
-                code: METHOD_NOT_FOUND,
+                code: code::METHOD_NOT_FOUND,
                 message: "Method not found".to_owned(),
                 data: None,
             },
@@ -258,7 +255,7 @@ impl Inbound {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        RequestAction::Reply(refusal(id, &refused))
+        RequestAction::Reply(error_response(id, &refused))
     }
 
     /// The counters as they are shown.
@@ -373,7 +370,7 @@ mod tests {
         let inbound = Inbound::new(errors(), kept.clone());
         let id = RawValue::from_string("1".into()).unwrap();
         let ask = |method: &str, is_modern| {
-            let request = ServerRequest {
+            let request = Request {
                 id: &id,
                 method: method.into(),
                 params: None,

@@ -19,7 +19,6 @@ mod machine_load;
 // The protocol, over any transport.
 mod capabilities;
 mod dialect;
-mod envelope;
 mod era_retries;
 mod forward;
 mod handshake;
@@ -33,7 +32,6 @@ mod pager;
 mod response_timer;
 mod session;
 mod subscriptions;
-mod surrogates;
 mod token_bucket;
 mod transport;
 mod watch_resource;

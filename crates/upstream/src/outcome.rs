@@ -4,14 +4,13 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use pegboard_jsonrpc::{paired, present};
 use pegboard_model::{Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{CallOutcome, OutcomeKind};
-use crate::envelope::present;
 use crate::errors::{ErrorContext, RequestSubject};
-use crate::surrogates::paired;
 
 /// Made once, because making one costs more than looking through a usual result.
 static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));

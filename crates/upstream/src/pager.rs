@@ -3,16 +3,14 @@
 use std::collections::HashSet;
 use std::future::Future;
 
+use pegboard_jsonrpc::{RpcResponse, capped_array, code, present, string};
 use pegboard_model::{Limits, Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{OfferKind, ToolListing};
-use crate::envelope::{RpcResponse, capped, present, string};
 use crate::errors::ErrorContext;
 use crate::list_kind::ListKind;
-
-const METHOD_NOT_FOUND: i64 = -32601;
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -86,7 +84,7 @@ where
             // One entry that is nested too deep costs only itself; what takes it in checks each by itself.
             RpcResponse::TooDeep(result) => (result, true),
             RpcResponse::Error(error)
-                if error.code == METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
+                if error.code == code::METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
             {
                 return Ok(listing);
             }
@@ -122,7 +120,7 @@ where
             ListKind::Offers(_) => limits.offers_per_list,
         };
         let room = most.saturating_sub(listing.tools.len());
-        let tools = capped(&mut serde_json::Deserializer::from_str(tools.get()), room)
+        let tools = capped_array(&mut serde_json::Deserializer::from_str(tools.get()), room)
             .map_err(|_| failed(&format!("with `{}` that are no array", list.key())))?
             .ok_or_else(|| too_large(list, errors, format_args!("{most} {}", list.entries())))?;
         listing
@@ -207,8 +205,8 @@ mod tests {
     use pegboard_model::ServerName;
 
     use super::*;
-    use crate::envelope::RpcError;
     use crate::redact::Redactor;
+    use pegboard_jsonrpc::RpcError;
 
     fn errors() -> ErrorContext {
         let server = ServerName::parse("paged").unwrap();

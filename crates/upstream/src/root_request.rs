@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{request, result_response};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::callers::CallerRegistry;
 use crate::capabilities::declares;
-use crate::dialect::{reply, request};
 use crate::stdio_rpc::StdioRpc;
 use crate::transport::{CallOrigin, ResponseSize};
 
@@ -39,7 +39,7 @@ impl RootsRequest {
             None => roots.when_called(|| self.callers.rooted()).await,
         };
         let Some((call, present)) = found else {
-            return Some(reply(&self.id, roots.known().get()));
+            return Some(result_response(&self.id, roots.known().get()));
         };
         let session = present.caller.session().to_owned();
         let params = self.params.as_deref();
@@ -55,7 +55,7 @@ impl RootsRequest {
             // A client that does not answer: what it said before still holds.
             _ => roots.known(),
         };
-        Some(reply(&self.id, known.get()))
+        Some(result_response(&self.id, known.get()))
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use pegboard_jsonrpc::quoted;
 use pegboard_model::{ConfigHash, Era, Limits, Reason, ToolError, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::capabilities::ServerCapabilities;
 use crate::contract::{Handshake, OfferKind, ToolListing};
-use crate::dialect::{ClientInfo, Dialect, quoted};
+use crate::dialect::{ClientInfo, Dialect};
 use crate::era_retries::EraRetries;
 use crate::errors::{ErrorContext, format_duration};
 use crate::list_kind::{ListKind, may_offer};

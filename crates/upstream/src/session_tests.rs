@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::meta;
 use pegboard_model::{Reason, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -12,7 +13,6 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind,
     OutcomeKind,
 };
-use crate::dialect::LOG_LEVEL;
 use crate::session::Session;
 use crate::stdio_listen::listen;
 use crate::testing::ClientAnswer::{Never, Refusal, Result as Answers};
@@ -151,7 +151,7 @@ async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
 async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
     let at = |level: &str| {
         let mut meta = Map::new();
-        meta.insert(LOG_LEVEL.into(), level.into());
+        meta.insert(meta::LOG_LEVEL.into(), level.into());
         CallOptions {
             meta: Some(meta),
             ..CallOptions::with_timeout(Duration::from_secs(10))
@@ -165,7 +165,7 @@ async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
                 let asked = peer.json().await;
                 let level = match asked["method"].as_str().unwrap() {
                     "logging/setLevel" => format!("set {}", asked["params"]["level"]),
-                    _ => format!("call {}", asked["params"]["_meta"][LOG_LEVEL]),
+                    _ => format!("call {}", asked["params"]["_meta"][meta::LOG_LEVEL]),
                 };
                 seen.push(level);
                 peer.result(asked["id"].as_u64().unwrap(), "{}").await;

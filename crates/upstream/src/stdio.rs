@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::{RpcResponse, request, revision};
 use pegboard_model::{Era, Limits, Reason, Timestamp, ToolError, ToolResult, package_runner};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -16,8 +17,7 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
     LogSink, OfferKind, ToolListing, Upstream,
 };
-use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS, request};
-use crate::envelope::RpcResponse;
+use crate::dialect::ClientInfo;
 use crate::era_detection::{HandshakeClient, HandshakeFailure, HandshakeTransport};
 use crate::errors::{ErrorContext, format_duration};
 use crate::handshake::assumed_handshake;
@@ -115,8 +115,9 @@ impl StdioOpening<'_> {
             OpeningMode::AssumeModern => {
                 pipe.rpc.modern.store(true, Ordering::Relaxed);
                 let version = self.hint.protocol_version.as_deref();
-                let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
+                let version =
+                    version.filter(|version| revision::MODERN_REVISIONS.contains(version));
+                Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
             }
         }
     }

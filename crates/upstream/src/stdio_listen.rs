@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use pegboard_jsonrpc::RpcResponse;
 use pegboard_model::ToolResult;
 
 use crate::capabilities::ServerCapabilities;
 use crate::dialect::Dialect;
-use crate::envelope::RpcResponse;
 use crate::stdio_rpc::StdioRpc;
 use crate::subscriptions::{LISTEN, Subscriptions};
 use crate::transport::{ResponseSize, RpcRequest};

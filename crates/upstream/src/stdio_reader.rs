@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{Message, MessageError, Request, RpcResponse, parse, parse_batch};
 use pegboard_model::Reason;
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
 use crate::callers::MessageSource;
-use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, batch, parse};
 use crate::flood::FloodControl;
 use crate::frame::{LineFault, LineReader};
 use crate::inbound::RequestAction;
@@ -119,7 +119,7 @@ impl StdioRpc {
         };
         let text = trim_bom(text);
         if text.starts_with('[') {
-            match batch(text) {
+            match parse_batch(text) {
                 Ok(messages) => messages
                     .iter()
                     .for_each(|message| self.take_message(message.get(), &mut None)),
@@ -162,7 +162,7 @@ impl StdioRpc {
     fn act_on(self: &Arc<Self>, message: Message<'_>) {
         self.inbound.mark_protocol_seen();
         match message {
-            Message::Response { id, answer } => self.deliver(id, answer),
+            Message::Response { id, response } => self.deliver(id, response),
             Message::UnaddressedError(error) => self.inbound.handle_unaddressed_error(&error),
             Message::Notification { method, params } => {
                 self.inbound
@@ -241,7 +241,7 @@ impl StdioRpc {
         }
     }
 
-    fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>) {
+    fn take_request(self: &Arc<Self>, request: &Request<'_>) {
         let is_modern = self.modern.load(Ordering::Relaxed);
         match self
             .inbound

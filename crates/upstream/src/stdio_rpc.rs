@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{RpcResponse, cancelled, notification};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::dialect::{cancelled, notification};
-use crate::envelope::RpcResponse;
 use crate::errors::ErrorContext;
 use crate::inbound::Inbound;
 use crate::outbox::{Outbox, WriteMode};
@@ -233,7 +232,7 @@ impl Drop for ForgetOnDrop<'_> {
 #[cfg(test)]
 pub(crate) async fn ask(rpc: &StdioRpc) -> ToolResult<RpcResponse> {
     let id = rpc.new_id();
-    let frame = crate::dialect::request(id, "tools/call", "{}");
+    let frame = pegboard_jsonrpc::request(id, "tools/call", "{}");
     rpc.request(id, frame, ResponseSize::Result, true).await
 }
 

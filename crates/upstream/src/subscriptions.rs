@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pegboard_jsonrpc::push_quoted;
 use tokio::sync::watch;
 
 use crate::capabilities::ServerCapabilities;
-use crate::dialect::push_quoted;
 
 /// The request that asks a modern server to announce.
 pub(crate) const LISTEN: &str = "subscriptions/listen";

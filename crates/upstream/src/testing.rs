@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::RpcResponse;
 use pegboard_model::{ConfigHash, Limits, RpcError, ServerName, ToolResult};
 use serde_json::value::RawValue;
 use tokio::io::{
@@ -12,7 +13,6 @@ use tokio::io::{
 
 use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
-use crate::envelope::RpcResponse;
 use crate::errors::ErrorContext;
 use crate::handshake::{ParsedHandshake, parse_discover, parse_initialize};
 use crate::inbound::Inbound;

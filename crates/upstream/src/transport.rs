@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::future::Future;
 use std::sync::Arc;
 
+use pegboard_jsonrpc::{RpcResponse, push_quoted, push_single_line};
 use pegboard_model::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::contract::{Caller, Handshake, InputResponses};
-use crate::dialect::{Dialect, RequestMeta, push_line, push_quoted};
-use crate::envelope::RpcResponse;
+use crate::dialect::{Dialect, RequestMeta};
 use crate::response_timer::CallActivity;
 
 /// How large an answer may be.
@@ -85,12 +85,12 @@ impl<'a> RpcRequest<'a> {
             self.method
         );
         match self.body {
-            Body::Members(members) => push_line(&mut frame, members),
+            Body::Members(members) => push_single_line(&mut frame, members),
             Body::Call { tool, arguments } => {
                 frame.push_str(r#""name":"#);
                 push_quoted(&mut frame, tool);
                 frame.push_str(r#","arguments":"#);
-                push_line(&mut frame, arguments.get());
+                push_single_line(&mut frame, arguments.get());
             }
         }
         if let Some(input) = self.input {
@@ -98,10 +98,10 @@ impl<'a> RpcRequest<'a> {
                 frame.push(',');
             }
             frame.push_str(r#""inputResponses":"#);
-            push_line(&mut frame, input.responses.get());
+            push_single_line(&mut frame, input.responses.get());
             if let Some(state) = &input.state {
                 frame.push_str(r#","requestState":"#);
-                push_line(&mut frame, state.get());
+                push_single_line(&mut frame, state.get());
             }
         }
         let caller = self.origin.map(|origin| origin.caller);
@@ -153,12 +153,12 @@ pub(crate) trait RpcTransport: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::LEGACY_VERSION;
+    use pegboard_jsonrpc::revision;
 
     #[test]
     fn r_gate_03_answers_to_questions_go_back_unchanged() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let dialect = Dialect::legacy(LEGACY_VERSION);
+        let dialect = Dialect::legacy(revision::LATEST_LEGACY);
         let arguments = raw("{\n\"a\":1.50}");
         let input = InputResponses {
             responses: raw(r#"{"q":{"action":"accept"}}"#),

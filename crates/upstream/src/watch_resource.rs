@@ -1,9 +1,8 @@
 //! Asking for the updates of a resource, in the way of the server's era.
 
+use pegboard_jsonrpc::{RpcResponse, quoted};
 use pegboard_model::{Reason, ToolResult};
 
-use crate::dialect::quoted;
-use crate::envelope::RpcResponse;
 use crate::errors::RequestSubject;
 use crate::session::Session;
 use crate::transport::{RpcRequest, RpcTransport};

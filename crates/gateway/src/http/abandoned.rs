@@ -58,7 +58,7 @@ pub(super) enum RequestIds {
 impl RequestIds {
     fn refusal(&self) -> Response {
         let refuse = |id: Option<&RawValue>| {
-            let error = rpc(code::INTERNAL, ABANDONED_MESSAGE);
+            let error = rpc(code::INTERNAL_ERROR, ABANDONED_MESSAGE);
             Response::error(id, 200, &error)
         };
         match self {

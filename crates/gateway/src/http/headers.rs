@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pegboard_jsonrpc::revision;
 
 use super::refusal::protocol_error;
 use crate::message::Message;
@@ -20,18 +21,11 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The first stateless revision.
-const FIRST_MODERN: &str = "2026-07-28";
-/// The revisions with sessions.
-const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// The first revision whose clients accept an event without data.
 const FIRST_WITH_PRIMING: &str = "2025-11-25";
 
 /// The `Accept` value that nearly all clients send.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
-
-/// The error code for headers that do not match the body.
-pub(super) const HEADER_MISMATCH: i64 = -32020;
 
 /// The trimmed value of a header. `None` if the header is duplicated, because a proxy may have read the other value.
 pub(super) fn value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
@@ -47,16 +41,6 @@ pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
     value(headers, VERSION)
 }
 
-/// Whether a revision is stateless. Revisions are dates, so they compare as strings.
-pub(super) fn is_modern(version: &str) -> bool {
-    let is_date = version.len() == FIRST_MODERN.len()
-        && version.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    is_date && version >= FIRST_MODERN
-}
-
 /// Whether clients of this revision get a priming event.
 pub(super) fn supports_priming(version: Option<&str>) -> bool {
     version.is_some_and(|version| version >= FIRST_WITH_PRIMING)
@@ -67,7 +51,7 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Response> 
     if !headers.contains_key(VERSION) {
         return Ok(());
     }
-    match version(headers).is_some_and(|version| LEGACY.contains(&version)) {
+    match version(headers).is_some_and(|version| revision::LEGACY_REVISIONS.contains(&version)) {
         true => Ok(()),
         false => Err(protocol_error(
             StatusCode::BAD_REQUEST,
@@ -129,7 +113,7 @@ pub(super) fn check_matches_body(
     headers: &HeaderMap,
     message: &Message,
 ) -> Result<(), crate::Response> {
-    let refuse = |why: &str| Err(message.refuse(400, HEADER_MISMATCH, why));
+    let refuse = |why: &str| Err(message.refuse(400, code::HEADER_MISMATCH, why));
     let Some(version) = message.protocol_version() else {
         let why = "`_meta` must name the revision as `io.modelcontextprotocol/protocolVersion`";
         return Err(message.refuse(400, code::INVALID_PARAMS, why));
@@ -272,7 +256,7 @@ mod tests {
             ("9999", false),
             ("", false),
         ] {
-            assert_eq!(is_modern(version), modern, "{version}");
+            assert_eq!(revision::is_modern(version), modern, "{version}");
         }
         let legacy =
             |version| check_legacy_version(&headers(&[(VERSION.as_str(), version)])).is_ok();

@@ -19,9 +19,6 @@ use crate::conversation::Conversation;
 use crate::message::{Message, MessageKind};
 use crate::response::code;
 
-/// The error code that makes clients start a new session.
-pub(super) const SESSION_NOT_FOUND: i64 = -32001;
-
 /// The session of a request.
 pub(super) struct SessionRef {
     pub(super) id: Arc<str>,
@@ -128,7 +125,7 @@ pub(super) fn find(
         }),
         None => {
             let why = "the session has ended; start a new one with `initialize`";
-            Err(refuse(StatusCode::NOT_FOUND, SESSION_NOT_FOUND, why))
+            Err(refuse(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, why))
         }
     }
 }

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
+use pegboard_jsonrpc::revision;
 use serde_json::json;
 
 use super::HttpState;
@@ -39,7 +40,7 @@ pub(super) async fn handle(
 /// have, only the message counts.
 fn is_modern(message: &Message, version: Option<&str>) -> bool {
     message.protocol_version().is_some()
-        || (version.is_some_and(headers::is_modern) && message.method() != "initialize")
+        || (version.is_some_and(revision::is_modern) && message.method() != "initialize")
 }
 
 /// The profile name in a path. Empty for `/mcp`.

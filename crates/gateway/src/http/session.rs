@@ -5,11 +5,12 @@ use std::sync::{Arc, Weak};
 use axum::http::header::ALLOW;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use pegboard_jsonrpc::revision;
 
 use super::HttpState;
 use super::event_stream::EventStream;
 use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
-use super::legacy::{SESSION_NOT_FOUND, find};
+use super::legacy::find;
 use super::pending::{EventBody, event_stream};
 use super::post::profile;
 use super::refusal::{empty, protocol_error};
@@ -69,7 +70,7 @@ pub(super) fn end(
     if !state.gateway.end_session(profile, id) {
         let why = "the session has already ended";
         let status = StatusCode::NOT_FOUND;
-        return Err(protocol_error(status, SESSION_NOT_FOUND, why));
+        return Err(protocol_error(status, code::SESSION_NOT_FOUND, why));
     }
     state.replay.forget(id);
     Ok(empty(StatusCode::NO_CONTENT))
@@ -77,7 +78,7 @@ pub(super) fn end(
 
 /// Rejects requests without a session, or of a stateless revision.
 fn check_session_use(headers: &HeaderMap) -> Result<(), Response> {
-    let modern = headers::version(headers).is_some_and(headers::is_modern);
+    let modern = headers::version(headers).is_some_and(revision::is_modern);
     if modern || !headers.contains_key(SESSION) {
         return Err(only_post());
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pegboard_guard::{Refusal, check_client_request};
+use pegboard_jsonrpc::code;
 use pegboard_model::{
     ActivityKind, ClientRequests, Reason, RpcError, ServerName, ServerSpec, ToolError, ToolResult,
     UntrustedText,
@@ -22,10 +23,6 @@ use super::request::SessionId;
 use crate::hub::Inner;
 
 const ELICITATION: &str = "elicitation/create";
-/// The refusal of a request, as JSON-RPC says it.
-const INVALID_PARAMS: i64 = -32602;
-/// A legacy server's word that pages have to be opened first; its `data` holds the elicitations.
-const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// Requests in one `input_required` result.
 const REQUESTS_MAX: usize = 64;
 /// How often a server may repeat what was declined before its call fails.
@@ -168,7 +165,7 @@ impl ClientRequestCheck {
         let Some(rpc) = error
             .rpc
             .as_mut()
-            .filter(|rpc| rpc.code == URL_ELICITATION_REQUIRED)
+            .filter(|rpc| rpc.code == code::URL_ELICITATION_REQUIRED)
         else {
             return error;
         };
@@ -269,7 +266,7 @@ impl Caller for CheckedCaller {
         match self.check.request(method, params) {
             Ok(params) => self.caller.ask(method, params.as_deref()).await,
             Err(refusal) => Err(RpcError {
-                code: INVALID_PARAMS,
+                code: code::INVALID_PARAMS,
                 message: refusal.message,
                 data: None,
             }),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_guard::parse_arguments;
+use pegboard_jsonrpc::code;
 use pegboard_model::{Era, Reason, SpanContext, Tool, ToolError, ToolResult, TraceId, Transport};
 use pegboard_upstream::{
     CallOptions, CallOutcome, Caller, InputResponses, OutcomeKind, mirrored_headers,
@@ -22,8 +23,6 @@ use crate::policy::{GatePass, refused};
 use crate::slots::{ConnectionHold, ServerSlot};
 use crate::telemetry::TraceScope;
 
-/// A modern server's word that a header does not repeat what the body says.
-const HEADER_MISMATCH: i64 = -32020;
 /// How much longer than one silence a whole call may take, whatever progress it tells.
 const LONGEST_IN_TIMEOUTS: u32 = 10;
 
@@ -279,7 +278,7 @@ fn is_remote(entry: &ServerEntry) -> bool {
 
 fn is_header_mismatch(error: &ToolError, entry: &ServerEntry) -> bool {
     let code = error.rpc.as_ref().map(|rpc| rpc.code);
-    code == Some(HEADER_MISMATCH) && is_remote(entry)
+    code == Some(code::HEADER_MISMATCH) && is_remote(entry)
 }
 
 fn headers_of(tool: &Tool, arguments: &RawValue) -> ToolResult<Vec<(String, String)>> {

@@ -12,12 +12,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use pegboard_jsonrpc::revision::{LATEST_LEGACY, MODERN};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-
-const MODERN: &str = "2026-07-28";
-const LEGACY: &str = "2025-11-25";
 
 fn main() -> ExitCode {
     match Options::read(std::env::args().skip(1)).and_then(|options| run(&options)) {
@@ -169,7 +167,7 @@ impl Replay {
     fn initialize(&self, asked: Option<&str>) -> String {
         let version = match asked {
             Some(version @ ("2024-11-05" | "2025-03-26" | "2025-06-18")) => version,
-            _ => LEGACY,
+            _ => LATEST_LEGACY,
         };
         let (info, instructions) = (&self.server_info, self.instructions_field());
         format!(

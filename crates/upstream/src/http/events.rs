@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{Message, MessageError, Request, RpcResponse, parse};
 use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
 use crate::callers::MessageSource;
-use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, parse};
 use crate::http::body::{self, ContentKind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
@@ -118,8 +118,8 @@ impl Channel {
         }
         let place = wanted.map_or(MessageSource::Aside, MessageSource::Call);
         match parse(&event.data, self.limits.json_depth) {
-            Ok(Message::Response { id, answer }) if Some(id) == wanted => {
-                return Some(answer.map_err(|why| self.no_answer(why)));
+            Ok(Message::Response { id, response }) if Some(id) == wanted => {
+                return Some(response.map_err(|why| self.no_answer(why)));
             }
             Ok(Message::Response { .. }) => self.inbound.count_dropped(),
             Ok(Message::UnaddressedError(error)) => self.inbound.handle_unaddressed_error(&error),
@@ -153,7 +153,7 @@ impl Channel {
 
     fn take_request(
         self: &Arc<Self>,
-        request: &ServerRequest<'_>,
+        request: &Request<'_>,
         place: MessageSource,
         replies: &mut usize,
     ) {

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pegboard_jsonrpc::{Message, RpcResponse, parse};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
-use crate::envelope::{Message, RpcResponse, parse};
 use crate::errors::{ErrorContext, format_duration};
 use crate::http::body::{self, ContentKind, ResponseBudget};
 use crate::http::client::{Client, ConnectionError, Outgoing, explain, send};
@@ -284,8 +284,8 @@ impl Channel {
     fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<RpcResponse>> {
         let text = trim_bom(std::str::from_utf8(body).ok()?);
         match parse(text, self.limits.json_depth).ok()? {
-            Message::Response { id, answer } if id == wanted => {
-                Some(answer.map_err(|why| self.no_answer(why)))
+            Message::Response { id, response } if id == wanted => {
+                Some(response.map_err(|why| self.no_answer(why)))
             }
             // A server that refused before it read the id cannot name it.
             Message::UnaddressedError(error) => Some(Ok(RpcResponse::Error(error))),

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 
+use pegboard_jsonrpc::{RpcError, RpcResponse, cancelled, notification, quoted, request, revision};
 use pegboard_model::{Era, Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 use tokio::sync::{Notify, watch};
 
 use crate::contract::Handshake;
-use crate::dialect::{
-    ClientInfo, Dialect, LEGACY_VERSION, MODERN_VERSION, cancelled, initialize_params,
-    notification, quoted, request,
-};
-use crate::envelope::{RpcError, RpcResponse};
+use crate::dialect::{ClientInfo, Dialect, initialize_params};
 use crate::era_detection::{HandshakeClient, HandshakeTransport};
 use crate::handshake_outcome::{InitializeOutcome, classify_initialize};
 use crate::http::exchange::{Channel, DETACHED_TIMEOUT, ExchangeError, LegacySession, PostRequest};
@@ -95,7 +92,7 @@ impl HttpSession {
         }
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            let dialect = Dialect::legacy(LEGACY_VERSION);
+            let dialect = Dialect::legacy(revision::LATEST_LEGACY);
             for uri in uris {
                 let members = format!(r#""uri":{}"#, quoted(&uri));
                 let ask = RpcRequest::own(&dialect, "resources/subscribe", &members);
@@ -166,7 +163,7 @@ impl HandshakeTransport for HttpSession {
     async fn discover(&self, params: &str) -> ToolResult<RpcResponse> {
         let (id, method) = (self.new_id(), "server/discover");
         let head = RequestHeaders::Modern {
-            version: MODERN_VERSION,
+            version: revision::MODERN,
             method,
             name: None,
             mirrored: &[],

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::revision;
 use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -15,7 +16,6 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
     LogSink, OfferKind, ToolListing, Upstream,
 };
-use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
 use crate::errors::format_duration;
 use crate::handshake::assumed_handshake;
 use crate::http::client::Client;
@@ -63,8 +63,9 @@ impl HttpOpening<'_> {
             match self.hint.era {
                 Some(Era::Modern) => {
                     let version = self.hint.protocol_version.as_deref();
-                    let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                    Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
+                    let version =
+                        version.filter(|version| revision::MODERN_REVISIONS.contains(version));
+                    Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
                 }
                 Some(Era::Legacy) => match opener.initialize_legacy().await {
                     // A server that answers, but not like that, may have another era by now.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pegboard_jsonrpc::revision;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -17,15 +18,13 @@ use crate::message::{
 };
 use crate::shared::{ChangeEvent, SharedState};
 
-/// The revisions of this era, the newest last.
-const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// How often one call may ask before it gives up on a client that never answers the question.
 const MAX_ROUNDS: usize = 5;
 /// How long the client may think about a question.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn is_legacy_version(version: &str) -> bool {
-    VERSIONS.contains(&version)
+    revision::LEGACY_REVISIONS.contains(&version)
 }
 
 /// What the server remembers of one client.
@@ -43,10 +42,11 @@ impl Session {
     /// A session for the client that sent these `params` of `initialize`.
     pub(crate) fn open(params: &Value) -> Self {
         let wanted = params["protocolVersion"].as_str().unwrap_or_default();
-        let version = VERSIONS
-            .into_iter()
+        let version = revision::LEGACY_REVISIONS
+            .iter()
+            .copied()
             .find(|version| *version == wanted)
-            .unwrap_or("2025-11-25");
+            .unwrap_or(revision::LATEST_LEGACY);
         Self {
             version,
             capabilities: params["capabilities"].clone(),

@@ -2,12 +2,7 @@
 
 use serde_json::{Value, json};
 
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-pub(crate) const INTERNAL_ERROR: i64 = -32603;
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) use pegboard_jsonrpc::code::*;
 
 /// A JSON-RPC error that has no id yet.
 #[derive(Clone, Debug)]

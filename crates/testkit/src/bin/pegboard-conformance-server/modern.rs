@@ -1,5 +1,8 @@
 //! The stateless era, 2026-07-28: every request says who asks and what it can do.
 
+use pegboard_jsonrpc::meta;
+pub(crate) use pegboard_jsonrpc::meta::PROTOCOL_VERSION as VERSION_KEY;
+pub(crate) use pegboard_jsonrpc::revision::MODERN as VERSION;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -11,13 +14,6 @@ use crate::message::{
     identity, notification,
 };
 use crate::shared::{ChangeEvent, SharedState};
-
-pub(crate) const VERSION: &str = "2026-07-28";
-pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
-const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
-const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 pub(crate) const LISTEN: &str = "subscriptions/listen";
 /// Long enough that a client which ignores changes is found out.
@@ -37,10 +33,10 @@ pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
             format!("`_meta` has no `{VERSION_KEY}`"),
         ));
     };
-    if !meta[CAPABILITIES_KEY].is_object() {
+    if !meta[meta::CLIENT_CAPABILITIES].is_object() {
         return Err(RpcError::new(
             INVALID_PARAMS,
-            format!("`_meta` has no `{CAPABILITIES_KEY}`"),
+            format!("`_meta` has no `{}`", meta::CLIENT_CAPABILITIES),
         ));
     }
     if version == VERSION {
@@ -72,8 +68,8 @@ pub(crate) async fn answer(
     let meta = &params["_meta"];
     let context = RequestContext {
         params: params.clone(),
-        capabilities: meta[CAPABILITIES_KEY].clone(),
-        log_from: meta[LOG_LEVEL_KEY].as_str().and_then(severity),
+        capabilities: meta[meta::CLIENT_CAPABILITIES].clone(),
+        log_from: meta[meta::LOG_LEVEL].as_str().and_then(severity),
         inputs: Inputs::read(params)?,
         sender,
     };
@@ -92,7 +88,7 @@ pub(crate) async fn answer(
             let mut result = json!({
                 "resultType": "input_required",
                 "inputRequests": ask.requests,
-                "_meta": {SERVER_INFO_KEY: identity()},
+                "_meta": {meta::SERVER_INFO: identity()},
             });
             if let Some(state) = ask.state {
                 result["requestState"] = state.into();
@@ -112,7 +108,7 @@ fn discovery() -> Value {
 
 fn complete(method: &str, mut result: Value) -> Value {
     result["resultType"] = "complete".into();
-    result["_meta"] = json!({SERVER_INFO_KEY: identity()});
+    result["_meta"] = json!({meta::SERVER_INFO: identity()});
     if matches!(
         method,
         "server/discover"
@@ -182,6 +178,6 @@ fn notification_params(wanted: &Value, changes: &ChangeEvent) -> Option<Value> {
 }
 
 fn notify(sender: &EmissionSender, id: &Value, method: &str, mut params: Value) {
-    params["_meta"] = json!({SUBSCRIPTION_KEY: id});
+    params["_meta"] = json!({meta::SUBSCRIPTION_ID: id});
     send(sender, notification(method, Some(params)));
 }

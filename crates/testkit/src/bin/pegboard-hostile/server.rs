@@ -4,20 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
+pub(crate) use pegboard_jsonrpc::meta::PROTOCOL_VERSION as META_VERSION;
+use pegboard_jsonrpc::meta::{CLIENT_CAPABILITIES, SERVER_INFO};
+use pegboard_jsonrpc::revision::LATEST_LEGACY;
+pub(crate) use pegboard_jsonrpc::revision::MODERN;
 use pegboard_testkit::script::{Era, Probe, ResponseShape};
 use pegboard_testkit::{Script, append_line};
 
 use crate::response::Body;
 use crate::{calling, listing};
-
-/// The first revision in which every request stands alone.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// The last revision that begins with `initialize`.
-const LEGACY: &str = "2025-11-25";
-/// Where a modern request names its revision.
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A server: its script and what it remembers.
 #[derive(Debug)]
@@ -121,14 +116,14 @@ impl Server {
 
     fn initialize(&self, params: &Value) -> Body {
         self.initialized.store(true, Ordering::SeqCst);
-        let asked = params["protocolVersion"].as_str().unwrap_or(LEGACY);
+        let asked = params["protocolVersion"].as_str().unwrap_or(LATEST_LEGACY);
         let version = self
             .script
             .protocol_version
             .as_deref()
             .unwrap_or(match asked {
                 "2024-11-05" | "2025-03-26" | "2025-06-18" => asked,
-                _ => LEGACY,
+                _ => LATEST_LEGACY,
             });
         let mut result = json!({
             "protocolVersion": version,
@@ -150,7 +145,7 @@ impl Server {
         {
             return self.unsupported(version);
         }
-        if !params["_meta"][META_CAPABILITIES].is_object() {
+        if !params["_meta"][CLIENT_CAPABILITIES].is_object() {
             return Body::error(-32602, "`_meta` does not name the client's capabilities");
         }
         let body = match method {
@@ -168,7 +163,7 @@ impl Server {
                 if result.get("resultType").is_none() {
                     result["resultType"] = json!("complete");
                 }
-                result["_meta"][META_SERVER] = server_info();
+                result["_meta"][SERVER_INFO] = server_info();
                 Body::Result(result)
             }
             error => error,

@@ -1,66 +1,71 @@
-//! The JSON-RPC envelope: id, method, result or error. What is inside stays raw.
+//! The JSON-RPC envelope: id, method, result or error. Payloads stay raw.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use pegboard_model::RpcError;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::surrogates::replace_lone;
+use crate::raw::{capped_array, present, string};
 
-/// Most messages in one batch, as old revisions allow them.
-pub(crate) const BATCH_LIMIT: usize = 100;
+/// The maximum number of messages in a batch, which older revisions allow.
+pub const BATCH_LIMIT: usize = 100;
 
-/// What is wrong with an answer that is [`RpcResponse::TooDeep`] and not a list.
-pub(crate) const TOO_DEEP: &str = "is nested deeper than allowed";
+/// What is wrong with a [`RpcResponse::TooDeep`] that is not a list.
+pub const TOO_DEEP: &str = "is nested deeper than allowed";
 
-/// What came back for a request.
+/// The response to a request.
 #[derive(Debug)]
-pub(crate) enum RpcResponse {
+pub enum RpcResponse {
+    /// A result.
     Result(Box<RawValue>),
-    /// A result that is nested deeper than allowed. Only a list may use it, whose entries are checked one by one.
+    /// A result that is nested deeper than allowed. Only lists use it, because their entries are checked one by one.
     TooDeep(Box<RawValue>),
+    /// An error.
     Error(RpcError),
 }
 
-/// A JSON-RPC error as the server wrote it.
-#[derive(Clone, Debug)]
-pub(crate) struct RpcError {
-    pub(crate) code: i64,
-    pub(crate) message: String,
-    pub(crate) data: Option<Box<RawValue>>,
-}
-
-/// One message of a server.
+/// A message from a server.
 #[derive(Debug)]
-pub(crate) enum Message<'a> {
-    /// An answer; the error says what is wrong with it.
+pub enum Message<'a> {
+    /// A response to one of our requests.
     Response {
+        /// The id of our request.
         id: u64,
-        answer: Result<RpcResponse, &'static str>,
+        /// The response, or what is wrong with it.
+        response: Result<RpcResponse, &'static str>,
     },
-    /// An error that the server could not give to one request.
+    /// An error that the server could not attribute to a request.
     UnaddressedError(RpcError),
-    Request(ServerRequest<'a>),
+    /// A request.
+    Request(Request<'a>),
+    /// A notification.
     Notification {
+        /// The method.
         method: Cow<'a, str>,
+        /// The parameters, if there are any.
         params: Option<&'a RawValue>,
     },
 }
 
-/// A request of a server.
+/// A request from a server.
 #[derive(Debug)]
-pub(crate) struct ServerRequest<'a> {
-    pub(crate) id: &'a RawValue,
-    pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+pub struct Request<'a> {
+    /// The id, to be repeated in the response.
+    pub id: &'a RawValue,
+    /// The method.
+    pub method: Cow<'a, str>,
+    /// The parameters, if there are any.
+    pub params: Option<&'a RawValue>,
 }
 
 /// Why a text is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MessageError {
+pub enum MessageError {
+    /// It is not JSON.
     NotJson,
+    /// It is JSON, but not a JSON-RPC message.
     NotRpc,
 }
 
@@ -80,24 +85,20 @@ struct RawMessage<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Keeps `null` apart from a key that is not there.
-pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Reads one message. Scanning is iterative, so depth costs no stack; a result deeper than `depth` is marked, any
-/// other payload of that depth is refused.
-pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageError> {
+/// Parses one message. Scanning is iterative, so nesting uses no stack. A result nested deeper than `depth` is marked
+/// as such; any other payload of that depth is refused.
+///
+/// # Errors
+/// Fails if the text is not JSON or not a JSON-RPC message.
+pub fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageError> {
     if !text.trim_start().starts_with('{') {
-        // An array would be read as the fields in their order, which nobody means.
+        // serde would read an array as the fields in order.
         return Err(serde_json::from_str::<IgnoredAny>(text)
             .map_or(MessageError::NotJson, |_| MessageError::NotRpc));
     }
     let fields: RawMessage<'_> = match serde_json::from_str(text) {
         Ok(fields) => fields,
-        Err(error) => return refuse(text, flaw_of(&error)),
+        Err(error) => return refuse(text, error_kind(&error)),
     };
     let deep = is_deeper(text, depth);
     let version_is_known = fields
@@ -109,7 +110,7 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageErro
             return Err(MessageError::NotRpc);
         }
         return Ok(match fields.id {
-            Some(id) => Message::Request(ServerRequest {
+            Some(id) => Message::Request(Request {
                 id,
                 method,
                 params: fields.params,
@@ -121,8 +122,8 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageErro
         });
     }
     let id: Option<u64> = fields.id.and_then(|id| id.get().parse().ok());
-    let answer = match (fields.result, fields.error) {
-        _ if !version_is_known => Err("does not say `\"jsonrpc\":\"2.0\"`"),
+    let response = match (fields.result, fields.error) {
+        _ if !version_is_known => Err("lacks `\"jsonrpc\":\"2.0\"`"),
         (Some(_), Some(_)) => Err("has both a result and an error"),
         (None, None) => Err("has neither a result nor an error"),
         (Some(result), None) if deep => Ok(RpcResponse::TooDeep(result.to_owned())),
@@ -132,27 +133,27 @@ pub(crate) fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageErro
             .map(RpcResponse::Error)
             .ok_or("has an error without a code"),
     };
-    match (id, answer) {
-        (Some(id), answer) => Ok(Message::Response { id, answer }),
+    match (id, response) {
+        (Some(id), response) => Ok(Message::Response { id, response }),
         (None, Ok(RpcResponse::Error(error))) => Ok(Message::UnaddressedError(error)),
         (None, _) => Err(MessageError::NotRpc),
     }
 }
 
-/// A message that cannot be used may still say whose answer it is; that caller is told at once and need
-/// not wait for the time-out.
-fn refuse(text: &str, flaw: MessageError) -> Result<Message<'_>, MessageError> {
+/// A message that cannot be used may still name its request. That caller then fails at once and need not wait for its
+/// timeout.
+fn refuse(text: &str, error: MessageError) -> Result<Message<'_>, MessageError> {
     #[derive(Deserialize)]
     struct Addressed {
         id: Option<u64>,
         method: Option<IgnoredAny>,
     }
-    let (why, readable) = match flaw {
-        MessageError::NotRpc => ("has a key that stands twice", Cow::Borrowed(text)),
+    let (why, readable) = match error {
+        MessageError::NotRpc => ("has a duplicate key", Cow::Borrowed(text)),
         MessageError::NotJson if text.contains('\0') => {
-            ("holds a NUL byte", Cow::Owned(text.replace('\0', "")))
+            ("contains a NUL byte", Cow::Owned(text.replace('\0', "")))
         }
-        MessageError::NotJson => return Err(flaw),
+        MessageError::NotJson => return Err(error),
     };
     match serde_json::from_str(&readable) {
         Ok(Addressed {
@@ -160,61 +161,22 @@ fn refuse(text: &str, flaw: MessageError) -> Result<Message<'_>, MessageError> {
             method: None,
         }) => Ok(Message::Response {
             id,
-            answer: Err(why),
+            response: Err(why),
         }),
-        _ => Err(flaw),
+        _ => Err(error),
     }
 }
 
-/// The messages of a batch; more than the limit are refused as a whole.
-pub(crate) fn batch(text: &str) -> Result<Vec<&RawValue>, MessageError> {
+/// Splits a batch into its messages.
+///
+/// # Errors
+/// Fails if the text is not an array, or has more than [`BATCH_LIMIT`] elements.
+pub fn parse_batch(text: &str) -> Result<Vec<&RawValue>, MessageError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let elements = capped(&mut deserializer, BATCH_LIMIT).map_err(|error| flaw_of(&error))?;
+    let elements =
+        capped_array(&mut deserializer, BATCH_LIMIT).map_err(|error| error_kind(&error))?;
     deserializer.end().map_err(|_| MessageError::NotJson)?;
     elements.ok_or(MessageError::NotRpc)
-}
-
-/// The elements of an array, or `None` when there are more than `limit`: a few bytes of JSON must not become many of memory.
-pub(crate) fn capped<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    limit: usize,
-) -> Result<Option<Vec<&'de RawValue>>, D::Error> {
-    struct Capped(usize);
-    impl<'de> Visitor<'de> for Capped {
-        type Value = Option<Vec<&'de RawValue>>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut elements = Vec::new();
-            while elements.len() < self.0 {
-                match seq.next_element()? {
-                    Some(element) => elements.push(element),
-                    None => return Ok(Some(elements)),
-                }
-            }
-            let mut more = false;
-            while seq.next_element::<IgnoredAny>()?.is_some() {
-                more = true;
-            }
-            Ok((!more).then_some(elements))
-        }
-    }
-    deserializer.deserialize_seq(Capped(limit))
-}
-
-/// The text of a JSON string, or `None` for anything else.
-pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    if let Ok(text) = serde_json::from_str::<Text<'_>>(raw.get()) {
-        return Some(text.0);
-    }
-    // A text that was cut inside a character is still a text.
-    let repaired = replace_lone(raw.get());
-    serde_json::from_str::<String>(&repaired)
-        .ok()
-        .map(Cow::Owned)
 }
 
 fn rpc_error(raw: &RawValue) -> Option<RpcError> {
@@ -235,20 +197,20 @@ fn rpc_error(raw: &RawValue) -> Option<RpcError> {
     Some(RpcError {
         code: error.code,
         message,
-        data: error.data.map(ToOwned::to_owned),
+        data: error.data.map(|data| data.get().to_owned()),
     })
 }
 
-fn flaw_of(error: &serde_json::Error) -> MessageError {
+fn error_kind(error: &serde_json::Error) -> MessageError {
     match error.classify() {
         serde_json::error::Category::Data => MessageError::NotRpc,
         _ => MessageError::NotJson,
     }
 }
 
-/// Whether brackets nest deeper than `limit`, found without recursion.
+/// Returns whether brackets nest deeper than `limit`, without recursion.
 fn is_deeper(text: &str, limit: usize) -> bool {
-    // What has few opening brackets cannot nest deep, and counting them is much quicker than telling strings apart.
+    // A text with few opening brackets cannot nest deeply, and counting them is much faster than skipping strings.
     let opening = |byte: &&u8| matches!(**byte, b'[' | b'{');
     if text.len() <= limit || text.as_bytes().iter().filter(opening).count() <= limit {
         return false;
@@ -272,7 +234,7 @@ fn is_deeper(text: &str, limit: usize) -> bool {
     false
 }
 
-/// What follows the string that is open here.
+/// Returns what follows the string that was opened before `rest`.
 fn after_string(mut rest: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
         let is_escape = rest.get(at) == Some(&b'\\');
@@ -295,26 +257,26 @@ mod tests {
         let shown = match parse(text, 128) {
             Ok(Message::Response {
                 id,
-                answer: Ok(RpcResponse::Result(result)),
+                response: Ok(RpcResponse::Result(result)),
             }) => format!("result {id} {result}"),
             Ok(Message::Response {
                 id,
-                answer: Ok(RpcResponse::TooDeep(_)),
+                response: Ok(RpcResponse::TooDeep(_)),
             }) => format!("deep {id}"),
             Ok(Message::Response {
                 id,
-                answer: Ok(RpcResponse::Error(error)),
+                response: Ok(RpcResponse::Error(error)),
             }) => format!("error {id} {}", error.code),
             Ok(Message::Response {
                 id,
-                answer: Err(why),
+                response: Err(why),
             }) => format!("bad {id} {why}"),
             Ok(Message::UnaddressedError(error)) => format!("complaint {}", error.code),
-            Ok(Message::Request(ServerRequest { id, method, .. })) => {
+            Ok(Message::Request(Request { id, method, .. })) => {
                 format!("request {id} {method}")
             }
             Ok(Message::Notification { method, .. }) => format!("note {method}"),
-            Err(flaw) => format!("{flaw:?}"),
+            Err(error) => format!("{error:?}"),
         };
         assert_eq!(shown, expected, "{text}");
     }
@@ -357,7 +319,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":1,"id":2,"result":1}"#, "NotRpc");
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#,
-            "bad 1 has a key that stands twice",
+            "bad 1 has a duplicate key",
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
@@ -369,7 +331,7 @@ mod tests {
         );
         check(
             "{\"jsonrpc\":\"2.0\",\"id\":1,\0\"result\":1}",
-            "bad 1 holds a NUL byte",
+            "bad 1 contains a NUL byte",
         );
         check("\0\0", "NotJson");
         check(
@@ -379,7 +341,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":-1,"result":1}"#, "NotRpc");
         check(
             r#"{"id":1,"result":1}"#,
-            "bad 1 does not say `\"jsonrpc\":\"2.0\"`",
+            "bad 1 lacks `\"jsonrpc\":\"2.0\"`",
         );
         check("Server running on stdio", "NotJson");
         check("{broken", "NotJson");
@@ -410,15 +372,18 @@ mod tests {
         );
         assert!(matches!(
             parse(&strings, 128),
-            Ok(Message::Response { answer: Ok(_), .. })
+            Ok(Message::Response {
+                response: Ok(_),
+                ..
+            })
         ));
     }
 
     #[test]
     fn a_batch_has_a_limit() {
         let of = |n: usize| format!("[{}]", vec!["1"; n].join(","));
-        assert_eq!(batch(&of(100)).unwrap().len(), 100);
-        assert_eq!(batch(&of(101)).unwrap_err(), MessageError::NotRpc);
-        assert_eq!(batch("[1").unwrap_err(), MessageError::NotJson);
+        assert_eq!(parse_batch(&of(100)).unwrap().len(), 100);
+        assert_eq!(parse_batch(&of(101)).unwrap_err(), MessageError::NotRpc);
+        assert_eq!(parse_batch("[1").unwrap_err(), MessageError::NotJson);
     }
 }

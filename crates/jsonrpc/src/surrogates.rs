@@ -14,7 +14,7 @@ const REPLACEMENT: &[u8] = b"\\ufffd";
 const ESCAPE_BYTES: usize = REPLACEMENT.len();
 
 /// A JSON text in which every surrogate escape has its partner.
-pub(crate) fn paired(raw: Box<RawValue>) -> Box<RawValue> {
+pub fn paired(raw: Box<RawValue>) -> Box<RawValue> {
     match replace_lone(raw.get()) {
         Cow::Borrowed(_) => raw,
         // The text is as valid as before: only escapes inside strings changed.
@@ -23,7 +23,7 @@ pub(crate) fn paired(raw: Box<RawValue>) -> Box<RawValue> {
 }
 
 /// The same for a text that is only passed on. `None` means that nothing had to be replaced.
-pub(crate) fn repaired(raw: &RawValue) -> Option<Box<RawValue>> {
+pub fn repaired(raw: &RawValue) -> Option<Box<RawValue>> {
     match replace_lone(raw.get()) {
         Cow::Borrowed(_) => None,
         Cow::Owned(text) => RawValue::from_string(text).ok(),
@@ -31,7 +31,7 @@ pub(crate) fn repaired(raw: &RawValue) -> Option<Box<RawValue>> {
 }
 
 /// Replaces surrogate escapes without a partner.
-pub(crate) fn replace_lone(json: &str) -> Cow<'_, str> {
+pub fn replace_lone(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let mut lone = Vec::new();
     let mut at = 0;

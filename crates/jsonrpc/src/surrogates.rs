@@ -1,28 +1,28 @@
-//! Escapes of half a character (`\ud800` without its partner), which strict JSON readers refuse.
+//! Unpaired surrogate escapes (`\ud800` without its partner), which strict JSON parsers refuse.
 //!
-//! Servers that cut a text in the middle of an emoji write them. One such escape would make a client refuse the
-//! whole message, so each is replaced by the replacement character. Its escape has the same length, so nothing
-//! else of the text moves.
+//! Servers that cut a text in the middle of an emoji write them. One such escape would make a client refuse the whole
+//! message, so each is replaced by the replacement character. Its escape has the same length, so the rest of the text
+//! does not move.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-/// What stands for half a character; as long as the escape that it replaces.
+/// The replacement, as long as the escape that it replaces.
 const REPLACEMENT: &[u8] = b"\\ufffd";
 const ESCAPE_BYTES: usize = REPLACEMENT.len();
 
-/// A JSON text in which every surrogate escape has its partner.
+/// Replaces unpaired surrogate escapes in a JSON value.
 pub fn paired(raw: Box<RawValue>) -> Box<RawValue> {
     match replace_lone(raw.get()) {
         Cow::Borrowed(_) => raw,
-        // The text is as valid as before: only escapes inside strings changed.
+        // Only escapes inside strings changed, so the text is as valid as before.
         Cow::Owned(text) => RawValue::from_string(text).unwrap_or(raw),
     }
 }
 
-/// The same for a text that is only passed on. `None` means that nothing had to be replaced.
+/// The same for a borrowed value. Returns `None` if nothing was replaced.
 pub fn repaired(raw: &RawValue) -> Option<Box<RawValue>> {
     match replace_lone(raw.get()) {
         Cow::Borrowed(_) => None,
@@ -30,12 +30,12 @@ pub fn repaired(raw: &RawValue) -> Option<Box<RawValue>> {
     }
 }
 
-/// Replaces surrogate escapes without a partner.
+/// Replaces unpaired surrogate escapes in JSON text.
 pub fn replace_lone(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let mut lone = Vec::new();
     let mut at = 0;
-    // A backslash stands only inside strings, and each begins an escape of two or six bytes.
+    // A backslash occurs only inside strings, where it begins an escape of two or six bytes.
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr(b'\\', rest)) {
         at += found;
         match surrogate(bytes, at) {
@@ -67,7 +67,7 @@ enum Half {
     Low,
 }
 
-/// Which half the escape at this place stands for, if it stands for one.
+/// Returns which half of a pair the escape at this position encodes, if any.
 fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
     let [b'\\', b'u', b'd' | b'D', second, third, fourth] =
         *bytes.get(at..at.checked_add(ESCAPE_BYTES)?)?

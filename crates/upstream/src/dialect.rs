@@ -1,4 +1,4 @@
-//! How requests are written in each era.
+//! Writes requests in the format of each era.
 
 use std::fmt::Write;
 
@@ -6,16 +6,16 @@ use pegboard_jsonrpc::{meta, push_quoted, push_single_line, quoted, revision};
 use pegboard_model::Era;
 use serde_json::{Map, Value};
 
-/// What every legacy server is told that its client can do, whoever that is: a server that lists its tools by it
-/// lists the same ones to everybody. What a client cannot do is refused when it is asked.
+/// The capabilities sent to every legacy server, whatever the client supports, so that a server that lists its tools by
+/// capability lists the same ones to all clients. What a client does not support is refused when it is requested.
 const LEGACY_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{"listChanged":true}}"#;
 
-/// Who Pegboard says it is.
+/// The identity sent to servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
-    /// Its name.
+    /// The name of the program.
     pub name: String,
-    /// Its version.
+    /// The version of the program.
     pub version: String,
 }
 
@@ -29,23 +29,23 @@ impl ClientInfo {
     }
 }
 
-/// The way of writing that a conversation agreed on.
+/// The format of requests that the handshake determined.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialect {
     pub(crate) era: Era,
     pub(crate) version: String,
-    /// What every modern request's `_meta` holds, ready to be written; the capabilities follow.
+    /// The members of every modern request's `_meta` as text, up to the value of the capabilities.
     meta: String,
 }
 
-/// What a request's `_meta` says beside what its era always says.
+/// Additional content of a request's `_meta`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RequestMeta<'a> {
-    /// Members that the caller wants.
+    /// Members set by the caller.
     pub(crate) more: Option<&'a Map<String, Value>>,
-    /// What the client behind the request can do, as JSON text.
+    /// The capabilities of the client, as JSON text.
     pub(crate) capabilities: Option<&'a str>,
-    /// Asks for progress under this token.
+    /// The token for progress notifications, if they are wanted.
     pub(crate) progress: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Dialect {
         self.era == Era::Modern
     }
 
-    /// The `params` of a request of our own: its members and, where the era has it, `_meta`.
+    /// Returns the `params` of a request of our own: its members and, if the era requires it, `_meta`.
     pub(crate) fn params(&self, members: &str) -> String {
         let mut params = String::from("{");
         params.push_str(members);
@@ -87,7 +87,7 @@ impl Dialect {
         params
     }
 
-    /// Writes `_meta` after the members that stand there, where there is something to say.
+    /// Appends `_meta` after the existing members, unless it would be empty.
     pub(crate) fn push_meta(&self, frame: &mut String, extras: RequestMeta<'_>) {
         let before = frame.len();
         if !frame.ends_with('{') {
@@ -118,7 +118,7 @@ impl Dialect {
         }
     }
 
-    /// Whether callers may not write this member: it is ours, or the other era's.
+    /// Returns whether callers must not set this member, because it is ours or belongs to the other era.
     fn is_own(&self, key: &str) -> bool {
         match self.era {
             Era::Modern => {
@@ -136,7 +136,7 @@ fn push_comma(frame: &mut String, opened: usize) {
     }
 }
 
-/// The params of `initialize`.
+/// Returns the params of `initialize`.
 pub(crate) fn initialize_params(client: &ClientInfo) -> String {
     format!(
         r#"{{"protocolVersion":"{}","capabilities":{LEGACY_CAPABILITIES},"clientInfo":{}}}"#,

@@ -1,4 +1,4 @@
-//! What servers say at the opening, read with tolerance and limits.
+//! Parses handshake responses, tolerantly and with limits.
 
 use pegboard_jsonrpc::{RpcError, capped_array, code, present, revision, string};
 use pegboard_model::{Era, Limits, ServerInfo};
@@ -8,19 +8,19 @@ use serde_json::value::RawValue;
 use crate::contract::Handshake;
 use crate::redact::truncate;
 
-/// Most revisions that a server's list is looked through for.
+/// How many entries of a server's list of revisions are read.
 const VERSIONS_READ: usize = 64;
-/// A server's name and version, as far as they are kept.
+/// Bytes kept of a server's name and of its version.
 const INFO_BYTES: usize = 256;
 
-/// What a server's opening answer means.
+/// A parsed handshake response.
 #[derive(Debug)]
 pub(crate) enum ParsedHandshake {
-    /// It is usable.
+    /// The handshake succeeded.
     Negotiated(Handshake),
-    /// It speaks only these revisions, as it wrote them.
+    /// The server supports only these revisions, as it wrote them.
     NoCommonVersion(Vec<String>),
-    /// It is no such answer.
+    /// The response is not a handshake.
     Unusable,
 }
 
@@ -50,7 +50,7 @@ struct RawHandshake<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// Reads the answer to `server/discover`.
+/// Parses the result of `server/discover`.
 pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandshake {
     let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
         return ParsedHandshake::Unusable;
@@ -64,7 +64,7 @@ pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandsh
     }
 }
 
-/// Reads the answer to `initialize`.
+/// Parses the result of `initialize`.
 pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHandshake {
     let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
         return ParsedHandshake::Unusable;
@@ -81,12 +81,12 @@ pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHand
     }
 }
 
-/// Whether an error proves a modern server.
+/// Returns whether an error proves that the server is modern.
 pub(crate) fn is_modern(error: &RpcError) -> bool {
     code::is_modern(error.code)
 }
 
-/// The revisions that a modern server offers in place of the one it was asked for.
+/// Returns the revisions that a modern server offers instead of the requested one.
 pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
     #[derive(Deserialize)]
     struct Data<'a> {
@@ -102,7 +102,7 @@ pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The best modern revision that both sides know.
+/// Returns the best modern revision that both sides support.
 pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str> {
     revision::MODERN_REVISIONS
         .iter()
@@ -110,7 +110,7 @@ pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str
         .copied()
 }
 
-/// A modern server that was not asked anything yet.
+/// Returns the handshake of a modern server that was not asked anything yet.
 pub(crate) fn assumed_handshake(version: &str) -> Handshake {
     Handshake {
         era: Era::Modern,

@@ -1,4 +1,4 @@
-//! What the answers to the opening requests prove; the same for every transport.
+//! What handshake responses prove about a server, independent of the transport.
 
 use pegboard_jsonrpc::{RpcError, RpcResponse, code, revision};
 use pegboard_model::{Limits, Reason, ToolError};
@@ -10,24 +10,24 @@ use crate::handshake::{
     parse_discover, parse_initialize,
 };
 
-/// How many of a server's revisions an error names.
+/// How many of a server's revisions an error lists.
 const VERSIONS_SHOWN: usize = 5;
 
-/// What the answer to `server/discover` proves.
+/// What the response to `server/discover` proves.
 #[derive(Debug)]
 pub(crate) enum DiscoverOutcome {
     Modern(Handshake),
-    /// Nothing modern: `initialize` is worth a try.
+    /// Not modern; `initialize` is worth a try.
     Legacy,
-    /// A modern server with other revisions only.
+    /// A modern server with unsupported revisions only.
     UnsupportedVersions(Vec<String>),
 }
 
-/// What the answer to `initialize` proves.
+/// What the response to `initialize` proves.
 #[derive(Debug)]
 pub(crate) enum InitializeOutcome {
     Legacy(Handshake),
-    /// It refuses `initialize` in the modern way.
+    /// The server refuses `initialize` with a modern error.
     Modern(Handshake),
     UnsupportedVersions(Vec<String>),
     /// It does not know the method, so it may be modern.
@@ -36,7 +36,7 @@ pub(crate) enum InitializeOutcome {
     Unusable,
 }
 
-/// Judges the answer to `server/discover`. Any error that is not a modern one means legacy, whatever its code.
+/// Classifies the response to `server/discover`. Any error that is not a modern one means legacy.
 pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> DiscoverOutcome {
     let foreign = |versions: Vec<String>| match knows_legacy(&versions) {
         true => DiscoverOutcome::Legacy,
@@ -56,7 +56,7 @@ pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> Discov
     }
 }
 
-/// Judges the answer to `initialize`.
+/// Classifies the response to `initialize`.
 pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> InitializeOutcome {
     match answer {
         RpcResponse::Result(result) => match parse_initialize(&result, limits) {
@@ -79,27 +79,27 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
 }
 
 impl InitializeOutcome {
-    /// The failure that this answer means, when it is one.
+    /// Returns the handshake.
+    ///
+    /// # Errors
+    /// Fails if the server refused, or has no supported revision.
     pub(crate) fn into_handshake(self, errors: &ErrorContext) -> Result<Handshake, ToolError> {
         match self {
             Self::Legacy(handshake) | Self::Modern(handshake) => Ok(handshake),
             Self::UnsupportedVersions(versions) => Err(unsupported(errors, &versions)),
             Self::NoMethod(error) | Self::Refused(error) => Err(errors.error(
                 Reason::HandshakeFailed,
-                format_args!(
-                    "refused the opening of the conversation by {}",
-                    errors.rpc(&error)
-                ),
+                format_args!("refused the handshake with {}", errors.rpc(&error)),
             )),
             Self::Unusable => Err(errors.error(
                 Reason::HandshakeFailed,
-                "answered `initialize` by something that is no handshake",
+                "answered `initialize` with something that is not a handshake",
             )),
         }
     }
 }
 
-/// There is no revision that both sides know.
+/// Creates the error for a server without a supported revision.
 pub(crate) fn unsupported(errors: &ErrorContext, versions: &[String]) -> ToolError {
     let shown: Vec<_> = versions
         .iter()
@@ -107,7 +107,7 @@ pub(crate) fn unsupported(errors: &ErrorContext, versions: &[String]) -> ToolErr
         .map(|version| format!("`{}`", errors.preview(version.as_bytes())))
         .collect();
     let what = format!(
-        "speaks the revision {}, and Pegboard speaks {}",
+        "supports the revision {}, but Pegboard supports {}",
         shown.join(", "),
         revision::SUPPORTED.join(", ")
     );

@@ -1,4 +1,4 @@
-//! Tests: what passes between a client and a server while a call runs, whatever the transport.
+//! Tests of messages between a client and a server during a call, independent of the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn call(session: &Session<Memory>, options: CallOptions) -> ToolResult<Cal
     session.call("tool", &raw("{}"), options).await
 }
 
-/// Starts a call and waits until the server has it; its id at the server.
+/// Starts a call and waits until the server has received it. Returns the server's id of the call.
 async fn begin(
     session: &Arc<Session<Memory>>,
     peer: &mut Peer,
@@ -264,7 +264,7 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
         .await;
     peer.write(&note("cancelled", "{\"requestId\":\"one\"}"))
         .await;
-    // The reading never waits: a ping is answered though two questions are open.
+    // Reading never blocks: a ping is answered although two requests are pending.
     peer.write(&question("3", "ping", "{}")).await;
     assert_eq!(peer.json().await["id"], 3);
     peer.result(id, "{}").await;

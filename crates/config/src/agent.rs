@@ -1,4 +1,4 @@
-//! The `[agent]` table: which model `pegboard ask` asks, and where.
+//! The `[agent]` table: the model that `pegboard ask` uses.
 
 use pegboard_model::{Layer, Reason, Template, UntrustedText};
 
@@ -7,9 +7,8 @@ use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::problem::Severity;
 use crate::reader::{TableReader, duplicates};
-use crate::template::Values;
+use crate::template::ReferenceSource;
 
-/// The keys of `[agent]`.
 pub(crate) const AGENT_KEYS: &[&str] = &[
     "api_key",
     "base_url",
@@ -23,59 +22,63 @@ pub(crate) const AGENT_KEYS: &[&str] = &[
     "system",
 ];
 
-/// Highest limit of turns and calls that means anything.
+/// Upper bound of `max_turns` and `max_calls`.
 const MAX_STEPS: usize = 100_000;
-/// Highest limit of tokens that means anything.
+/// Upper bound of `max_tokens`.
 const MAX_TOKENS: usize = 1_000_000_000;
 
-/// Who runs the model.
+/// The API that the model is reached through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentProvider {
-    /// Anthropic Messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// OpenAI Responses.
+    /// The OpenAI Responses API.
     OpenAi,
 }
 
-/// How the model comes to know the tools.
+/// How the model gets access to the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentLoading {
     /// Through the meta tools.
     Meta,
-    /// By the provider's own search.
+    /// Through the provider's own tool search.
     Deferred,
-    /// All definitions at once.
+    /// All definitions are sent with the first request.
     All,
 }
 
-/// What `[agent]` says; everything may be left out.
+/// The `[agent]` table. Every key is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentSettings {
-    /// Who runs the model.
+    /// The API of the model.
     pub provider: Option<AgentProvider>,
-    /// Its name.
+    /// The model's name.
     pub model: Option<String>,
-    /// Another address of the same API.
+    /// Base URL of a server that offers the same API.
     pub base_url: Option<Template>,
-    /// The key.
+    /// The API key.
     pub api_key: Option<Template>,
-    /// What the model is to keep in mind.
+    /// The system prompt.
     pub system: Option<String>,
-    /// How it comes to know the tools.
+    /// How the model gets access to the tools.
     pub loading: Option<AgentLoading>,
-    /// How often it may be asked.
+    /// Maximum number of requests to the model.
     pub max_turns: Option<usize>,
-    /// How many calls it may make.
+    /// Maximum number of tool calls.
     pub max_calls: Option<usize>,
-    /// How many tokens it may read and write.
+    /// Maximum number of input and output tokens together.
     pub max_tokens: Option<usize>,
-    /// How long it may take.
+    /// Maximum duration of one run.
     pub max_time: Option<std::time::Duration>,
 }
 
-/// Reads `[agent]` of the user's own files. A project's file could lead the user's key to another host, so it has no
-/// say here.
-pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
+/// Reads `[agent]` of the user's own files. The table is ignored in project files, because it could send the user's
+/// API key to another host.
+pub(crate) fn read_agent(
+    files: &[ConfigFile],
+    values: &ReferenceSource<'_>,
+    loaded: &mut LoadedConfig,
+) {
     for file in files {
         let Some(root) = file.table("agent") else {
             continue;
@@ -86,8 +89,8 @@ pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
                 Severity::Warning,
                 Reason::ConfigInvalid,
                 root.key_start,
-                "a project file cannot say which model is asked; `agent` is ignored here",
-                "write it into your own config file, if you mean it",
+                "a project file cannot choose the model; `agent` is ignored here",
+                "set it in your own config file",
             );
             loaded.problems.append(&mut reader.problems);
             continue;
@@ -117,12 +120,12 @@ impl AgentSettings {
             "provider" => {
                 use AgentProvider::{Anthropic, OpenAi};
                 let words = [("anthropic", Anthropic), ("openai", OpenAi)];
-                self.provider = Some(reader.word(entry, &words)?);
+                self.provider = Some(reader.one_of(entry, &words)?);
             }
             "loading" => {
                 use AgentLoading::{All, Deferred, Meta};
                 let words = [("meta", Meta), ("deferred", Deferred), ("all", All)];
-                self.loading = Some(reader.word(entry, &words)?);
+                self.loading = Some(reader.one_of(entry, &words)?);
             }
             "model" => self.model = Some(reader.text(entry)?),
             "system" => self.system = Some(reader.text(entry)?),

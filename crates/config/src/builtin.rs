@@ -1,4 +1,4 @@
-//! Servers that come with the program rather than from a file.
+//! Servers that are part of the program and are not defined in a file.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::hash::config_hash;
 use crate::server::Definition;
 use crate::settings::Settings;
 
-/// A server that the program brings itself: a command with arguments, and the user's own settings.
+/// Creates a built-in stdio server with the user's settings.
 pub fn builtin_server(
     name: ServerName,
     command: &str,

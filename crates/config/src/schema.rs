@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The schema of a config file, the same for TOML, YAML and JSON.
+/// Returns the schema, which is the same for TOML, YAML and JSON.
 pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-//! What one server's table means.
+//! Reads one server's table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use crate::settings::Settings;
 use crate::tools::ReadTools;
 use crate::transport::WrittenTransport;
 
-/// The keys of a server, for did-you-mean and the schema.
 pub(crate) const SERVER_KEYS: &[&str] = &[
     "args",
     "bearer",
@@ -41,7 +40,7 @@ pub(crate) const SERVER_KEYS: &[&str] = &[
     "url",
 ];
 
-/// Everything a server's table says, checked; who it is and where it comes from is added outside.
+/// A checked server definition, without its name and origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) transport: Transport,
@@ -54,16 +53,16 @@ pub(crate) struct Definition {
     pub(crate) policy: Option<Policy>,
     pub(crate) policies: BTreeMap<String, Policy>,
     pub(crate) tools: BTreeMap<String, ToolOverride>,
-    /// Whether it may ask the user, when the table says so.
+    /// Whether the server may send elicitations, if the table contains the key.
     pub(crate) elicitation: Option<bool>,
-    /// Whether it may use the client's model, when the table says so.
+    /// Whether the server may use the client's model, if the table contains the key.
     pub(crate) sampling: Option<bool>,
-    /// The line of each policy, by its key.
+    /// The line of each policy, by key.
     pub(crate) rule_lines: BTreeMap<String, usize>,
 }
 
 impl Definition {
-    /// A definition that says nothing but how the server is reached.
+    /// Creates a definition with default values for everything except the transport.
     pub(crate) fn plain(transport: Transport, settings: &Settings) -> Self {
         Self {
             transport,
@@ -82,7 +81,7 @@ impl Definition {
         }
     }
 
-    /// What the server may request from clients, where only its own table counts.
+    /// Returns the client requests that the server's own table permits.
     pub(crate) fn client_requests(&self) -> ClientRequests {
         ClientRequests {
             elicitation: self.elicitation.unwrap_or(true),
@@ -90,7 +89,7 @@ impl Definition {
         }
     }
 
-    /// The server itself: who it is, where it comes from and whether it may run.
+    /// Adds name, origin and trust to the definition.
     pub(crate) fn into_spec(
         self,
         name: ServerName,
@@ -123,7 +122,7 @@ impl Definition {
     }
 }
 
-/// Reads a server's table. `None` when something in it is wrong; `typed` then says what.
+/// Reads a server's table. Returns `None` if it has an error, which `reader` has then recorded.
 pub(crate) fn read_server(
     entry: &Entry,
     settings: &Settings,
@@ -180,7 +179,7 @@ pub(crate) fn read_server(
                 };
                 read.table(entry, reader);
             }
-            // Other clients let a file approve tools; here only `policy` of the user's own file does.
+            // Other clients let a file approve tools. Here only `policy` in the user's own file can.
             "alwaysAllow" | "autoApprove" => {}
             "envFile" => {
                 let example = reader.source.format.example("NAME", "\"${NAME}\"");
@@ -188,8 +187,8 @@ pub(crate) fn read_server(
                     Severity::Advice,
                     Reason::ConfigUnknownKey,
                     entry.key_start,
-                    "`envFile` is not read; the server will not see its variables",
-                    format!("name the variables in `env`, as `{example}`"),
+                    "`envFile` is not supported; the server will not receive its variables",
+                    format!("list the variables in `env`, for example `{example}`"),
                 );
             }
             _ => reader.unknown_key(entry, "a server", SERVER_KEYS),
@@ -233,8 +232,8 @@ fn set<T>(place: &mut T, value: Option<T>) {
     }
 }
 
-/// `timeout` of other clients' files: some mean seconds, some milliseconds, and none has a call that
-/// may take over a thousand seconds.
+/// `timeout` in other clients' files is in seconds or in milliseconds. Numbers above 1000 are taken as milliseconds,
+/// because no client has calls of more than a thousand seconds.
 fn client_timeout(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Duration> {
     match entry.node.value {
         Value::Integer(number) if number > 1000 => {

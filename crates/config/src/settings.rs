@@ -1,4 +1,4 @@
-//! The `[settings]` table: what holds for all servers.
+//! The `[settings]` table.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -10,16 +10,15 @@ use crate::node::{Entry, Value};
 use crate::problem::Severity;
 use crate::reader::{TableReader, duplicates};
 
-/// Most discoveries that may run side by side.
+/// Upper bound of `concurrent_discoveries`.
 const MAX_CONCURRENT_DISCOVERIES: usize = 1024;
 
-/// Most tokens of a result that may be given at once.
+/// Upper bound of `result_tokens`.
 const MAX_RESULT_TOKENS: usize = 10_000_000;
 
-/// The port of the HTTP face when none is given.
+/// The default port of the HTTP server.
 pub const DEFAULT_PORT: u16 = 7340;
 
-/// The keys of `[settings]`.
 pub(crate) const SETTING_KEYS: &[&str] = &[
     "allow_hosts",
     "allow_origins",
@@ -52,78 +51,78 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RefreshOnStart {
-    /// Those never seen.
+    /// Servers that were never discovered.
     #[default]
     Unknown,
-    /// Those never seen, and those whose list is stale.
+    /// Servers that were never discovered, and those whose list is stale.
     Stale,
-    /// All.
+    /// All servers.
     All,
 }
 
-/// What happens when a stale list is needed.
+/// What happens when a stale list is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StaleRefresh {
-    /// It is used, and refreshed in the background.
+    /// The stale list is used, and refreshed in the background.
     #[default]
     Background,
-    /// It is refreshed first, within a deadline.
+    /// The list is refreshed first, within a deadline.
     Always,
 }
 
-/// What holds for all servers.
+/// Settings that apply to all servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
     /// Which servers are refreshed when a session starts.
     pub refresh_on_start: RefreshOnStart,
-    /// What happens when a stale list is needed.
+    /// What happens when a stale list is read.
     pub stale_refresh: StaleRefresh,
-    /// Discoveries side by side.
+    /// Maximum number of concurrent discoveries.
     pub concurrent_discoveries: usize,
-    /// How long a first listing waits for servers never seen.
+    /// How long a first listing waits for undiscovered servers.
     pub answer_deadline: Duration,
-    /// More variables that children may inherit.
+    /// Additional variables that server processes inherit.
     pub env_allow: Vec<String>,
-    /// How long a tool list counts as fresh, for servers that do not say.
+    /// How long a tool list stays fresh; default for all servers.
     pub ttl: Duration,
-    /// How old the list of a stopped server may get, for servers that do not say.
+    /// Maximum age of the list of a stopped server; default for all servers.
     pub max_age: Duration,
-    /// `discovery_timeout` for servers that do not say.
+    /// Default `discovery_timeout` of servers.
     pub discovery_timeout: Duration,
-    /// `connect_timeout` for servers that do not say.
+    /// Default `connect_timeout` of servers.
     pub connect_timeout: Duration,
-    /// `call_timeout` for servers that do not say.
+    /// Default `call_timeout` of servers.
     pub call_timeout: Duration,
-    /// `idle_timeout` for servers that do not say.
+    /// Default `idle_timeout` of servers.
     pub idle_timeout: Duration,
-    /// Patterns of the tools that a summary for models names first; empty means the usual ones.
+    /// Patterns of tools that the summary for models lists first. Empty means built-in patterns.
     pub essential: Vec<String>,
-    /// Results of more tokens are given to models in parts.
+    /// Results with more tokens are split into parts for models.
     pub result_tokens: usize,
-    /// Whether tools are found by what they mean, beside their words.
+    /// Whether search compares meaning in addition to words.
     pub search_by_meaning: bool,
-    /// Whether queries that led to a call are kept and speak for that tool.
+    /// Whether queries that led to a call are stored and improve later searches.
     pub remember_searches: bool,
-    /// Whether servers of projects may use the client's model, as the user's own may.
+    /// Whether project servers may use the client's model (sampling).
     pub project_sampling: bool,
-    /// How long a call waits for a person who has to agree to it.
+    /// How long a call waits for an approval.
     pub approval_timeout: Duration,
-    /// Whether destructive tools ask when no policy speaks of them.
+    /// Whether destructive tools need approval if no policy matches.
     pub ask_destructive: AskDestructive,
-    /// Where a person is asked about a call.
+    /// Where approvals are requested.
     pub ask_via: AskVia,
-    /// How far an approval reaches that came through the client that calls.
+    /// How long an approval through the calling client is valid.
     pub client_approval: ClientApproval,
-    /// What is logged, when something was said: a level, or targets with levels.
+    /// The log filter: a level, or targets with levels.
     pub log_level: Option<String>,
-    /// The port of the HTTP face, when one was given: then no other will do.
+    /// The configured port of the HTTP server. If set, no other port is tried.
     pub port: Option<u16>,
-    /// The address of the HTTP face.
+    /// The address that the HTTP server listens on.
     pub listen: IpAddr,
-    /// More names by which clients may reach the HTTP face.
+    /// Additional host names that clients may use.
     pub allow_hosts: Vec<String>,
-    /// Origins whose pages may speak to the HTTP face.
+    /// Origins of web pages that may send requests.
     pub allow_origins: Vec<String>,
 }
 
@@ -161,7 +160,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The time-outs of a server that does not give its own.
+    /// Returns the default timeouts of servers.
     pub fn timeouts(&self) -> Timeouts {
         Timeouts {
             connect: self.connect_timeout,
@@ -171,7 +170,7 @@ impl Settings {
         }
     }
 
-    /// Each setting with its value in words, for `config explain`.
+    /// Formats each setting for `config explain`.
     pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
         let word = |value: serde_json::Result<serde_json::Value>| {
             value
@@ -221,7 +220,7 @@ impl Settings {
         ]
     }
 
-    /// Takes over what a file's `settings` says; answers the keys that were taken, with their places.
+    /// Applies a file's `settings`. Returns the entries that were applied.
     pub(crate) fn apply<'n>(
         &mut self,
         entry: &'n Entry,
@@ -233,16 +232,16 @@ impl Settings {
             .iter()
             .map(|(_, e)| e.key.as_str())
             .collect();
-        let mut taken = Vec::new();
+        let mut applied = Vec::new();
         for entry in entries
             .iter()
             .filter(|entry| !twice.contains(&entry.key.as_str()))
         {
             if self.apply_one(entry, layer, reader).is_some() {
-                taken.push(entry);
+                applied.push(entry);
             }
         }
-        taken
+        applied
     }
 
     fn apply_one(
@@ -254,7 +253,7 @@ impl Settings {
         match entry.key.as_str() {
             "refresh_on_start" => {
                 use RefreshOnStart::{All, Stale, Unknown};
-                self.refresh_on_start = reader.word(
+                self.refresh_on_start = reader.one_of(
                     entry,
                     &[("unknown", Unknown), ("stale", Stale), ("all", All)],
                 )?;
@@ -262,7 +261,7 @@ impl Settings {
             "stale_refresh" => {
                 use StaleRefresh::{Always, Background};
                 self.stale_refresh =
-                    reader.word(entry, &[("background", Background), ("always", Always)])?;
+                    reader.one_of(entry, &[("background", Background), ("always", Always)])?;
             }
             "concurrent_discoveries" => {
                 self.concurrent_discoveries = reader.count(entry, MAX_CONCURRENT_DISCOVERIES)?
@@ -270,11 +269,11 @@ impl Settings {
             "answer_deadline" => self.answer_deadline = reader.duration(entry, true)?,
             "ttl" => {
                 let wanted = reader.duration(entry, true)?;
-                // Approvals and rules about annotations are checked again when a list is past its time.
+                // Approvals and annotation rules are checked again when a list's TTL is over.
                 if layer == Layer::Project && wanted > self.ttl {
-                    let why = "a project file can only shorten how long lists count as fresh";
+                    let why = "a project file can only shorten how long lists stay fresh";
                     let help =
-                        "write it into your own config file, or into a server of the project";
+                        "set it in your own config file, or for single servers of the project";
                     report_project_restriction(entry, reader, why, help);
                     return None;
                 }
@@ -286,20 +285,20 @@ impl Settings {
             "call_timeout" => self.call_timeout = reader.duration(entry, false)?,
             "idle_timeout" => self.idle_timeout = reader.duration(entry, true)?,
             "env_allow" if layer == Layer::Project => {
-                let why = "a project file cannot let servers see more variables";
-                let help = "name the variables in your own config file, or in `env` of the server";
+                let why = "a project file cannot pass more of your variables to servers";
+                let help = "list the variables in your own config file, or in the server's `env`";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "listen" | "allow_hosts" | "allow_origins" if layer == Layer::Project => {
-                let why = "a project file cannot say who may reach Pegboard";
-                let help = "write it into your own config file, if you mean it";
+                let why = "a project file cannot change who can connect to Pegboard";
+                let help = "set it in your own config file";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "approval_timeout" if layer == Layer::Project => {
-                let why = "a project file cannot say how long people have to answer";
-                let help = "write it into your own config file, if you mean it";
+                let why = "a project file cannot change how long approvals may take";
+                let help = "set it in your own config file";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
@@ -307,43 +306,43 @@ impl Settings {
             "ask_destructive" => {
                 use AskDestructive::{Always, Never, WhenPossible};
                 let words = [Never, WhenPossible, Always].map(|word| (word.as_str(), word));
-                let wanted = reader.word(entry, &words)?;
+                let wanted = reader.one_of(entry, &words)?;
                 if layer == Layer::Project && wanted < self.ask_destructive {
-                    let why = "a project file can only make Pegboard ask more often";
-                    let help = "write it into your own config file, if you mean it";
+                    let why = "a project file can only require more approvals";
+                    let help = "set it in your own config file";
                     report_project_restriction(entry, reader, why, help);
                     return None;
                 }
                 self.ask_destructive = wanted;
             }
             "ask_via" | "client_approval" if layer == Layer::Project => {
-                let why = "a project file cannot say who approves calls";
-                let help = "write it into your own config file, if you mean it";
+                let why = "a project file cannot change who approves calls";
+                let help = "set it in your own config file";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "ask_via" => {
                 use AskVia::{Both, Client, Inbox};
                 let words = [Client, Inbox, Both].map(|word| (word.as_str(), word));
-                self.ask_via = reader.word(entry, &words)?;
+                self.ask_via = reader.one_of(entry, &words)?;
             }
             "client_approval" => {
                 use ClientApproval::{Call, Session};
                 let words = [Call, Session].map(|word| (word.as_str(), word));
-                self.client_approval = reader.word(entry, &words)?;
+                self.client_approval = reader.one_of(entry, &words)?;
             }
             "essential" => self.essential = reader.texts(entry)?,
             "result_tokens" => self.result_tokens = reader.count(entry, MAX_RESULT_TOKENS)?,
             "search_by_meaning" => self.search_by_meaning = reader.boolean(entry)?,
             "remember_searches" if layer == Layer::Project => {
-                let why = "a project file cannot have your searches kept";
-                let help = "write it into your own config file, if you want it";
+                let why = "a project file cannot enable storing your searches";
+                let help = "set it in your own config file";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
             "project_sampling" if layer == Layer::Project => {
-                let why = "a project file cannot let its servers use the client's model";
-                let help = "write it into your own config file, if you want it";
+                let why = "a project file cannot allow its servers to use the client's model";
+                let help = "set it in your own config file";
                 report_project_restriction(entry, reader, why, help);
                 return None;
             }
@@ -367,7 +366,7 @@ impl Settings {
     }
 }
 
-/// Tells that a key of a project's file has no effect.
+/// Reports that a key has no effect in a project's file.
 fn report_project_restriction(entry: &Entry, reader: &mut TableReader<'_>, why: &str, help: &str) {
     reader.report(
         Severity::Warning,
@@ -380,7 +379,7 @@ fn report_project_restriction(entry: &Entry, reader: &mut TableReader<'_>, why: 
 
 fn variable_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
     let good = |name: &str| !name.is_empty() && !name.contains(['=', '\0', '$', ' ']);
-    checked_texts(entry, reader, good, "names of variables", "HTTPS_PROXY")
+    checked_texts(entry, reader, good, "variable names", "HTTPS_PROXY")
 }
 
 fn host_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
@@ -388,7 +387,7 @@ fn host_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>
         let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
         !name.is_empty() && name.bytes().all(of_host)
     };
-    let wanted = "names of hosts, each alone or with a port";
+    let wanted = "host names with or without a port";
     checked_texts(entry, reader, good, wanted, "box.lan")
 }
 
@@ -415,7 +414,7 @@ fn checked_texts(
         let at = items.get(wrong).map_or(entry.node.start, |item| item.start);
         reader.invalid(
             at,
-            format!("`{}` must hold {wanted}", entry.key),
+            format!("`{}` must contain {wanted}", entry.key),
             format!("write for example `[\"{example}\"]`"),
         );
         return None;
@@ -432,14 +431,14 @@ fn address(entry: &Entry, reader: &mut TableReader<'_>) -> Option<IpAddr> {
     if parsed.is_none() {
         reader.invalid(
             entry.node.start,
-            "`listen` must be an address of this machine",
-            "write `127.0.0.1` for this machine alone, or `0.0.0.0` for everybody who can reach it",
+            "`listen` must be an IP address of this machine",
+            "write `127.0.0.1` for this machine only, or `0.0.0.0` for all network interfaces",
         );
     }
     parsed
 }
 
-/// A duration as it would be written.
+/// Formats a duration as it would be written in a config file.
 pub(crate) fn format_duration(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     match milliseconds {

@@ -1,4 +1,4 @@
-//! What a user says of single tools of a server.
+//! The `tools` table of a server: overrides of single tools.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::node::{Entry, Value};
 use crate::problem::Severity;
 use crate::reader::TableReader;
 
-/// Longest summary; listings promise that no line is longer.
+/// Maximum length of a summary. Listings rely on it.
 const SUMMARY_CHARACTERS: usize = 80;
 
 const TOOL_KEYS: &[&str] = &[
@@ -22,21 +22,20 @@ const TOOL_KEYS: &[&str] = &[
     "summary",
 ];
 
-/// Where the table `tools` of a server goes.
+/// Collects the values of a server's `tools` table.
 pub(crate) struct ReadTools<'a> {
-    /// What is said of single tools.
     pub(crate) tools: &'a mut BTreeMap<String, ToolOverride>,
-    /// A tool's `policy` goes here.
+    /// Receives the `policy` of each tool.
     pub(crate) policies: &'a mut BTreeMap<String, Policy>,
-    /// The lines of policies and switches, by their key.
+    /// Lines of `policy` and `enabled`, by key.
     pub(crate) lines: &'a mut BTreeMap<String, usize>,
 }
 
 impl ReadTools<'_> {
-    /// Reads the table: overrides by tool name.
+    /// Reads the table, which contains overrides by tool name.
     pub(crate) fn table(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
         if matches!(entry.node.value, Value::List(_)) {
-            // Another client's list of tools that its models may see.
+            // Other clients have a list of tools that models may see.
             let example = reader
                 .source
                 .format
@@ -45,7 +44,7 @@ impl ReadTools<'_> {
                 Severity::Advice,
                 Reason::ConfigUnknownKey,
                 entry.key_start,
-                "a list of `tools` has no effect; all tools of the server are offered",
+                "a list of `tools` has no effect; all tools of the server are available",
                 format!("hide tools with `policies`, for example `{example}`"),
             );
             return;
@@ -57,7 +56,7 @@ impl ReadTools<'_> {
     }
 
     fn tool(&mut self, tool: &Entry, reader: &mut TableReader<'_>) {
-        // `NAME: "allow"` is short for a table that holds only the policy.
+        // `NAME: "allow"` is short for a table with only a policy.
         if matches!(tool.node.value, Value::Text(_)) {
             if let Some(policy) = reader.rule(tool) {
                 self.policies.insert(tool.key.clone(), policy);
@@ -111,10 +110,10 @@ fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {
     }
     let message = if length > SUMMARY_CHARACTERS {
         format!(
-            "the summary has {length} characters and is not used; {SUMMARY_CHARACTERS} are allowed"
+            "the summary has {length} characters and is ignored; at most {SUMMARY_CHARACTERS} are allowed"
         )
     } else {
-        "the summary has more than one line and is not used".to_owned()
+        "the summary has more than one line and is ignored".to_owned()
     };
     let help = "shorten it, and put the rest into `description`";
     reader.report(
@@ -127,7 +126,7 @@ fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {
     None
 }
 
-/// Examples: tables with `arguments` (and a `description` and an `expected_output`), or just the arguments.
+/// Reads examples: tables with `arguments` and optionally `description` and `expected_output`, or just the arguments.
 fn examples(entry: &Entry, reader: &mut TableReader<'_>) -> Vec<ToolExample> {
     let Value::List(items) = &entry.node.value else {
         let example = reader

@@ -1,6 +1,6 @@
-//! The `[trace]` table: where spans are sent, and what stands in them.
+//! The `[trace]` table: where spans are sent and what they contain.
 //!
-//! Nothing here is worth a failure: whatever is wrong is a warning, and the rest works without traces.
+//! All problems here are warnings, because everything else works without traces.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,9 @@ use crate::load::LoadedConfig;
 use crate::node::Entry;
 use crate::problem::Severity;
 use crate::reader::{TableReader, duplicates};
-use crate::template::Values;
+use crate::template::ReferenceSource;
 use crate::template_checks::{header_error, url_error};
 
-/// The keys of `[trace]`.
 pub(crate) const TRACE_KEYS: &[&str] = &[
     "capture_content",
     "endpoint",
@@ -24,48 +23,52 @@ pub(crate) const TRACE_KEYS: &[&str] = &[
     "langfuse",
     "service_name",
 ];
-/// The keys of `[trace.langfuse]`.
 pub(crate) const LANGFUSE_KEYS: &[&str] = &["base_url", "public_key", "secret_key"];
 
-/// Where spans are sent, and what stands in them; without a place nothing is traced.
+/// The `[trace]` table. Without `endpoint` and `langfuse` nothing is traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSettings {
-    /// A collector's base address.
+    /// Base URL of a collector.
     pub endpoint: Option<Template>,
-    /// Headers for that collector.
+    /// Headers of requests to the collector.
     pub headers: BTreeMap<String, Template>,
     /// A Langfuse project.
     pub langfuse: Option<LangfuseSettings>,
     /// Whether arguments, results and queries are recorded.
     pub capture_content: bool,
-    /// What this program is called.
+    /// The `service.name` of the spans.
     pub service_name: Option<String>,
-    /// Where it runs: `production`, `staging`.
+    /// The deployment environment, such as `production`.
     pub environment: Option<String>,
 }
 
-/// What Langfuse knows a project by.
+/// Credentials of a Langfuse project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LangfuseSettings {
     /// The public key.
     pub public_key: Template,
     /// The secret key.
     pub secret_key: Template,
-    /// The server; Langfuse's own cloud without one.
+    /// Base URL; the default is Langfuse's cloud.
     pub base_url: Option<Template>,
 }
 
-/// Reads the table of all files, key by key.
-pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
-    let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+/// Reads the tables of all files, key by key.
+pub(crate) fn read_trace(
+    files: &[ConfigFile],
+    values: &ReferenceSource<'_>,
+    loaded: &mut LoadedConfig,
+) {
+    let mut applied: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(root) = file.table("trace") else {
             continue;
         };
         let mut reader = file.reader(None, values);
         if file.layer == Layer::Project {
-            let message = "a project file cannot say where traces go; `trace` is ignored here";
-            let help = "write it into your own config file, if you mean it";
+            let message =
+                "a project file cannot change where traces are sent; `trace` is ignored here";
+            let help = "set it in your own config file";
             let (severity, reason) = (Severity::Warning, Reason::ConfigInvalid);
             reader.report(severity, reason, root.key_start, message, help);
         } else {
@@ -78,7 +81,7 @@ pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
                 if !twice.contains(&entry.key.as_str())
                     && loaded.trace.apply(entry, &mut reader).is_some()
                 {
-                    taken.insert(&entry.key, (file, entry));
+                    applied.insert(&entry.key, (file, entry));
                 }
             }
         }
@@ -87,7 +90,7 @@ pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut
             loaded.problems.push(problem);
         }
     }
-    for (key, (file, entry)) in taken {
+    for (key, (file, entry)) in applied {
         let key = format!("trace.{}", UntrustedText::new(key).shortened(60));
         let (source, layer) = (&file.source, file.layer);
         explain_entry(&mut loaded.values, "trace", key, entry, source, layer);
@@ -117,11 +120,11 @@ fn address(key: &str, entry: &Entry, reader: &mut TableReader<'_>) -> Option<Tem
     let Some(error) = url_error(&address) else {
         return Some(address);
     };
-    let message = format!("`{key}` is no address: {error}");
+    let message = format!("`{key}` is not a valid URL: {error}");
     reader.invalid(
         entry.node.start,
         message,
-        "write it as `http://localhost:4318`",
+        "write a URL such as `http://localhost:4318`",
     );
     None
 }

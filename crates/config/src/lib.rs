@@ -87,7 +87,7 @@ pub use received_values::{ReceivedValue, ReceivedValueKind};
 pub use review::{REVIEW_CHARACTERS, ReplacedServer, ShownDefinition, ShownValue, TrustReview};
 pub use schema::schema;
 pub use secrets::{SecretBackend, SecretInfo, SecretStore, StoredSecret};
-pub use settings::{DEFAULT_PORT, RefreshOnStart, Settings, StaleRefresh};
+pub use settings::{DEFAULT_PORT, Settings};
 pub use trace::{LangfuseSettings, TraceSettings};
 pub use trust_store::TrustStore;
 pub use watch::Watcher;

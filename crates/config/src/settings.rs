@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use pegboard_model::{AskDestructive, AskVia, ClientApproval, Layer, Reason, Timeouts};
+use pegboard_model::{
+    AskDestructive, AskVia, ClientApproval, Layer, Reason, RefreshOnStart, StaleRefresh, Timeouts,
+};
 use serde::Serialize;
 
 use crate::node::{Entry, Value};
@@ -46,30 +48,6 @@ pub(crate) const SETTING_KEYS: &[&str] = &[
     "stale_refresh",
     "ttl",
 ];
-
-/// Which servers are refreshed in the background when a session starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RefreshOnStart {
-    /// Servers that were never discovered.
-    #[default]
-    Unknown,
-    /// Servers that were never discovered, and those whose list is stale.
-    Stale,
-    /// All servers.
-    All,
-}
-
-/// What happens when a stale list is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StaleRefresh {
-    /// The stale list is used, and refreshed in the background.
-    #[default]
-    Background,
-    /// The list is refreshed first, within a deadline.
-    Always,
-}
 
 /// Settings that apply to all servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -172,12 +150,6 @@ impl Settings {
 
     /// Formats each setting for `config explain`.
     pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
-        let word = |value: serde_json::Result<serde_json::Value>| {
-            value
-                .ok()
-                .and_then(|v| v.as_str().map(str::to_owned))
-                .unwrap_or_default()
-        };
         let list = |texts: &[String]| format!("[{}]", texts.join(", "));
         vec![
             ("allow_hosts", list(&self.allow_hosts)),
@@ -206,16 +178,13 @@ impl Settings {
             ("port", self.port.unwrap_or(DEFAULT_PORT).to_string()),
             (
                 "refresh_on_start",
-                word(serde_json::to_value(self.refresh_on_start)),
+                self.refresh_on_start.as_str().to_owned(),
             ),
             ("remember_searches", self.remember_searches.to_string()),
             ("project_sampling", self.project_sampling.to_string()),
             ("result_tokens", self.result_tokens.to_string()),
             ("search_by_meaning", self.search_by_meaning.to_string()),
-            (
-                "stale_refresh",
-                word(serde_json::to_value(self.stale_refresh)),
-            ),
+            ("stale_refresh", self.stale_refresh.as_str().to_owned()),
             ("ttl", format_duration(self.ttl)),
         ]
     }

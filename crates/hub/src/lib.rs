@@ -50,6 +50,8 @@ pub use pegboard_upstream::{
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use pegboard_model::{RefreshOnStart, StaleRefresh};
+
 use pegboard_model::GlobalRules;
 
 /// What a user may set about the hub as a whole.
@@ -86,24 +88,4 @@ impl Default for HubSettings {
             rules: Arc::default(),
         }
     }
-}
-
-/// RefreshScope servers are asked again when a session starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshOnStart {
-    /// Those never seen.
-    Unknown,
-    /// Those whose list is stale, too.
-    Stale,
-    /// Every one.
-    All,
-}
-
-/// What happens when tools are needed and their time is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StaleRefresh {
-    /// The old list is used; a new one is fetched when that starts no process.
-    Background,
-    /// A new list is fetched first, within a deadline.
-    Always,
 }

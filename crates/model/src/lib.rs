@@ -17,6 +17,7 @@ mod names;
 mod policy_rules;
 mod reason;
 mod recorder;
+mod refresh;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -48,6 +49,7 @@ pub use recorder::{
     CacheUse, CallFacts, DiscoveryFacts, LookupFacts, NoopRecorder, Outcome, PolicyFacts, Recorder,
     RequestFacts, RunFacts, SearchFacts, TransportKind, TurnFacts,
 };
+pub use refresh::{RefreshOnStart, StaleRefresh};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, plaintext_secret, secret_arguments, secret_parts,

@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore, Settings};
 use pegboard_hub::{
-    ApprovalSettings, Approver, Hub, HubParts, HubSettings, NoApprover, RefreshOnStart,
-    StaleRefresh, SystemClock,
+    ApprovalSettings, Approver, Hub, HubParts, HubSettings, NoApprover, SystemClock,
 };
 use pegboard_model::{
     ConfigHash, HashKey, Limits, Reason, Recorder, ServerName, ServerSpec, ToolError, ToolRef,
@@ -348,15 +347,8 @@ pub(crate) fn asking(settings: &Settings) -> ApprovalSettings {
 fn hub_settings(loaded: &LoadedConfig) -> HubSettings {
     let settings = &loaded.settings;
     HubSettings {
-        refresh_on_start: match settings.refresh_on_start {
-            pegboard_config::RefreshOnStart::Unknown => RefreshOnStart::Unknown,
-            pegboard_config::RefreshOnStart::Stale => RefreshOnStart::Stale,
-            pegboard_config::RefreshOnStart::All => RefreshOnStart::All,
-        },
-        stale_refresh: match settings.stale_refresh {
-            pegboard_config::StaleRefresh::Background => StaleRefresh::Background,
-            pegboard_config::StaleRefresh::Always => StaleRefresh::Always,
-        },
+        refresh_on_start: settings.refresh_on_start,
+        stale_refresh: settings.stale_refresh,
         concurrent_discoveries: settings.concurrent_discoveries,
         answer_deadline: settings.answer_deadline,
         asking: asking(settings),

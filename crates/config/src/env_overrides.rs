@@ -97,7 +97,7 @@ pub(crate) fn apply_env_overrides(
     if let Some((variable, value)) = lookup(ENABLED) {
         match parse_bool(value) {
             Some(enabled) => {
-                definition.enabled = enabled;
+                definition.options.enabled = enabled;
                 changed.push(EnvOverride {
                     key: "enabled".to_owned(),
                     shown: enabled.to_string(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pegboard_model::{Layer, Limits, Reason};
 
 use crate::client_files::is_client_file;
+use crate::keys::find;
 use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
@@ -203,10 +204,10 @@ impl ConfigFile {
             if foreign || entry.key == "$schema" {
                 continue;
             }
-            if SETTING_KEYS.contains(&entry.key.as_str()) {
+            if find(SETTING_KEYS, &entry.key).is_some() {
                 reader.misplaced_setting(entry);
             } else {
-                reader.unknown_key(entry, "a config file", ROOT_KEYS);
+                reader.unknown_key(entry, "a config file", ROOT_KEYS.iter().copied());
             }
         }
         problems.append(&mut reader.problems);

@@ -21,7 +21,7 @@ use crate::problem_limit::limit_problems;
 use crate::profile::{Profile, read_profiles};
 use crate::reader::nearest;
 use crate::review::TrustReview;
-use crate::settings::Settings;
+use crate::settings::{SETTING_KEYS, Settings};
 use crate::specs::build_specs;
 use crate::template::ReferenceSource;
 use crate::trace::{TraceSettings, read_trace};
@@ -173,15 +173,18 @@ fn read_settings(files: &[ConfigFile], values: &ReferenceSource<'_>, loaded: &mu
             continue;
         };
         let mut reader = file.reader(None, values);
-        for entry in loaded.settings.apply(entry, file.layer, &mut reader) {
+        for entry in loaded.settings.apply(entry, &mut reader) {
             applied.insert(entry.key.as_str(), (file, entry));
         }
         loaded.problems.append(&mut reader.problems);
     }
-    for (key, value) in loaded.settings.shown() {
-        let place = applied.get(key);
+    let mut keys: Vec<_> = SETTING_KEYS.iter().collect();
+    keys.sort_unstable_by_key(|key| key.name);
+    for key in keys {
+        let place = applied.get(key.name);
+        let value = (key.read.show)(&loaded.settings);
         loaded.values.push(EffectiveValue {
-            key: format!("settings.{key}"),
+            key: format!("settings.{}", key.name),
             value: UntrustedText::new(&value).to_string(),
             layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),
             file: place.map(|(file, _)| file.source.path.clone()),

@@ -81,15 +81,15 @@ pub(crate) fn retained_rules(
         origin: Origin {
             layer,
             file: file.map(|file| file.source.path.to_path_buf()),
-            line: definition.rule_lines.get(&key).copied(),
+            line: definition.options.rule_lines.get(&key).copied(),
         },
     };
     let mut rules = Vec::new();
-    rules.extend((definition.policy).map(|policy| rule("", "policy".to_owned(), policy)));
-    for (pattern, policy) in &definition.policies {
+    rules.extend((definition.options.policy).map(|policy| rule("", "policy".to_owned(), policy)));
+    for (pattern, policy) in &definition.options.policies {
         rules.push(rule(pattern, format!("policies.{pattern}"), *policy));
     }
-    for (tool, words) in &definition.tools {
+    for (tool, words) in &definition.options.tools {
         if words.enabled == Some(false) {
             let key = format!("tools.{tool}.enabled");
             rules.push(rule(tool, key, Policy::Disable));

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use pegboard_model::{Layer, Reason, ServerName, UntrustedText};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::explain::{EffectiveValue, explain_entry};
 use crate::file::ConfigFile;
+use crate::keys::{ValueType, impl_words};
+use crate::kinds::{BOOLEAN, Kind, TEXTS, key_table, one_of};
 use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_path};
 use crate::profile_narrowing::{RejectedKey, WrittenKeys, bounded, narrowed};
-use crate::reader::{TableReader, duplicates, nearest};
+use crate::reader::{TableReader, nearest};
 use crate::template::ReferenceSource;
 
 /// The profile of clients that do not name one.
 pub const DEFAULT_PROFILE: &str = "default";
-
-pub(crate) const PROFILE_KEYS: &[&str] = &["mode", "pinned", "prefix", "servers"];
 
 /// Maximum length of a name. Names are part of URLs.
 const MAX_NAME_LENGTH: usize = 32;
@@ -35,28 +36,42 @@ pub enum ProfileMode {
     Both,
 }
 
-/// Which servers and tools a client sees.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Profile {
-    /// Server names, or patterns with `*`. Empty means all servers.
-    pub servers: Vec<String>,
-    /// Tools that are listed in every mode, as `server/tool`. Both parts may contain `*`.
-    pub pinned: Vec<String>,
-    /// Which tools the tool list contains.
-    pub mode: ProfileMode,
-    /// Whether tool names start with the server's name.
-    pub prefix: bool,
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        Self {
-            servers: Vec::new(),
-            pinned: Vec::new(),
-            mode: ProfileMode::Lazy,
-            prefix: true,
+impl ProfileMode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Lazy => "lazy",
+            Self::Direct => "direct",
+            Self::Both => "both",
         }
     }
+}
+
+impl_words! {
+    ProfileMode: Lazy, Direct, Both;
+}
+
+/// Tools as `server/tool`.
+const PINNED: Kind<Vec<String>> = Kind {
+    value_type: ValueType::Custom(
+        || json!({ "type": "array", "items": { "type": "string", "pattern": "^[^/]+/.+$" } }),
+    ),
+    ..TEXTS
+};
+
+key_table! {
+    /// Which servers and tools a client sees.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct Profile, PROFILE_KEYS;
+
+    /// Server names, or patterns with `*`. If empty, all servers.
+    servers: Vec<String> = Vec::new(), TEXTS;
+    /// Tools that are listed in every mode, as `server/tool`. Both parts may contain `*`.
+    pinned: Vec<String> = Vec::new(), PINNED;
+    /// What the tool list contains: the meta tools and the pinned tools (`lazy`), every tool (`direct`), or all of them
+    /// (`both`).
+    mode: ProfileMode = ProfileMode::Lazy, one_of();
+    /// Whether tool names start with the server's name. `false` needs exactly one server, named without `*`.
+    prefix: bool = true, BOOLEAN;
 }
 
 /// Profile entries by name, with their files.
@@ -76,17 +91,13 @@ pub(crate) fn read_profiles(
         };
         let mut reader = file.reader(None, values);
         let example = "{ work = { servers = [\"github\"] } }";
-        let entries = reader.table(root, example).unwrap_or_default();
-        let twice: Vec<&str> = duplicates(entries)
-            .iter()
-            .map(|(_, entry)| entry.key.as_str())
-            .collect();
+        let entries = reader.unique_entries(root, example);
         let found = match file.layer {
             Layer::Project => &mut project_profiles,
             _ => &mut own,
         };
         for entry in entries {
-            if is_name(entry, &mut reader) && !twice.contains(&entry.key.as_str()) {
+            if is_name(entry, &mut reader) {
                 found.insert(&entry.key, (file, entry));
             }
         }
@@ -146,9 +157,7 @@ fn apply_project_profile(
             // The user's intention is unknown, so the project's profile must not be used instead.
             let message =
                 format!("the project's profile `{name}` is ignored because yours is invalid");
-            reader.report(
-                Severity::Warning,
-                Reason::ConfigInvalid,
+            reader.warn(
                 entry.key_start,
                 message,
                 "fix the profile in your own config file",
@@ -188,9 +197,7 @@ fn report_rejected(not: &RejectedKey, profile: &Entry, reader: &mut TableReader<
         }
         _ => format!("`{}`", not.key),
     };
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
+    reader.warn(
         item.map_or(entry.node.start, |item| item.start),
         format!(
             "a project file can only narrow a profile; {what} is ignored: {}",
@@ -276,43 +283,40 @@ fn read_profile(
     reader: &mut TableReader<'_>,
 ) -> Option<Profile> {
     let mut profile = Profile::default();
-    let mut unprefixed = None;
-    for entry in reader.table(entry, "{ servers = [\"github\"] }")? {
+    let entries = reader.table(entry, "{ servers = [\"github\"] }")?;
+    let keys = reader.each_key(
+        entries,
+        PROFILE_KEYS,
+        "a profile",
+        |reader, entry, field| (field.apply)(&mut profile, entry, reader),
+    );
+    for entry in keys {
         match entry.key.as_str() {
             "servers" => {
-                profile.servers = reader.texts(entry)?;
                 for (at, server) in with_offsets(entry, &profile.servers) {
                     check_server(server, at, loaded, reader);
                 }
             }
             "pinned" => {
-                profile.pinned = reader.texts(entry)?;
                 for (at, pattern) in with_offsets(entry, &profile.pinned) {
                     check_pinned(pattern, at, loaded, reader);
                 }
             }
-            "mode" => {
-                use ProfileMode::{Both, Direct, Lazy};
-                let words = [("lazy", Lazy), ("direct", Direct), ("both", Both)];
-                profile.mode = reader.one_of(entry, &words)?;
-            }
-            "prefix" => {
-                profile.prefix = reader.boolean(entry)?;
-                unprefixed = Some(entry);
-            }
-            _ => reader.unknown_key(entry, "a profile", PROFILE_KEYS),
+            "prefix" if !profile.prefix && !profile.has_one_server() => reader.invalid(
+                entry.node.start,
+                "`prefix = false` needs exactly one server; otherwise tool names would be ambiguous",
+                "name one server in `servers`, without `*`, or remove `prefix`",
+            ),
+            _ => {}
         }
     }
-    if let Some(entry) = unprefixed.filter(|_| !profile.prefix)
-        && !matches!(profile.servers.as_slice(), [only] if !only.contains('*'))
-    {
-        reader.invalid(
-            entry.node.start,
-            "`prefix = false` needs exactly one server; otherwise tool names would be ambiguous",
-            "name one server in `servers`, without `*`, or remove `prefix`",
-        );
-    }
     (!reader.failed()).then_some(profile)
+}
+
+impl Profile {
+    fn has_one_server(&self) -> bool {
+        matches!(self.servers.as_slice(), [only] if !only.contains('*'))
+    }
 }
 
 /// Returns the items of a list with their offsets.

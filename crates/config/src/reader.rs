@@ -1,13 +1,13 @@
 //! Reads values of the expected type, or reports how to write them.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use pegboard_model::{Layer, Policy, Reason, Template, UntrustedText};
 
 use crate::duration::parse_duration;
+use crate::keys::{Key, Word, find};
 use crate::node::{Entry, Node, Value};
 use crate::problem::{Problem, Severity};
 use crate::sensitive::masked_name;
@@ -66,6 +66,10 @@ impl<'a> TableReader<'a> {
         help: impl Into<String>,
     ) {
         self.report(Severity::Error, Reason::ConfigInvalid, at, message, help);
+    }
+
+    pub(crate) fn warn(&mut self, at: usize, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
     }
 
     /// Formats a key with a value, given as JSON, in the file's format.
@@ -171,8 +175,14 @@ impl<'a> TableReader<'a> {
         Some(texts)
     }
 
+    /// Reads one of the words of an enum.
+    pub(crate) fn one_of<T: Word>(&mut self, entry: &Entry) -> Option<T> {
+        let words: Vec<(&str, T)> = T::ALL.iter().map(|value| (value.word(), *value)).collect();
+        self.choice(entry, &words)
+    }
+
     /// Reads one of a fixed set of words.
-    pub(crate) fn one_of<T: Copy>(&mut self, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
+    pub(crate) fn choice<T: Copy>(&mut self, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
         let found = match &entry.node.value {
             Value::Text(text) => words.iter().find(|(word, _)| word == text),
             _ => None,
@@ -193,14 +203,9 @@ impl<'a> TableReader<'a> {
         found.map(|(_, value)| *value)
     }
 
-    pub(crate) fn policy(&mut self, entry: &Entry) -> Option<Policy> {
-        let all = [Policy::Allow, Policy::Ask, Policy::Deny, Policy::Disable];
-        self.one_of(entry, &all.map(|policy| (policy.as_str(), policy)))
-    }
-
     /// Reads the policy of a rule. Reports a key that is an unknown annotation.
     pub(crate) fn rule(&mut self, entry: &Entry) -> Option<Policy> {
-        let policy = self.policy(entry)?;
+        let policy = self.one_of::<Policy>(entry)?;
         if entry.key.starts_with('@') && !ANNOTATIONS.contains(&entry.key.as_str()) {
             let key = UntrustedText::new(&entry.key).shortened(60).to_string();
             let message = format!("`{key}` is not a tool annotation");
@@ -228,6 +233,37 @@ impl<'a> TableReader<'a> {
                 None
             }
         }
+    }
+
+    /// Returns the entries of a table without its duplicates, which are reported.
+    pub(crate) fn unique_entries<'n>(&mut self, entry: &'n Entry, example: &str) -> Vec<&'n Entry> {
+        let entries = self.table(entry, example).unwrap_or_default();
+        let pairs = duplicates(entries);
+        let twice: HashSet<&str> = pairs.iter().map(|(_, entry)| entry.key.as_str()).collect();
+        let is_unique = |entry: &&Entry| !twice.contains(entry.key.as_str());
+        entries.iter().filter(is_unique).collect()
+    }
+
+    /// Reads entries by the keys of their table, and reports unknown keys. Returns the entries for which `read`
+    /// returned `Some`.
+    pub(crate) fn each_key<'n, R>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'n Entry>,
+        keys: &'static [Key<R>],
+        place: &str,
+        mut read: impl FnMut(&mut Self, &'n Entry, &R) -> Option<()>,
+    ) -> Vec<&'n Entry> {
+        let mut applied = Vec::new();
+        for entry in entries {
+            match find(keys, &entry.key) {
+                Some(key) => applied.extend(read(self, entry, &key.read).map(|()| entry)),
+                None => {
+                    let names = keys.iter().filter(|key| !key.is_client_key);
+                    self.unknown_key(entry, place, names.map(|key| key.name));
+                }
+            }
+        }
+        applied
     }
 
     /// Reports every duplicate key.
@@ -333,13 +369,18 @@ impl<'a> TableReader<'a> {
     }
 
     /// Warns of an unknown key and suggests a similar one.
-    pub(crate) fn unknown_key(&mut self, entry: &Entry, place: &str, known: &[&str]) {
+    pub(crate) fn unknown_key<'k>(
+        &mut self,
+        entry: &Entry,
+        place: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) {
         // Before the search for a similar key, which is the expensive part.
         if self.source.skips_warning() {
             return;
         }
         let key = UntrustedText::new(&entry.key).shortened(60).to_string();
-        let near = nearest(&entry.key, known.iter().copied());
+        let near = nearest(&entry.key, known);
         let help = match near.first() {
             Some(near) => format!("did you mean `{near}`?"),
             None => "remove it; `pegboard config schema` lists every key".to_owned(),

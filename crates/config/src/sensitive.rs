@@ -3,12 +3,14 @@
 use pegboard_model::{find_secrets, has_url_secret, secret_arguments};
 
 use crate::agent::AGENT_KEYS;
+use crate::keys::{Key, find};
 use crate::node::{Entry, Node, Value};
 use crate::profile::PROFILE_KEYS;
-use crate::server::SERVER_KEYS;
+use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::template::reference_spans;
 use crate::text::Format;
+use crate::trace::TRACE_KEYS;
 
 /// How much of the values below a key may be displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,24 +27,16 @@ pub(crate) enum Visibility {
 
 /// Returns the visibility of a key. Unknown keys are hidden: `barer` may contain what belongs to `bearer`.
 pub(crate) fn visibility(root: &str, key: &str) -> Visibility {
-    match (root, key) {
-        ("settings", key) if SETTING_KEYS.contains(&key) => Visibility::Open,
-        ("policies", _) => Visibility::Open,
-        ("profiles", key) if PROFILE_KEYS.contains(&key) => Visibility::Open,
-        ("trace", "capture_content" | "environment" | "service_name") => Visibility::Open,
-        ("trace", "endpoint") => Visibility::Address,
-        ("agent", "base_url") => Visibility::Address,
-        ("agent", key) if key != "api_key" && AGENT_KEYS.contains(&key) => Visibility::Open,
-        ("servers" | "mcpServers", key) => match key {
-            "command" | "args" => Visibility::Arguments,
-            "url" | "serverUrl" | "httpUrl" => Visibility::Address,
-            "env" | "headers" | "bearer" => Visibility::Hidden,
-            "disabled" | "timeout" | "transport" | "alwaysAllow" | "autoApprove" | "envFile" => {
-                Visibility::Open
-            }
-            key if SERVER_KEYS.contains(&key) => Visibility::Open,
-            _ => Visibility::Hidden,
-        },
+    fn of<R>(keys: &'static [Key<R>], name: &str) -> Visibility {
+        find(keys, name).map_or(Visibility::Hidden, |key| key.visibility)
+    }
+    match root {
+        "policies" => Visibility::Open,
+        "settings" => of(SETTING_KEYS, key),
+        "profiles" => of(PROFILE_KEYS, key),
+        "trace" => of(TRACE_KEYS, key),
+        "agent" => of(AGENT_KEYS, key),
+        "servers" | "mcpServers" => of(SERVER_KEYS, key),
         _ => Visibility::Hidden,
     }
 }

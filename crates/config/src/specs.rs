@@ -94,7 +94,7 @@ pub(crate) fn build_specs(
         let mut most = server.user_requests;
         if server.layer == Layer::Project && !loaded.settings.project_sampling {
             most.sampling = false;
-            if definition.sampling == Some(true) {
+            if definition.options.sampling == Some(true) {
                 loaded.problems.push(sampling_ignored(&name, server.place));
             }
         }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{Policy, Reason, ToolExample, ToolOverride};
+use serde_json::json;
 
+use crate::keys::{ValueType, keys, words};
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
 use crate::reader::TableReader;
@@ -11,16 +13,54 @@ use crate::reader::TableReader;
 /// Maximum length of a summary. Listings rely on it.
 const SUMMARY_CHARACTERS: usize = 80;
 
-const TOOL_KEYS: &[&str] = &[
-    "category",
-    "deprecated",
-    "description",
-    "enabled",
-    "examples",
-    "policy",
-    "related",
-    "summary",
-];
+type ReadTool = fn(&mut ToolTable<'_, '_>, &Entry, &mut TableReader<'_>);
+
+const SUMMARY: ValueType =
+    ValueType::Custom(|| json!({ "type": "string", "maxLength": SUMMARY_CHARACTERS }));
+const EXAMPLES: ValueType =
+    ValueType::Custom(|| json!({ "type": "array", "items": { "type": "object" } }));
+const DEPRECATED: ValueType = ValueType::Custom(|| json!({ "type": ["boolean", "string"] }));
+
+keys! {
+    /// The keys of a tool.
+    const TOOL_KEYS: ReadTool;
+
+    /// One line for listings. A longer one is ignored with a warning.
+    "summary": SUMMARY, |tool, entry, reader| tool.change.summary = summary(entry, reader);
+    /// The full description.
+    "description": ValueType::Text, |tool, entry, reader| tool.change.description = reader.text(entry);
+    /// The category; `a/b` is below `a`.
+    "category": ValueType::Text, |tool, entry, reader| tool.change.category = reader.text(entry);
+    /// Example calls: tables with `arguments` and optionally `description` and `expected_output`, or just the arguments.
+    "examples": EXAMPLES, |tool, entry, reader| tool.change.examples = examples(entry, reader);
+    /// Related tools that `describe` names.
+    "related": ValueType::TextList, |tool, entry, reader| tool.change.related = reader.texts(entry);
+    /// Whether the tool should no longer be used. A string says what to use instead.
+    "deprecated": DEPRECATED, |tool, entry, reader| tool.change.deprecated = match &entry.node.value {
+        Value::Bool(true) => Some(String::new()),
+        Value::Bool(false) => None,
+        _ => reader.text(entry),
+    };
+    /// Whether the tool is available.
+    "enabled": ValueType::Boolean, |tool, entry, reader| {
+        tool.change.enabled = reader.boolean(entry);
+        let key = format!("tools.{}.enabled", tool.name);
+        tool.server.lines.insert(key, reader.line_of(entry));
+    };
+    /// The [policy](policies.md) of the tool.
+    "policy": ValueType::OneOf(words::<Policy>), |tool, entry, reader| {
+        if let Some(policy) = reader.one_of(entry) {
+            tool.server.set_policy(tool.name, policy, entry, reader);
+        }
+    };
+}
+
+/// A tool's table while it is read.
+pub(crate) struct ToolTable<'t, 'a> {
+    server: &'t mut ReadTools<'a>,
+    name: &'t str,
+    change: ToolOverride,
+}
 
 /// Collects the values of a server's `tools` table.
 pub(crate) struct ReadTools<'a> {
@@ -59,46 +99,30 @@ impl ReadTools<'_> {
         // `NAME: "allow"` is short for a table with only a policy.
         if matches!(tool.node.value, Value::Text(_)) {
             if let Some(policy) = reader.rule(tool) {
-                self.policies.insert(tool.key.clone(), policy);
-                let key = format!("policies.{}", tool.key);
-                self.lines.insert(key, reader.line_of(tool));
+                self.set_policy(&tool.key, policy, tool, reader);
             }
             return;
         }
-        let mut change = ToolOverride::default();
-        for entry in reader
+        let entries = reader
             .table(tool, r#"{"summary": "…"}"#)
-            .unwrap_or_default()
-        {
-            match entry.key.as_str() {
-                "summary" => change.summary = summary(entry, reader),
-                "description" => change.description = reader.text(entry),
-                "category" => change.category = reader.text(entry),
-                "examples" => change.examples = examples(entry, reader),
-                "related" => change.related = reader.texts(entry),
-                "enabled" => {
-                    change.enabled = reader.boolean(entry);
-                    let key = format!("tools.{}.enabled", tool.key);
-                    self.lines.insert(key, reader.line_of(entry));
-                }
-                "deprecated" => {
-                    change.deprecated = match &entry.node.value {
-                        Value::Bool(true) => Some(String::new()),
-                        Value::Bool(false) => None,
-                        _ => reader.text(entry),
-                    }
-                }
-                "policy" => {
-                    if let Some(policy) = reader.policy(entry) {
-                        self.policies.insert(tool.key.clone(), policy);
-                        let key = format!("policies.{}", tool.key);
-                        self.lines.insert(key, reader.line_of(entry));
-                    }
-                }
-                _ => reader.unknown_key(entry, "a tool", TOOL_KEYS),
-            }
-        }
+            .unwrap_or_default();
+        let mut table = ToolTable {
+            server: self,
+            name: &tool.key,
+            change: ToolOverride::default(),
+        };
+        reader.each_key(entries, TOOL_KEYS, "a tool", |reader, entry, read| {
+            read(&mut table, entry, reader);
+            Some(())
+        });
+        let change = table.change;
         self.tools.insert(tool.key.clone(), change);
+    }
+
+    fn set_policy(&mut self, tool: &str, policy: Policy, entry: &Entry, reader: &TableReader<'_>) {
+        self.policies.insert(tool.to_owned(), policy);
+        let line = reader.line_of(entry);
+        self.lines.insert(format!("policies.{tool}"), line);
     }
 }
 
@@ -116,13 +140,7 @@ fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {
         "the summary has more than one line and is ignored".to_owned()
     };
     let help = "shorten it, and put the rest into `description`";
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
-        entry.node.start,
-        message,
-        help,
-    );
+    reader.warn(entry.node.start, message, help);
     None
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{Layer, Reason, Template, Transport, secret_arguments};
+use pegboard_model::{Layer, Template, Transport, secret_arguments};
 
 use crate::node::{Entry, Value};
-use crate::problem::{Severity, shown_text};
+use crate::problem::shown_text;
 use crate::reader::TableReader;
 use crate::sensitive::{has_written_secret, masked_name};
 use crate::template_checks::{
@@ -314,7 +314,7 @@ fn is_program(name: &str, reader: &TableReader<'_>) -> bool {
 }
 
 /// Accepted words for a transport, with the transport that each means.
-const KINDS: [(&str, &str); 5] = [
+pub(crate) const TRANSPORT_WORDS: [(&str, &str); 5] = [
     ("stdio", "stdio"),
     ("http", "http"),
     ("streamable-http", "http"),
@@ -330,7 +330,7 @@ fn is_same(one: &Entry, other: &Entry) -> bool {
 }
 
 fn meaning(text: &str) -> &str {
-    let known = KINDS.iter().find(|(word, _)| *word == text);
+    let known = TRANSPORT_WORDS.iter().find(|(word, _)| *word == text);
     known.map_or(text, |(_, meaning)| meaning)
 }
 
@@ -345,7 +345,7 @@ fn transport_kind(entry: &Entry, reader: &mut TableReader<'_>) -> Option<&'stati
         );
         return None;
     }
-    reader.one_of(entry, &KINDS)
+    reader.choice(entry, &TRANSPORT_WORDS)
 }
 
 fn ignored(entry: &Entry, belongs_to: &str, reader: &mut TableReader<'_>) {
@@ -353,11 +353,5 @@ fn ignored(entry: &Entry, belongs_to: &str, reader: &mut TableReader<'_>) {
         "`{}` has no effect here; it belongs to {belongs_to}",
         entry.key
     );
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
-        entry.key_start,
-        message,
-        "remove it",
-    );
+    reader.warn(entry.key_start, message, "remove it");
 }

@@ -3,10 +3,10 @@
 //! Such a server runs in a private folder unless its definition has a `cwd`. Relative arguments, which do not work
 //! there, are a warning; definitions in which the current folder would determine the program are an error.
 
-use pegboard_model::{PROJECT_REFERENCE, Reason, Template, package_runner};
+use pegboard_model::{PROJECT_REFERENCE, Template, package_runner};
 
 use crate::node::{Entry, Value};
-use crate::problem::{Severity, shown_text};
+use crate::problem::shown_text;
 use crate::reader::TableReader;
 use crate::template_checks::{has_stored_secret, known_parts};
 
@@ -89,7 +89,7 @@ impl UserServer<'_, '_> {
                  the project folder)"
             );
             let at = self.start_of(position);
-            reader.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
+            reader.warn(at, message, help);
         }
     }
 

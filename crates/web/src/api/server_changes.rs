@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use pegboard_config::{command_line, masked_command_line};
+use pegboard_config::{command_line, editable_server_keys, masked_command_line};
 use pegboard_hub::RefreshScope;
 use pegboard_model::{Activity, ActivityKind, ServerName, TrustState};
 use serde::Serialize;
@@ -16,27 +16,6 @@ use crate::extract::{Json, PathServer, unknown_server};
 use crate::response::NoStoreJson;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
-
-/// Keys of a server that can be changed; the others belong to whoever edits the file.
-const KEYS: &[&str] = &[
-    "args",
-    "bearer",
-    "call_timeout",
-    "category",
-    "command",
-    "connect_timeout",
-    "cwd",
-    "description",
-    "discovery_timeout",
-    "enabled",
-    "env",
-    "headers",
-    "idle_timeout",
-    "max_age",
-    "policy",
-    "ttl",
-    "url",
-];
 
 /// Characters of a command that the activity log keeps.
 const COMMAND_CHARACTERS: usize = 1_000;
@@ -81,10 +60,12 @@ pub(super) async fn change(
     PathServer(name): PathServer,
     Json(changes): Json<Map<String, Value>>,
 ) -> ApiResult<NoStoreJson<ChangedServer>> {
-    if let Some(key) = changes.keys().find(|key| !KEYS.contains(&key.as_str())) {
+    let is_editable = |key: &str| editable_server_keys().any(|editable| editable == key);
+    if let Some(key) = changes.keys().find(|key| !is_editable(key)) {
+        let keys: Vec<&str> = editable_server_keys().collect();
         let message = format!(
-            "this key cannot be changed here; those that can are `{}`",
-            KEYS.join("`, `")
+            "this key cannot be changed here; use one of `{}`",
+            keys.join("`, `")
         );
         return Err(ApiError::at_field(key, message));
     }

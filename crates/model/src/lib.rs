@@ -1,7 +1,7 @@
-//! The shared words of Pegboard: names, tools, servers, results, limits, secrets and foreign text.
+//! Shared types of Pegboard: names, tools, servers, results, errors, limits, secrets and untrusted text.
 //!
-//! Invariant: no async, no files, no network, no processes, no clock: time comes in as a value.
-//! Invariant: a value of a type here has been checked; a `ServerName` is always a legal server name.
+//! Invariant: no async, no files, no network, no processes, no clock. Time is passed in as a value.
+//! Invariant: values are validated when they are created; a `ServerName` is always a valid server name.
 //! Invariant: nothing here panics on any input.
 
 mod activity;

@@ -16,8 +16,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pegboard_formats::{Format, LossKind, SourceTool, check_document, definitions};
+use pegboard_formats::{Format, LossKind, SourceTool, definitions};
 use pegboard_model::{ExposedName, ServerName};
+use pegboard_testkit::provider_rules::check_tools;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -82,7 +83,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         tools += sources.len();
         for format in Format::all() {
             let rendered = definitions(&sources, format);
-            for violation in check_document(&rendered.document, format) {
+            for violation in check_tools(&rendered.document, format) {
                 broken += 1;
                 println!("{format} {stem} {}: {}", violation.path, violation.rule);
             }

@@ -2,8 +2,7 @@
 //!
 //! A server's schema may be any JSON Schema of any draft; a provider takes a subset of one, and refuses the
 //! whole request when a single tool is outside of it. [`convert`] makes one tool acceptable to one provider
-//! and says what that cost; [`definitions`] makes the value of a request's `tools` field; [`check`] holds a
-//! provider's rules as code, apart from the normalisers, so that each can be tested with the other.
+//! and says what that cost; [`definitions`] makes the value of a request's `tools` field.
 //!
 //! What the model sends back is in terms of the converted definition. [`ConvertedTool::restore`] turns it into
 //! what the server's own schema describes: renamed arguments get their names back, and a `null` that stands
@@ -15,7 +14,6 @@
 //! Invariant: every difference in meaning is a [`Loss`], each with a kind that has a stable code.
 
 mod alias;
-mod check;
 mod client_search;
 mod context;
 mod convert;
@@ -31,7 +29,6 @@ mod render;
 mod restore;
 mod source;
 
-pub use check::{Violation, check, check_document};
 pub use client_search::{
     SEARCH_TOOL_NAME, anthropic_search_result, anthropic_search_tool, openai_search_result,
     openai_search_tool,

@@ -24,6 +24,7 @@ mod counts;
 mod hostile_http;
 mod model_server;
 mod process;
+pub mod provider_rules;
 pub mod script;
 mod spec;
 mod wait;

@@ -1,9 +1,10 @@
 //! Whole requests.
 
 use pegboard_formats::{
-    ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, check_document,
-    convert, convert_with, definitions, definitions_with,
+    ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, convert,
+    convert_with, definitions, definitions_with,
 };
+use pegboard_testkit::provider_rules::check_tools;
 use serde_json::{Value, json};
 
 use crate::corpus;
@@ -12,7 +13,7 @@ use crate::corpus;
 fn r_reg_07_every_nasty_shape_is_valid_in_every_format() {
     for format in Format::all() {
         let document = definitions(&corpus::sources(), format).document;
-        assert_eq!(check_document(&document, format), [], "{format}");
+        assert_eq!(check_tools(&document, format), [], "{format}");
     }
 }
 
@@ -28,7 +29,7 @@ fn r_reg_07_the_same_tools_give_the_same_bytes() {
 fn r_reg_07_no_tools_are_a_valid_list_too() {
     for format in Format::all() {
         assert_eq!(
-            check_document(&definitions(&[], format).document, format),
+            check_tools(&definitions(&[], format).document, format),
             [],
             "{format}"
         );
@@ -63,10 +64,10 @@ fn r_reg_07_deferred_tools_stand_behind_a_search() {
     };
     let anthropic = definitions_with(&sources, Format::AnthropicDeferred, &options).document;
     assert_eq!(anthropic[0]["name"], SEARCH_TOOL_NAME);
-    assert_eq!(check_document(&anthropic, Format::AnthropicDeferred), []);
+    assert_eq!(check_tools(&anthropic, Format::AnthropicDeferred), []);
     let openai = definitions_with(&sources, Format::OpenAiDeferred, &options).document;
     assert_eq!(openai[0]["execution"], "client");
-    assert_eq!(check_document(&openai, Format::OpenAiDeferred), []);
+    assert_eq!(check_tools(&openai, Format::OpenAiDeferred), []);
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn r_reg_08_names_fit_and_lead_back() {
         .collect();
     for format in Format::all() {
         let rendered = definitions(&sources, format);
-        assert_eq!(check_document(&rendered.document, format), [], "{format}");
+        assert_eq!(check_tools(&rendered.document, format), [], "{format}");
         let mut back: Vec<&str> = rendered.names.values().map(String::as_str).collect();
         back.sort_unstable();
         let mut expected = names.to_vec();

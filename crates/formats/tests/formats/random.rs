@@ -1,6 +1,7 @@
 //! Schemas that nobody would write, and some that somebody did.
 
-use pegboard_formats::{Effect, Format, SourceTool, check, convert};
+use pegboard_formats::{Effect, Format, SourceTool, convert};
+use pegboard_testkit::provider_rules::check_tool;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -97,7 +98,7 @@ proptest! {
         let source = SourceTool { name: "tool", input_schema: &text, examples: vec![json!({"a": 1})], ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
-            let violations = check(&converted.definition, format);
+            let violations = check_tool(&converted.definition, format);
             prop_assert!(violations.is_empty(), "{format}: {violations:?}\n{}", converted.definition);
             prop_assert_eq!(&converted, &convert(&source, format));
             converted.restore.apply(schema.clone());
@@ -136,7 +137,7 @@ proptest! {
         let source = SourceTool { name: &name, input_schema: "{}", ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
-            prop_assert_eq!(check(&converted.definition, format), []);
+            prop_assert_eq!(check_tool(&converted.definition, format), []);
         }
     }
 
@@ -144,7 +145,7 @@ proptest! {
     fn nothing_panics_on_text_that_is_no_schema(text in "\\PC{0,60}") {
         let source = SourceTool { name: "tool", input_schema: &text, ..SourceTool::default() };
         for format in Format::all() {
-            prop_assert_eq!(check(&convert(&source, format).definition, format), []);
+            prop_assert_eq!(check_tool(&convert(&source, format).definition, format), []);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pegboard::agent::{Content, Loading, ToolOutputBody};
 use pegboard::{EventKind, Format, Reason, tool_use};
-use pegboard_formats::check_document;
+use pegboard_testkit::provider_rules::check_tools;
 use serde_json::{Value, json};
 
 use crate::support::Home;
@@ -34,7 +34,7 @@ async fn r_agent_01_definitions_summary_and_tool_runner() {
         .iter()
         .collect();
     assert_eq!(names.len(), 5, "{}", tools.document());
-    assert!(check_document(tools.document(), Format::Anthropic).is_empty());
+    assert!(check_tools(tools.document(), Format::Anthropic).is_empty());
     assert!(tools.saved_tokens() > 0);
     let summary = pegboard.context_summary();
     assert!(summary.contains("16 tools"), "{summary}");
@@ -78,7 +78,7 @@ async fn r_agent_01_r_reg_07_definitions_are_valid_in_every_format_and_loading()
             let tools = pegboard.definitions_by(format, loading).await;
             let plain = tools.format();
             assert!(!plain.is_deferred());
-            let broken = check_document(tools.document(), plain);
+            let broken = check_tools(tools.document(), plain);
             assert!(broken.is_empty(), "{format} {loading:?}: {broken:?}");
             let shown = tools.document().to_string();
             assert!(shown.contains("\"own\""), "{format} {loading:?}");

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pegboard_formats::{Format, check};
+use pegboard_formats::Format;
 use serde_json::Value;
+
+use crate::provider_rules::check_tool;
 
 /// The broken rules of a request to Anthropic.
 pub(super) fn anthropic(request: &Value) -> Vec<String> {
@@ -192,7 +194,7 @@ fn tools(tools: &Value, plain: Format, deferred: Format) -> Vec<String> {
                 true => deferred,
                 false => plain,
             };
-            for violation in check(tool, format) {
+            for violation in check_tool(tool, format) {
                 let name = text(&tool["name"]);
                 broken.push(format!(
                     "tool `{name}`{}: {}",

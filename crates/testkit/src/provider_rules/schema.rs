@@ -1,11 +1,11 @@
-//! What every provider that takes JSON Schema demands of it.
+//! Rules shared by all providers that accept JSON Schema.
 
 use serde_json::Value;
 
 use super::{Findings, step};
 
-/// Valid for draft 2020-12, references lead somewhere, patterns can be read.
-pub(super) fn sound(schema: &Value, path: &str, found: &mut Findings) {
+/// Checks that a schema is valid for draft 2020-12, its references resolve and its patterns are supported.
+pub(super) fn valid(schema: &Value, path: &str, found: &mut Findings) {
     if let Err(error) = jsonschema::draft202012::meta::validate(schema) {
         let at = format!("{path}{}", error.instance_path());
         found.add(&at, format!("valid for draft 2020-12: {error}"));
@@ -20,13 +20,13 @@ pub(super) fn sound(schema: &Value, path: &str, found: &mut Findings) {
                     .as_str()
                     .and_then(|r| r.strip_prefix('#'))
                     .is_some_and(|pointer| schema.pointer(pointer).is_some());
-                found.unless(leads, path, "`$ref` leads to a definition of this schema");
+                found.unless(leads, path, "`$ref` resolves in this schema");
             }
             if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
                 found.unless(
-                    reads_in_python(pattern),
+                    is_python_regex(pattern),
                     path,
-                    "`pattern` is readable in Python",
+                    "`pattern` is supported in Python",
                 );
             }
         },
@@ -34,7 +34,7 @@ pub(super) fn sound(schema: &Value, path: &str, found: &mut Findings) {
     );
 }
 
-/// The root is an object without combinators, and says what properties it has.
+/// Checks that the root is an object with `properties` and without combinators.
 pub(super) fn object_root(schema: &Value, path: &str, forbidden: &[&str], found: &mut Findings) {
     found.unless(
         schema.get("type").is_some_and(|t| t == "object"),
@@ -44,7 +44,7 @@ pub(super) fn object_root(schema: &Value, path: &str, forbidden: &[&str], found:
     found.unless(
         schema.get("properties").is_some_and(Value::is_object),
         path,
-        "`properties` is there",
+        "`properties` is present",
     );
     for keyword in forbidden {
         found.unless(
@@ -55,7 +55,7 @@ pub(super) fn object_root(schema: &Value, path: &str, forbidden: &[&str], found:
     }
 }
 
-/// Names of the root's properties.
+/// Checks the names of the root's properties.
 pub(super) fn root_names(schema: &Value, path: &str, found: &mut Findings) {
     let path = step(path, "properties");
     for name in schema
@@ -76,7 +76,7 @@ pub(super) fn root_names(schema: &Value, path: &str, found: &mut Findings) {
     }
 }
 
-/// Visits every schema in a schema.
+/// Visits a schema and all its subschemas.
 pub(super) fn each(
     schema: &Value,
     path: &str,
@@ -119,8 +119,8 @@ pub(super) fn each(
     }
 }
 
-/// A rough reading: brackets close, and no escape or group that Python does not know.
-fn reads_in_python(pattern: &str) -> bool {
+/// Rough check: brackets are balanced, and all escapes and groups exist in Python.
+fn is_python_regex(pattern: &str) -> bool {
     let (mut depth, mut in_class) = (0_i64, false);
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {

@@ -1,11 +1,10 @@
-//! Each provider's rules as code.
+//! The rules of each model provider for tool definitions.
 //!
-//! Nothing here is shared with the normalisers: a mistake there is to be found here.
+//! This module shares no code with the conversions in `pegboard-formats`, so that it detects their mistakes.
 
+use pegboard_formats::Format;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::format::Format;
 
 mod anthropic;
 mod bedrock;
@@ -14,19 +13,19 @@ mod gemini;
 mod openai;
 mod schema;
 
-pub use document::check_document;
+pub use document::check_tools;
 
-/// A rule that a definition breaks.
+/// A rule that a definition violates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Where in the definition, as a JSON pointer.
+    /// The location in the definition, as a JSON pointer.
     pub path: String,
-    /// What the provider demands.
+    /// The provider's requirement.
     pub rule: String,
 }
 
-/// What a provider would refuse a request for, in one entry of its `tools`.
-pub fn check(definition: &Value, format: Format) -> Vec<Violation> {
+/// Returns the rules that one entry of a request's `tools` violates; the provider would reject the request.
+pub fn check_tool(definition: &Value, format: Format) -> Vec<Violation> {
     let mut found = Findings::default();
     match format {
         Format::Anthropic | Format::AnthropicDeferred => {
@@ -42,7 +41,7 @@ pub fn check(definition: &Value, format: Format) -> Vec<Violation> {
     found.violations
 }
 
-/// How many violations are listed.
+/// Maximum number of reported violations.
 const FINDINGS_MAX: usize = 100;
 
 #[derive(Debug, Default)]
@@ -66,7 +65,7 @@ impl Findings {
         }
     }
 
-    /// The keys of an object, all of which have to be known.
+    /// Checks that a value is an object with known keys only.
     fn keys(&mut self, value: &Value, path: &str, known: &[&str]) {
         match value {
             Value::Object(map) => {
@@ -82,7 +81,7 @@ impl Findings {
         }
     }
 
-    /// A name of ASCII letters, digits, `_` and a few more.
+    /// Checks a name of ASCII letters, digits, `_` and the characters in `also`.
     fn name(&mut self, value: Option<&Value>, path: &str, also: &str, max: usize) {
         let fits = value.and_then(Value::as_str).is_some_and(|name| {
             (1..=max).contains(&name.len())
@@ -97,18 +96,18 @@ impl Findings {
         );
     }
 
-    /// A description, which may be missing.
+    /// Checks an optional description.
     fn description(&mut self, tool: &Value, path: &str) {
         let fits = match tool.get("description") {
             None => true,
             Some(Value::String(text)) => !text.is_empty(),
             Some(_) => false,
         };
-        self.unless(fits, path, "`description` is a text that is not empty");
+        self.unless(fits, path, "`description` is not empty");
     }
 }
 
-/// A pointer one step further.
+/// Appends a key to a JSON pointer.
 fn step(path: &str, key: &str) -> String {
     format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
 }

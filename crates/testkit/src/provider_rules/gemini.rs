@@ -19,7 +19,7 @@ pub(super) fn declaration(tool: &Value, found: &mut Findings) {
         found.unless(
             parameters.get("properties").is_some(),
             "/parameters",
-            "properties, or no `parameters` at all",
+            "`properties`, or no `parameters`",
         );
         schema(parameters, "/parameters", found);
     }
@@ -56,7 +56,7 @@ fn schema(value: &Value, path: &str, found: &mut Findings) {
                     schema(branch, &here, found);
                 }
             }
-            _ => found.add(path, "`anyOf` lists schemas"),
+            _ => found.add(path, "`anyOf` is a list of schemas"),
         }
         return;
     }
@@ -72,7 +72,7 @@ fn schema(value: &Value, path: &str, found: &mut Findings) {
         "NUMBER" | "INTEGER" => &["format", "minimum", "maximum"],
         "BOOLEAN" => &[],
         _ => {
-            found.add(path, "`type` is one of the six types");
+            found.add(path, "`type` is a known type");
             return;
         }
     };
@@ -89,7 +89,7 @@ fn schema(value: &Value, path: &str, found: &mut Findings) {
         "OBJECT" => object(value, path, found),
         "ARRAY" => match value.get("items") {
             Some(items) => schema(items, &step(path, "items"), found),
-            None => found.add(path, "a list has `items`"),
+            None => found.add(path, "an array has `items`"),
         },
         _ => {}
     }
@@ -122,11 +122,7 @@ fn fields(value: &Value, kind: &str, path: &str, found: &mut Findings) {
                 .is_some_and(|p| regex_syntax::parse(p).is_ok()),
             _ => true,
         };
-        found.unless(
-            fits,
-            &step(path, field),
-            &format!("a `{field}` that it takes"),
-        );
+        found.unless(fits, &step(path, field), &format!("a valid `{field}`"));
     }
 }
 
@@ -152,6 +148,6 @@ fn object(value: &Value, path: &str, found: &mut Findings) {
                     .is_some_and(|n| properties.is_some_and(|p| p.contains_key(n)))
             })
         });
-        found.unless(known, path, "what is required is described");
+        found.unless(known, path, "required properties are defined");
     }
 }

@@ -1,14 +1,14 @@
-//! The rules for all tools together.
+//! Rules for the complete list of tools.
 
 use std::collections::BTreeSet;
 
+use pegboard_formats::Format;
 use serde_json::Value;
 
-use super::{Findings, Violation, check, step};
-use crate::format::Format;
+use super::{Findings, Violation, check_tool, step};
 
-/// What a provider would refuse the value of `tools` for.
-pub fn check_document(document: &Value, format: Format) -> Vec<Violation> {
+/// Returns the rules that the value of a request's `tools` violates; the provider would reject the request.
+pub fn check_tools(document: &Value, format: Format) -> Vec<Violation> {
     let mut found = Findings::default();
     let Value::Array(entries) = document else {
         found.add("", "a list");
@@ -21,7 +21,7 @@ pub fn check_document(document: &Value, format: Format) -> Vec<Violation> {
             loaded += 1;
             continue;
         }
-        for violation in check(tool, format) {
+        for violation in check_tool(tool, format) {
             found.add(&format!("{path}{}", violation.path), violation.rule);
         }
         let name = ["/name", "/function/name", "/toolSpec/name"]
@@ -36,12 +36,12 @@ pub fn check_document(document: &Value, format: Format) -> Vec<Violation> {
     found.unless(
         !format.is_deferred() || loaded == 1,
         "",
-        "one search tool, which is not deferred itself",
+        "exactly one search tool, which is not deferred",
     );
     found.violations
 }
 
-/// Every tool with its path.
+/// All tools with their JSON pointers.
 fn tools<'a>(
     entries: &'a [Value],
     format: Format,
@@ -90,7 +90,7 @@ fn is_search(tool: &Value, format: Format) -> bool {
                 || (tool.get("defer_loading").is_none()
                     && tool
                         .get("name")
-                        .is_some_and(|n| n == crate::SEARCH_TOOL_NAME))
+                        .is_some_and(|n| n == pegboard_formats::SEARCH_TOOL_NAME))
         }
         Format::OpenAiDeferred => tool.get("type").is_some_and(|t| t == "tool_search"),
         _ => false,

@@ -22,7 +22,7 @@ pub(super) fn responses_tool(tool: &Value, deferred: bool, found: &mut Findings)
     found.unless(
         tool.get("defer_loading").is_some_and(|d| *d == true) == deferred,
         "/defer_loading",
-        "`true` exactly in the deferred format",
+        "`true` only in the deferred format",
     );
     function(tool, "", found);
 }
@@ -43,7 +43,7 @@ pub(super) fn chat_tool(tool: &Value, found: &mut Findings) {
             );
             function(inner, "/function", found);
         }
-        None => found.add("", "`function` is there"),
+        None => found.add("", "`function` is present"),
     }
 }
 
@@ -52,7 +52,7 @@ fn function(tool: &Value, path: &str, found: &mut Findings) {
     found.description(tool, &step(path, "description"));
     let at = step(path, "parameters");
     let Some(parameters) = tool.get("parameters") else {
-        found.add(&at, "`parameters` is there");
+        found.add(&at, "`parameters` is present");
         return;
     };
     schema::object_root(
@@ -62,7 +62,7 @@ fn function(tool: &Value, path: &str, found: &mut Findings) {
         found,
     );
     schema::root_names(parameters, &at, found);
-    schema::sound(parameters, &at, found);
+    schema::valid(parameters, &at, found);
     schema::each(
         parameters,
         &at,
@@ -75,7 +75,7 @@ fn function(tool: &Value, path: &str, found: &mut Findings) {
             found.unless(
                 !is_list || node.get("items").is_some_and(Value::is_object),
                 path,
-                "a list has `items`",
+                "an array has `items`",
             );
         },
         found,
@@ -154,21 +154,17 @@ fn strict(parameters: &Value, at: &str, found: &mut Findings) {
                 found.unless(
                     list.len() <= 250 || length <= 15_000,
                     path,
-                    "a long enum is short in characters",
+                    "a long enum has at most 15,000 characters",
                 );
             }
             if let Some(format) = map.get("format").and_then(Value::as_str) {
-                found.unless(
-                    STRICT_FORMATS.contains(&format),
-                    path,
-                    "a format that it knows",
-                );
+                found.unless(STRICT_FORMATS.contains(&format), path, "a supported format");
             }
             if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
                 let looks = ["(?=", "(?!", "(?<"]
                     .iter()
                     .any(|group| pattern.contains(group));
-                found.unless(!looks, path, "a pattern does not look around");
+                found.unless(!looks, path, "a pattern has no look-around");
             }
         },
         found,
@@ -204,7 +200,7 @@ fn closed(node: &Value, path: &str, found: &mut Findings) {
     found.unless(all, path, "every property is required, and nothing else");
 }
 
-/// How many objects stand in each other.
+/// Nesting depth of objects.
 fn levels(schema: &Value) -> usize {
     match schema {
         Value::Object(map) => {

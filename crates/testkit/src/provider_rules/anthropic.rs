@@ -13,22 +13,22 @@ pub(super) fn tool(tool: &Value, deferred: bool, found: &mut Findings) {
         "defer_loading",
     ];
     found.keys(tool, "", &known);
-    // Tools may have 128, but a reference to one takes 64.
+    // Tool names may have 128 characters, but references to tools only 64.
     found.name(tool.get("name"), "/name", "-", 64);
     found.description(tool, "/description");
     found.unless(
         tool.get("defer_loading").is_some_and(|d| *d == true) == deferred,
         "/defer_loading",
-        "`true` exactly in the deferred format",
+        "`true` only in the deferred format",
     );
     let Some(input) = tool.get("input_schema") else {
-        found.add("", "`input_schema` is there");
+        found.add("", "`input_schema` is present");
         return;
     };
     let path = "/input_schema";
     schema::object_root(input, path, &["anyOf", "oneOf", "allOf"], found);
     schema::root_names(input, path, found);
-    schema::sound(input, path, found);
+    schema::valid(input, path, found);
     if let Some(examples) = tool.get("input_examples") {
         let fit = examples.as_array().is_some_and(|list| {
             let validator = jsonschema::draft202012::new(input);
@@ -37,6 +37,6 @@ pub(super) fn tool(tool: &Value, deferred: bool, found: &mut Findings) {
                     .iter()
                     .all(|e| e.is_object() && validator.as_ref().is_ok_and(|v| v.is_valid(e)))
         });
-        found.unless(fit, "/input_examples", "objects that fit the schema");
+        found.unless(fit, "/input_examples", "objects that match the schema");
     }
 }

@@ -1,4 +1,4 @@
-//! Bedrock's Converse.
+//! Bedrock Converse.
 
 use serde_json::Value;
 
@@ -14,18 +14,18 @@ pub(super) fn tool(tool: &Value, found: &mut Findings) {
     found.description(spec, "/toolSpec/description");
     let path = "/toolSpec/inputSchema/json";
     let Some(input) = spec.get("inputSchema").and_then(|i| i.get("json")) else {
-        found.add(path, "the schema is there");
+        found.add(path, "the schema is present");
         return;
     };
     found.keys(input, path, &["type", "properties", "required"]);
     schema::object_root(input, path, &[], found);
     schema::root_names(input, path, found);
-    schema::sound(input, path, found);
+    schema::valid(input, path, found);
     schema::each(
         input,
         path,
         &mut |node, path, found| {
-            found.unless(node.get("$ref").is_none(), path, "nothing to refer to");
+            found.unless(node.get("$ref").is_none(), path, "no `$ref`");
         },
         found,
     );

@@ -1,4 +1,4 @@
-//! The encoder that lies in the program, as the hub and the batch search use it.
+//! The embedded encoder behind the hub's encoder interface.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -7,7 +7,6 @@
 //! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
 //! Invariant: the name of a tool, written in whatever case and with whatever separators, finds it first.
 
-mod baseline;
 mod compare;
 mod distance;
 mod explain;
@@ -37,7 +36,6 @@ mod top_k;
 mod vocabulary;
 mod weights;
 
-pub use baseline::{Baseline, Method};
 pub use explain::{MatchKind, MatchedWord, NameMatch, NameMatchKind, ScoreExplanation};
 pub use index::Index;
 pub use parallel_build::build_segments;

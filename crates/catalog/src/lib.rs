@@ -1,14 +1,13 @@
-//! Everything that is known of servers and tools without talking to any server, and every view of it.
+//! The immutable catalog of servers and tools, and the views of it that need no server.
 //!
-//! Invariant: no async, no files, no network, no processes, no threads, no clock: time comes in as an
-//! argument.
-//! Invariant: a `Catalog` never changes; a change makes a new one, at the cost of one pointer a server.
-//! Invariant: making and listing a catalog parses no definition; only looking closely at one tool does.
-//! Invariant: every listing is sorted by exposed name, and the same catalog gives the same bytes.
+//! Invariant: no async, no files, no network, no processes, no clock. The current time is an argument.
+//! Invariant: a `Catalog` never changes. An update builds a new one and copies one pointer per server.
+//! Invariant: building and listing a catalog parses no tool definition; only describing and searching tools does.
+//! Invariant: every listing is sorted by exposed name, and equal catalogs produce equal bytes.
 
 #![allow(
     clippy::result_large_err,
-    reason = "errors are rare and read by people; boxing each would help nobody"
+    reason = "errors are rare, and callers read their fields"
 )]
 
 pub mod brief;

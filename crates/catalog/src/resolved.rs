@@ -78,7 +78,7 @@ impl Catalog {
                 .map(ToolView::of_host),
         };
         match view {
-            Some(view) => self.offered(view),
+            Some(view) => self.require_offered(view),
             None => Err(self.gone(tool)),
         }
     }

@@ -1,4 +1,4 @@
-//! The tools that a listing is about, and how they fall into groups.
+//! Selects the tools of a listing and groups them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use super::list::ListRequest;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// Longest name that stands in an example of narrowing down.
+/// Longest name that is used as an example.
 const EXAMPLE_NAME: usize = 48;
 
-/// Tools in a listing, sorted by exposed name.
+/// The tools of a listing, sorted by exposed name.
 pub(crate) struct Chosen<'a> {
     pub(crate) tools: Vec<ToolView<'a>>,
 }
 
-/// Something that tools belong to, and how many do.
+/// The name of a category or server, and its number of tools.
 pub(crate) type Group<'a> = (&'a str, usize);
 
 impl<'a> Chosen<'a> {
@@ -32,18 +32,18 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// The categories, by name.
+    /// Returns the categories, sorted by name.
     pub(crate) fn categories(&self) -> Vec<Group<'a>> {
         groups(self.tools.iter().map(ToolView::category))
     }
 
-    /// The servers, by name; tools of the host program count under their category.
+    /// Returns the servers, sorted by name. Static tools count under their category.
     pub(crate) fn servers(&self) -> Vec<Group<'a>> {
         groups(self.tools.iter().map(home))
     }
 }
 
-/// Where a tool is found by [`ListRequest::category`] at the coarsest.
+/// Returns the coarsest value of [`ListRequest::category`] that selects a tool.
 pub(crate) fn home<'a>(tool: &ToolView<'a>) -> &'a str {
     match tool.server() {
         Some(server) => server.as_str(),
@@ -51,7 +51,7 @@ pub(crate) fn home<'a>(tool: &ToolView<'a>) -> &'a str {
     }
 }
 
-/// A tool's exposed name without its server.
+/// Returns a tool's exposed name without its server.
 pub(crate) fn short_name<'a>(tool: &ToolView<'a>) -> &'a str {
     let name = tool.exposed().as_str();
     let rest = tool.server().and_then(|server| {
@@ -61,14 +61,13 @@ pub(crate) fn short_name<'a>(tool: &ToolView<'a>) -> &'a str {
     rest.unwrap_or(name)
 }
 
-/// The largest first, equal ones by name.
+/// Sorts groups by size, largest first, then by name.
 pub(crate) fn largest_first<'a>(mut groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     groups.sort_by_key(|(name, tools)| (Reverse(*tools), *name));
     groups
 }
 
-/// The largest of several groups that is smaller than the one that was asked for, and whose name can be written into
-/// an example.
+/// Returns the largest group that is narrower than the requested one and whose name can be used in an example.
 pub(crate) fn narrower_example<'a>(groups: &[Group<'a>], wanted: Option<&str>) -> Option<&'a str> {
     if groups.len() < 2 {
         return None;
@@ -87,7 +86,7 @@ pub(crate) fn narrower_example<'a>(groups: &[Group<'a>], wanted: Option<&str>) -
     largest.map(|(name, _)| *name)
 }
 
-/// A category as a model may copy it out of a list: `github/issues (12)`.
+/// Strips the count from a category that a model copied out of a list: `github/issues (12)`.
 pub(crate) fn without_count(category: &str) -> &str {
     let category = category.trim();
     let bare = category

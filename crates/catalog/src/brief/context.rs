@@ -1,4 +1,4 @@
-//! A few lines for a system prompt: what kinds of tools are there, under 500 tokens.
+//! A summary of the available tools for a system prompt, in less than 500 tokens.
 
 use pegboard_guard::matches_pattern;
 
@@ -8,7 +8,7 @@ use super::prose::{count, line};
 use super::sheet::{LIST_TOKENS, Sheet};
 use crate::snapshot::Catalog;
 
-/// Patterns of the tools that are worth naming beforehand, when the configuration has none.
+/// Patterns of tools that are named in the summary, if none are configured.
 pub const ESSENTIAL_PATTERNS: &[&str] = &[
     "*search*",
     "*github*",
@@ -19,17 +19,17 @@ pub const ESSENTIAL_PATTERNS: &[&str] = &[
     "*email*",
 ];
 
-/// What is said when no tool is known.
+/// The summary when no tool is known.
 const NOTHING_KNOWN: &str = "You have access to external tools through Pegboard. They are discovered when they are \
 first needed: find one with search_tools.";
 const HOW_TO_USE: &str = "\nFind a tool with search_tools, read what it takes with get_tool_description, run it \
 with call_tool.";
-/// How many essential tools of each server are named, tried one after the other until all servers fit.
+/// How many essential tools of each server are named; tried in this order until all servers fit.
 const NAMED: &[usize] = &[5, 4, 3, 2, 1];
 
-/// The summary for a system prompt, in less than 500 tokens whatever the number of tools: for each server
-/// the tools whose names match a pattern, and how many there are beside them. No pattern means
-/// [`ESSENTIAL_PATTERNS`].
+/// Returns a summary for a system prompt in less than 500 tokens, whatever the number of tools: for each server
+/// the tools whose names match a pattern, and the number of the others. If `essential` is empty,
+/// [`ESSENTIAL_PATTERNS`] are used.
 pub fn context_summary(catalog: &Catalog, essential: &[String]) -> String {
     let chosen = Chosen::of(catalog, &ListRequest::default());
     if chosen.tools.is_empty() {
@@ -52,7 +52,7 @@ pub fn context_summary(catalog: &Catalog, essential: &[String]) -> String {
 struct Server<'a> {
     name: &'a str,
     tools: usize,
-    /// The first of those that match a pattern.
+    /// The first tools that match a pattern.
     essential: Vec<&'a str>,
 }
 
@@ -76,7 +76,7 @@ fn servers<'a>(chosen: &Chosen<'a>, essential: &[String]) -> Vec<Server<'a>> {
     };
     let most = NAMED.first().copied().unwrap_or_default();
     let mut servers: Vec<Server<'a>> = Vec::new();
-    // The tools come by server, those of the host program among them.
+    // The tools are sorted by server, with the static ones in between.
     let mut places: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
     for tool in &chosen.tools {
         let name = home(tool);
@@ -101,7 +101,7 @@ fn servers<'a>(chosen: &Chosen<'a>, essential: &[String]) -> Vec<Server<'a>> {
     servers
 }
 
-/// A line for each server.
+/// Writes one line for each server.
 fn in_lines(head: &str, servers: &[Server<'_>], most: usize) -> Option<String> {
     let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(HOW_TO_USE);
     let mut fits = sheet.add(head);
@@ -121,7 +121,7 @@ fn in_lines(head: &str, servers: &[Server<'_>], most: usize) -> Option<String> {
     Some(sheet.ended_with(HOW_TO_USE))
 }
 
-/// Every server with its number of tools.
+/// Writes every server with its number of tools.
 fn in_one_line(head: &str, servers: &[Server<'_>]) -> Option<String> {
     let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(HOW_TO_USE);
     let mut fits = sheet.add(head);
@@ -140,7 +140,7 @@ fn in_one_line(head: &str, servers: &[Server<'_>]) -> Option<String> {
     Some(sheet.ended_with(HOW_TO_USE))
 }
 
-/// The largest servers, and how many others there are.
+/// Writes the largest servers and counts the others.
 fn largest(head: &str, servers: &[Server<'_>]) -> String {
     let groups: Vec<Group<'_>> = servers
         .iter()
@@ -154,17 +154,17 @@ fn largest(head: &str, servers: &[Server<'_>]) -> String {
         .keeping_room_for(HOW_TO_USE)
         .keeping_room_for(&left_out(groups.len(), all));
     let _ = sheet.add(head);
-    let (mut written, mut told) = (0, 0);
+    let (mut written, mut counted) = (0, 0);
     for (name, tools) in largest_first(groups) {
         let before = if written > 0 { ", " } else { "\n" };
         if !sheet.add(&format!("{before}{} ({tools})", line(name, 60))) {
             break;
         }
         written += 1;
-        told += tools;
+        counted += tools;
     }
     sheet.ended_with(&format!(
         "{}{HOW_TO_USE}",
-        left_out(servers.len() - written, all - told)
+        left_out(servers.len() - written, all - counted)
     ))
 }

@@ -1,20 +1,20 @@
-//! What a text costs a model at the most, for answers that have to stay below a limit.
+//! An upper estimate of a text's tokens, for responses with a hard limit.
 //!
-//! `pegboard_guard::estimate_tokens` is right on average and for prose; a hostile name can cost five times
-//! its estimate. Here words count as one token only when they are known to be one, and everything else is
-//! counted by its letters, at the rate of text that no tokenizer has seen before.
+//! `pegboard_guard::estimate_tokens` is right on average and for prose, but a hostile name can cost five times
+//! its estimate. Here a word counts as one token only if it is known to be one. Everything else is counted by its
+//! letters, at the rate of text that no tokenizer has seen before.
 
 use std::sync::OnceLock;
 
-/// The 2,000 words that occur most often in the definitions of public tools and are one o200k token, with
-/// and without a capital.
+/// The 2,000 most frequent words in the definitions of public tools that are one o200k token, with and without
+/// a capital.
 const FAMILIAR: &str = include_str!("familiar_words.txt");
 
-/// Weights in thousandths of a token, set so that random letters, digits, marks and scripts are not
-/// counted below their o200k count by more than the margin of the budgets.
+/// Weights in thousandths of a token, chosen so that random letters, digits, marks and scripts are not
+/// underestimated by more than the margin of the budgets (measured with o200k).
 mod weight {
     pub(super) const FAMILIAR_WORD: u64 = 1000;
-    /// A familiar word with the `_` before it, which is one token for most of them.
+    /// A familiar word together with the `_` before it, which is one token for most of them.
     pub(super) const FAMILIAR_AFTER_UNDERSCORE: u64 = 700;
     pub(super) const UNFAMILIAR_WORD: u64 = 200;
     pub(super) const LETTER: u64 = 460;
@@ -27,12 +27,12 @@ mod weight {
     pub(super) const MARK_BEFORE_WORD: u64 = 750;
     pub(super) const MARK: u64 = 1000;
     pub(super) const NEXT_MARK: u64 = 700;
-    /// For each mark beyond the third of a run that JSON is full of, as `":"` and `"},{"`.
+    /// For each mark beyond the third of a run of JSON punctuation such as `":"` and `"},{"`.
     pub(super) const NEXT_JSON_MARK: u64 = 550;
 }
 
-/// What a text costs, in thousandths of a token. The cost of two texts is never less than that of the two
-/// written behind each other, so that answers can be counted piece by piece.
+/// Returns the cost of a text in thousandths of a token. The cost of a concatenation is at most the sum of the
+/// costs of its parts, so that responses can be counted piece by piece.
 pub(crate) fn cost(text: &str) -> u64 {
     let mut total = 0;
     let mut rest = text;
@@ -47,7 +47,7 @@ pub(crate) fn cost(text: &str) -> u64 {
     total
 }
 
-/// The length and cost of what a text starts with.
+/// Returns the length and the cost of the first piece of a text.
 fn piece(text: &str, first: char, before: Option<char>) -> (usize, u64) {
     let run = |belongs: fn(&u8) -> bool| text.bytes().take_while(belongs).count();
     match first {
@@ -99,7 +99,7 @@ fn word(text: &str, before: Option<char>) -> (usize, u64) {
         .windows(2)
         .filter(|pair| !pair.iter().any(is_vowel))
         .count();
-    // One capital begins a word; several are a text of their own.
+    // A single capital begins a word; several are tokenized separately.
     let dear = if capitals > 1 { capitals } else { 0 };
     let letters = (length - dear) as u64 * weight::LETTER + dear as u64 * weight::CAPITAL;
     let cost = weight::UNFAMILIAR_WORD + letters + pairs as u64 * weight::CONSONANT_PAIR;
@@ -146,11 +146,11 @@ fn marks(text: &str) -> (usize, u64) {
     (length, cost)
 }
 
-/// What a character outside ASCII costs: measured over random text of each block, which is dearer than
-/// the block's languages are.
+/// Returns the cost of a character outside ASCII, measured with random text of each Unicode block, which costs more
+/// than the languages of the block do.
 fn foreign(character: char) -> u64 {
     match u32::from(character) {
-        // The dash and the ellipsis that our own lines have.
+        // The dash and the ellipsis of our own lines.
         0x2014 | 0x2026 => 1000,
         0x80..=0x17f => 1350,
         0x460..=0x52f | 0x700..=0x7ff => 2000,

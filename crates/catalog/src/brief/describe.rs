@@ -1,11 +1,11 @@
-//! One tool, told in less than 400 tokens.
+//! Describes one tool in less than 400 tokens.
 
 use std::fmt::Write;
 
 use pegboard_model::{Policy, ToolExample, escape_hidden_values};
 
 use super::instructions;
-use super::parameter_lines::{Room, Share, parameter_lines};
+use super::parameter_lines::{ArgumentLimits, DetailLimits, parameter_lines};
 use super::prose::{beginning, line, tidy};
 use super::sheet::fits_description;
 use super::signature::input_schema;
@@ -14,8 +14,8 @@ use crate::example::generate_example;
 use crate::related::related;
 use crate::view::ToolView;
 
-/// Levels of detail, from everything to the bare minimum; the first that fits is used.
-/// Objects inside optional arguments go before the texts of arguments, and those of required ones last.
+/// Levels of detail, from everything to the bare minimum; the first one that fits is used. Objects inside optional
+/// arguments are dropped before the descriptions of arguments, those of required arguments last.
 const STEPS: &[Step] = &[
     Step::new(usize::MAX, 200, (usize::MAX, 3), (usize::MAX, 3), 40, 5),
     Step::new(1200, 60, (400, 2), (400, 2), 20, 5),
@@ -32,18 +32,18 @@ const STEPS: &[Step] = &[
     Step::new(160, 6, (0, 0), (0, 0), 2, 0),
     Step::new(60, 0, (0, 0), (0, 0), 0, 0),
 ];
-/// Characters of an example that comes without a second thought; a longer one is left out when room is
-/// short.
+/// Examples up to this many characters are shown at every level of detail that shows examples; longer ones only at
+/// the first.
 const SHORT_EXAMPLE: usize = 200;
 
 struct Step {
     description: usize,
-    room: Room,
+    limits: DetailLimits,
     related: usize,
 }
 
 impl Step {
-    /// `needed` and `optional`: characters of each argument's description, and levels of objects inside it.
+    /// `needed` and `optional`: characters of an argument's description, and levels of nested objects.
     const fn new(
         description: usize,
         arguments: usize,
@@ -52,13 +52,13 @@ impl Step {
         choices: usize,
         related: usize,
     ) -> Self {
-        let room = Room {
+        let limits = DetailLimits {
             arguments,
-            needed: Share {
+            needed: ArgumentLimits {
                 description: needed.0,
                 levels: needed.1,
             },
-            optional: Share {
+            optional: ArgumentLimits {
                 description: optional.0,
                 levels: optional.1,
             },
@@ -66,17 +66,17 @@ impl Step {
         };
         Self {
             description,
-            room,
+            limits,
             related,
         }
     }
 }
 
-/// What a tool does and takes, in less than 400 tokens. What is shortened is marked, with the call that
-/// gives the rest.
+/// Describes what a tool does and which arguments it takes, in less than 400 tokens. Shortened parts are marked and
+/// name the call that returns the rest.
 pub fn describe_text(view: &ToolView<'_>, include_examples: bool) -> String {
     let schema = input_schema(view);
-    let told = Told {
+    let description = ToolDescription {
         view,
         schema,
         description: tidy(&view.description()),
@@ -90,7 +90,7 @@ pub fn describe_text(view: &ToolView<'_>, include_examples: bool) -> String {
     };
     let mut text = String::new();
     for step in STEPS {
-        text = told.at(step);
+        text = description.at(step);
         if fits_description(&text) {
             break;
         }
@@ -98,7 +98,7 @@ pub fn describe_text(view: &ToolView<'_>, include_examples: bool) -> String {
     text
 }
 
-struct Told<'a> {
+struct ToolDescription<'a> {
     view: &'a ToolView<'a>,
     schema: &'a str,
     description: String,
@@ -107,7 +107,7 @@ struct Told<'a> {
     notes: String,
 }
 
-impl Told<'_> {
+impl ToolDescription<'_> {
     fn at(&self, step: &Step) -> String {
         let name = self.view.exposed();
         let rest = format!("search_tools(query=\"{name}\", detail=\"full\")");
@@ -117,7 +117,7 @@ impl Told<'_> {
             let _ = write!(text, "… ({left} more characters: {rest})");
         }
         text.push_str(&self.notes);
-        let (parameters, cut) = parameter_lines(self.schema, step.room);
+        let (parameters, cut) = parameter_lines(self.schema, step.limits);
         match parameters.is_empty() {
             true => text.push_str("\nNo parameters."),
             false => {
@@ -136,17 +136,17 @@ impl Told<'_> {
         }) {
             let _ = write!(text, "\nExample: {example}");
         }
-        let near: Vec<String> = self
+        let related: Vec<String> = self
             .related
             .iter()
             .take(step.related)
             .map(|name| line(name, 64))
             .collect();
-        if !near.is_empty() {
-            let _ = write!(text, "\nRelated: {}", near.join(", "));
+        if !related.is_empty() {
+            let _ = write!(text, "\nRelated: {}", related.join(", "));
         }
         if let Some(entry) = self.view.entry().filter(|_| step.related > 0)
-            && instructions::has_some(entry)
+            && instructions::exist(entry)
         {
             let server = entry.name();
             let _ = write!(
@@ -172,7 +172,7 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
             let _ = write!(text, " ({})", line(description, 100));
         }
         if let Some(output) = &example.expected_output {
-            // A text is shown without its quotes.
+            // A string is shown without its quotes.
             let written = output
                 .as_str()
                 .map_or_else(|| output.to_string(), str::to_owned);
@@ -189,11 +189,11 @@ fn examples(view: &ToolView<'_>, schema: &str) -> Vec<String> {
     }
     let made = generate_example(schema)
         .map(|arguments| escape_hidden_values(&arguments.to_string()).into_owned());
-    // `{}` tells nothing that the list of parameters does not.
+    // `{}` adds nothing to the list of parameters.
     made.filter(|text| text != "{}").into_iter().collect()
 }
 
-/// What somebody must know before a call.
+/// Returns warnings and hints about calls of the tool.
 fn notes(view: &ToolView<'_>) -> String {
     let mut notes = String::new();
     if let Some(deprecated) = view.deprecated() {
@@ -214,18 +214,18 @@ fn notes(view: &ToolView<'_>) -> String {
         Policy::Allow | Policy::Disable => {}
     }
     let hints = view.annotations();
-    let said = [
+    let labels = [
         (hints.read_only, "read-only"),
         (hints.destructive, "may destroy data"),
         (hints.idempotent, "idempotent"),
     ];
-    let said: Vec<&str> = said
+    let labels: Vec<&str> = labels
         .iter()
         .filter(|(hint, _)| *hint == Some(true))
         .map(|(_, word)| *word)
         .collect();
-    if !said.is_empty() {
-        let _ = write!(notes, "\nHints: {}", said.join(", "));
+    if !labels.is_empty() {
+        let _ = write!(notes, "\nHints: {}", labels.join(", "));
     }
     notes
 }

@@ -1,4 +1,4 @@
-//! One tool for programs, under the same limit as its text.
+//! Describes one tool as JSON, with the same limit as the text.
 
 use pegboard_model::{Policy, escape_hidden_values};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::describe::{Description, describe};
 use crate::parameters::Parameter;
 use crate::view::ToolView;
 
-/// Levels of detail, from everything to the bare minimum; the first that fits is used.
+/// Levels of detail, from everything to the bare minimum; the first one that fits is used.
 const STEPS: &[Step] = &[
     Step::new(usize::MAX, 200, usize::MAX, usize::MAX, 40, 5),
     Step::new(1200, 60, 400, 400, 20, 5),
@@ -28,7 +28,7 @@ struct Step {
     parameters: usize,
     /// Characters of a required parameter's description.
     needed: usize,
-    /// Characters of another one's.
+    /// Characters of an optional parameter's description.
     optional: usize,
     choices: usize,
     related: usize,
@@ -54,17 +54,17 @@ impl Step {
     }
 }
 
-/// What a tool does and takes, as a JSON object in less than 400 tokens for usual tools. Where something was left
-/// out, `shortened` holds the call that gives the rest.
+/// Describes what a tool does and which arguments it takes, as a JSON object in less than 400 tokens for usual
+/// tools. If something was left out, `shortened` contains the call that returns the rest.
 pub fn describe_json(view: &ToolView<'_>, include_examples: bool) -> String {
-    let mut told = describe(view);
-    told.description = tidy(&told.description);
+    let mut tool = describe(view);
+    tool.description = tidy(&tool.description);
     if !include_examples {
-        told.examples.clear();
+        tool.examples.clear();
     }
     let mut text = String::new();
     for step in STEPS {
-        text = escape_hidden_values(&at(step, view, &told).to_string()).into_owned();
+        text = escape_hidden_values(&at(step, view, &tool).to_string()).into_owned();
         if fits_description(&text) {
             break;
         }
@@ -72,10 +72,10 @@ pub fn describe_json(view: &ToolView<'_>, include_examples: bool) -> String {
     text
 }
 
-fn at(step: &Step, view: &ToolView<'_>, told: &Description) -> Value {
-    let (description, left) = beginning(&told.description, step.description);
-    let mut cut = left > 0 || told.parameters.len() > step.parameters;
-    let mut parameters: Vec<&Parameter> = told.parameters.iter().collect();
+fn at(step: &Step, view: &ToolView<'_>, tool: &Description) -> Value {
+    let (description, left) = beginning(&tool.description, step.description);
+    let mut cut = left > 0 || tool.parameters.len() > step.parameters;
+    let mut parameters: Vec<&Parameter> = tool.parameters.iter().collect();
     if parameters.len() > step.parameters {
         parameters.sort_by_key(|parameter| !parameter.required);
     }
@@ -86,22 +86,22 @@ fn at(step: &Step, view: &ToolView<'_>, told: &Description) -> Value {
         .collect();
     let mut map = Map::new();
     let mut add = |key: &str, value: Value| drop(map.insert(key.to_owned(), value));
-    add("name", json!(told.name));
+    add("name", json!(tool.name));
     add("description", json!(description));
     add("parameters", json!(parameters));
     if step.related > 0 {
-        add("examples", json!(told.examples));
-        let related = told.related.iter().take(step.related);
+        add("examples", json!(tool.examples));
+        let related = tool.related.iter().take(step.related);
         add("related", json!(related.collect::<Vec<_>>()));
     }
-    let hints = told.annotations;
+    let hints = tool.annotations;
     add("read_only", json!(hints.claims_read_only()));
     add("destructive", json!(hints.destructive == Some(true)));
-    add("enabled", json!(told.enabled));
-    if told.policy != Policy::Allow {
-        add("policy", json!(told.policy));
+    add("enabled", json!(tool.enabled));
+    if tool.policy != Policy::Allow {
+        add("policy", json!(tool.policy));
     }
-    for (key, text) in [("deprecated", &told.deprecated), ("note", &told.note)] {
+    for (key, text) in [("deprecated", &tool.deprecated), ("note", &tool.note)] {
         if let Some(text) = text {
             add(key, json!(beginning(text, 160).0));
         }
@@ -112,35 +112,35 @@ fn at(step: &Step, view: &ToolView<'_>, told: &Description) -> Value {
         add("stale_reason", json!(failed));
     }
     if cut {
-        let rest = format!("search_tools(query=\"{}\", detail=\"full\")", told.name);
+        let rest = format!("search_tools(query=\"{}\", detail=\"full\")", tool.name);
         add("shortened", json!(rest));
     }
     Value::Object(map)
 }
 
 fn parameter(parameter: &Parameter, step: &Step, cut: &mut bool) -> Value {
-    let mut told = parameter.clone();
-    let room = match told.required {
+    let mut shown = parameter.clone();
+    let room = match shown.required {
         true => step.needed,
         false => step.optional,
     };
-    if let Some(description) = told.description.take() {
+    if let Some(description) = shown.description.take() {
         let (kept, left) = beginning(description.trim(), room);
         *cut |= left > 0;
         let mark = if left > 0 { "…" } else { "" };
-        told.description = (!kept.is_empty()).then(|| format!("{kept}{mark}"));
+        shown.description = (!kept.is_empty()).then(|| format!("{kept}{mark}"));
     }
     let is_long = |value: &Value| value.to_string().chars().nth(DEFAULT).is_some();
-    if told.default.as_ref().is_some_and(is_long) {
-        (told.default, *cut) = (None, true);
+    if shown.default.as_ref().is_some_and(is_long) {
+        (shown.default, *cut) = (None, true);
     }
     // Some of the values would look like all of them.
-    if told
+    if shown
         .choices
         .as_ref()
         .is_some_and(|choices| choices.len() > step.choices)
     {
-        (told.choices, *cut) = (None, true);
+        (shown.choices, *cut) = (None, true);
     }
-    json!(told)
+    json!(shown)
 }

@@ -1,4 +1,4 @@
-//! A server's own instructions, as they reach a model: on demand, attributed and bounded.
+//! A server's own instructions for models: on demand, attributed and bounded.
 
 use super::chosen::without_count;
 use super::cost::cost;
@@ -7,14 +7,14 @@ use super::prose::{beginning, tidy};
 use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
 
-/// Characters that are tried until the text is cheap enough. Clients cut the instructions of their own servers at
-/// about the first number.
+/// Lengths in characters that are tried until the text fits. Clients truncate the instructions of their servers at
+/// about the first one.
 const LENGTHS: [usize; 5] = [2000, 1000, 500, 250, 100];
-/// What the text may cost, in tokens.
+/// Token limit of the text.
 const INSTRUCTION_TOKENS: u64 = 600;
 
-/// The instructions of the server that a list is about, if it is about one and that has some.
-pub(crate) fn asked_for<'a>(
+/// Returns the instructions of the server that a list request selects, if it has any.
+pub(crate) fn for_request<'a>(
     catalog: &'a Catalog,
     request: &ListRequest<'_>,
 ) -> Option<(&'a ServerEntry, String)> {
@@ -24,27 +24,30 @@ pub(crate) fn asked_for<'a>(
     Some((entry, bounded(entry)?))
 }
 
-/// Whether a server has instructions.
-pub(crate) fn has_some(entry: &ServerEntry) -> bool {
-    let said = entry.record.instructions.as_deref();
-    said.is_some_and(|said| !said.trim().is_empty())
+/// Returns whether a server has instructions.
+pub(crate) fn exist(entry: &ServerEntry) -> bool {
+    let instructions = entry.record.instructions.as_deref();
+    instructions.is_some_and(|text| !text.trim().is_empty())
 }
 
-/// Instructions below a list. Every line is marked, so that they cannot pass for words of ours.
-pub(crate) fn marked(entry: &ServerEntry, said: &str) -> String {
-    let lines: Vec<String> = said.lines().map(|line| format!("\n> {line}")).collect();
+/// Formats instructions below a list. Every line is marked, so that they cannot be mistaken for our own text.
+pub(crate) fn quote(entry: &ServerEntry, instructions: &str) -> String {
+    let lines: Vec<String> = instructions
+        .lines()
+        .map(|line| format!("\n> {line}"))
+        .collect();
     format!("\nFrom server `{}`:{}", entry.name(), lines.concat())
 }
 
-/// Instructions that are free of hidden characters and not too long.
+/// Returns a server's instructions, bounded and without hidden characters.
 fn bounded(entry: &ServerEntry) -> Option<String> {
-    if !has_some(entry) {
+    if !exist(entry) {
         return None;
     }
-    let said = tidy(entry.record.instructions.as_deref()?);
+    let whole = tidy(entry.record.instructions.as_deref()?);
     let mut text = String::new();
     for length in LENGTHS {
-        let (kept, left) = beginning(&said, length);
+        let (kept, left) = beginning(&whole, length);
         text = match left {
             0 => kept.to_owned(),
             left => format!("{kept}… ({left} more characters)"),

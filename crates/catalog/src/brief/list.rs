@@ -1,4 +1,4 @@
-//! Every tool under 500 tokens: each by itself while they fit, else by server or category with counts.
+//! Lists tools in less than 500 tokens: individually while they fit, else by server or category with counts.
 
 use super::chosen::{
     Chosen, Group, home, largest_first, narrower_example, short_name, without_count,
@@ -10,27 +10,27 @@ use super::status::{failed_servers, missing, stale_line};
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// What is said when no tool is known.
+/// The response when no tool is known.
 const NOTHING_KNOWN: &str =
-    "No tools are known yet. Servers are asked for theirs when they are first needed.";
-/// Categories that are named when one was asked for that is not there.
+    "No tools are known yet. Servers are discovered when they are first needed.";
+/// Categories that are suggested when the requested one does not exist.
 const NAMED_CATEGORIES: usize = 8;
 /// Characters of a category that are compared.
-const COMPARED: usize = 80;
-/// How alike two categories must be for one to have been meant, from 0 to 1.
-const ALIKE: f64 = 0.5;
+const COMPARED_CHARS: usize = 80;
+/// Minimum similarity of a suggested category, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.5;
 
-/// What a listing is about.
+/// A request for a list of tools.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListRequest<'a> {
-    /// Only tools of this category and those below it, or of the server of this name.
+    /// Only tools of this category and its subcategories, or of the server with this name.
     pub category: Option<&'a str>,
     /// Also tools that are not offered.
     pub include_disabled: bool,
 }
 
-/// The tools that are known, in less than 500 tokens whatever their number: with summaries, else their
-/// names, else categories or servers with counts, and always the total and how to see less at a time.
+/// Lists the known tools in less than 500 tokens, whatever their number: with summaries, else by name, else as
+/// categories or servers with counts. Always includes the total and how to narrow the list.
 pub fn list_text(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let chosen = Chosen::of(catalog, request);
     if chosen.tools.is_empty() {
@@ -51,13 +51,13 @@ pub fn list_text(catalog: &Catalog, request: &ListRequest<'_>) -> String {
         .or_else(|| listing.all_groups(&listing.categories, "category"))
         .or_else(|| listing.all_groups(&listing.servers, "server"))
         .unwrap_or_else(|| listing.some());
-    if let Some((entry, said)) = instructions::asked_for(catalog, request) {
-        text.push_str(&instructions::marked(entry, &said));
+    if let Some((entry, text_of_server)) = instructions::for_request(catalog, request) {
+        text.push_str(&instructions::quote(entry, &text_of_server));
     }
     text
 }
 
-/// The answer for a category that is not there, or when nothing is known at all.
+/// Returns the response for an unknown category, or when no tools are known.
 pub(crate) fn nothing(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let status = missing(catalog);
     let wanted = request
@@ -79,43 +79,43 @@ pub(crate) fn nothing(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let mut sheet = Sheet::of(LIST_TOKENS)
         .keeping_room_for(&head)
         .keeping_room_for(&tail);
-    let _ = sheet.add(&near_categories(&whole, wanted));
+    let _ = sheet.add(&suggest_categories(&whole, wanted));
     format!("{head}{}", sheet.ended_with(&tail))
 }
 
-fn near_categories(whole: &Chosen<'_>, wanted: &str) -> String {
+fn suggest_categories(whole: &Chosen<'_>, wanted: &str) -> String {
     let mut groups = whole.categories();
     groups.extend(whole.servers());
     let folded = |name: &str| {
         name.chars()
-            .take(COMPARED)
+            .take(COMPARED_CHARS)
             .flat_map(char::to_lowercase)
             .collect::<String>()
     };
     let wanted = folded(wanted);
     let similarity = |name: &str| {
         let name = folded(name);
-        let alike = strsim::normalized_damerau_levenshtein(&wanted, &name);
+        let similarity = strsim::normalized_damerau_levenshtein(&wanted, &name);
         if name.contains(&wanted) {
-            alike.max(ALIKE)
+            similarity.max(MIN_SIMILARITY)
         } else {
-            alike
+            similarity
         }
     };
-    let mut near: Vec<(f64, &str)> = groups
+    let mut similar: Vec<(f64, &str)> = groups
         .iter()
         .map(|(name, _)| (similarity(name), *name))
-        .filter(|(similarity, _)| *similarity >= ALIKE)
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .collect();
-    near.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
-    near.dedup_by_key(|(_, name)| *name);
-    let near: Vec<String> = near
+    similar.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+    similar.dedup_by_key(|(_, name)| *name);
+    let similar: Vec<String> = similar
         .iter()
         .take(NAMED_CATEGORIES)
         .map(|(_, name)| line(name, 60))
         .collect();
-    if !near.is_empty() {
-        return format!(" Did you mean {}?", near.join(", "));
+    if !similar.is_empty() {
+        return format!(" Did you mean {}?", similar.join(", "));
     }
     let some = largest_first(whole.servers());
     let some: Vec<String> = some.iter().take(NAMED_CATEGORIES).map(shown).collect();
@@ -126,16 +126,16 @@ struct Listing<'a> {
     chosen: Chosen<'a>,
     categories: Vec<Group<'a>>,
     servers: Vec<Group<'a>>,
-    /// What stands below every list.
+    /// Text below every list.
     tail: String,
-    /// The category or server that was asked for.
+    /// The requested category or server.
     wanted: Option<&'a str>,
 }
 
 impl Listing<'_> {
-    /// Each tool with its summary.
+    /// Lists each tool with its summary.
     fn lines(&self) -> Option<String> {
-        // Who asked for a part and sees all of it needs no smaller one.
+        // A request for one category that is shown completely needs no hint how to narrow it.
         let tail = if self.categories.len() > 1 && self.wanted.is_none() {
             format!("{}{}", self.tail, self.how_to_narrow(&self.categories))
         } else {
@@ -157,7 +157,7 @@ impl Listing<'_> {
         fits.then(|| sheet.ended_with(&tail))
     }
 
-    /// Each tool's name, by server.
+    /// Lists the names of the tools, by server.
     fn names(&self) -> Option<String> {
         let tail = format!("{}{}", self.tail, self.how_to_narrow(self.narrower()));
         let mut sheet = Sheet::of(LIST_TOKENS).keeping_room_for(&tail);
@@ -169,7 +169,7 @@ impl Listing<'_> {
             let name = format!("{}{}{alike}", short_name(tool), disabled(tool));
             let piece = match (last == Some(home), home) {
                 (true, _) => format!(", {name}"),
-                // A tool of the host program has no server to be called by.
+                // A static tool has no server.
                 (false, "") => format!("\n{name}"),
                 (false, _) => format!("\n{home}: {name}"),
             };
@@ -182,9 +182,9 @@ impl Listing<'_> {
         Some(sheet.ended_with(&tail))
     }
 
-    /// Every group with its number of tools.
+    /// Lists every group with its number of tools.
     fn all_groups(&self, groups: &[Group<'_>], noun: &str) -> Option<String> {
-        // One group for everything tells nothing.
+        // A single group for everything is no information.
         if groups.len() < 2 {
             return None;
         }
@@ -201,7 +201,7 @@ impl Listing<'_> {
         Some(sheet.ended_with(&tail))
     }
 
-    /// As much as fits: the largest servers, of one server the largest categories, of one category the
+    /// Lists as much as fits: the largest servers; for one server its largest categories; for one category its
     /// first tools.
     fn some(&self) -> String {
         let (pieces, noun): (Vec<(String, usize)>, &str) = if self.servers.len() > 1 {
@@ -249,7 +249,7 @@ impl Listing<'_> {
         sheet.ended_with(&format!("{more}{tail}"))
     }
 
-    /// How to see less at a time.
+    /// Tells how to narrow the list.
     fn how_to_narrow(&self, groups: &[Group<'_>]) -> String {
         match narrower_example(groups, self.wanted) {
             Some(name) => {
@@ -259,7 +259,7 @@ impl Listing<'_> {
         }
     }
 
-    /// What the list falls into: servers, or the categories of the only one.
+    /// Returns the groups of the list: servers, or the categories of a single server.
     fn narrower(&self) -> &[Group<'_>] {
         if self.servers.len() > 1 {
             &self.servers

@@ -1,4 +1,4 @@
-//! The same list for programs, under the same limit.
+//! Lists tools as JSON, with the same limit as the text.
 
 use super::chosen::{Chosen, Group, largest_first, narrower_example, without_count};
 use super::instructions;
@@ -8,15 +8,15 @@ use super::status::failed_servers;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// What the categories may take when not everything fits; the tools get the rest.
+/// Token limit of the categories when not everything fits; the tools get the rest.
 const CATEGORY_TOKENS: u64 = 280;
-/// Servers that are named because their last refresh failed.
+/// Servers with a failed refresh that are listed.
 const STALE_SERVERS: usize = 5;
 
-/// `{"tools":[{name,summary,category,enabled}],"total":…,"categories":[…]}` in less than 500 tokens. Where
-/// not every tool fits, `shown` and `more` say how many are left and how to see them, and `counts` says how many
-/// tools each of the categories has. `stale` names the servers of these tools whose last refresh failed, and
-/// `instructions` holds what the server that was asked for says to models.
+/// Returns `{"tools":[{name,summary,category,enabled}],"total":…,"categories":[…]}` in less than 500 tokens. If
+/// not every tool fits, `shown` and `more` tell how many are left and how to see them, and `counts` has the number of
+/// tools of each category. `stale` lists the servers of these tools whose last refresh failed, and `instructions`
+/// holds the instructions of the requested server.
 pub fn list_json(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let chosen = Chosen::of(catalog, request);
     let categories = chosen.categories();
@@ -24,17 +24,17 @@ pub fn list_json(catalog: &Catalog, request: &ListRequest<'_>) -> String {
     let end = format!("{}}}", stale(&chosen));
     let whole = whole(&chosen, &categories, &end);
     let mut text = whole.unwrap_or_else(|| part(&chosen, &categories, wanted, &end));
-    if let Some((entry, said)) = instructions::asked_for(catalog, request) {
+    if let Some((entry, instructions)) = instructions::for_request(catalog, request) {
         text.pop();
-        let (server, said) = (json(entry.name().as_str()), json(&said));
+        let (server, instructions) = (json(entry.name().as_str()), json(&instructions));
         text.push_str(&format!(
-            ",\"instructions\":{{\"from_server\":{server},\"text\":{said}}}}}"
+            ",\"instructions\":{{\"from_server\":{server},\"text\":{instructions}}}}}"
         ));
     }
     text
 }
 
-/// The member that names the first servers whose last refresh failed, if there are any.
+/// Returns the member that lists the first servers whose last refresh failed, or an empty string.
 fn stale(chosen: &Chosen<'_>) -> String {
     let failed = failed_servers(chosen.tools.iter().copied());
     let names: Vec<String> = failed
@@ -113,13 +113,13 @@ fn part(chosen: &Chosen<'_>, categories: &[Group<'_>], wanted: Option<&str>, end
     sheet.ended_with(&tail(written))
 }
 
-/// Categories or servers that fit, as members of two JSON arrays.
+/// The categories or servers that fit, as elements of two JSON arrays.
 #[derive(Default)]
 struct Groups {
     names: String,
-    /// How many tools each of `names` has, in the same order.
+    /// The number of tools of each of `names`, in the same order.
     counts: String,
-    /// How many groups did not fit.
+    /// The number of groups that did not fit.
     left_out: usize,
 }
 
@@ -129,7 +129,7 @@ impl Groups {
         (fitting.left_out == 0).then_some(fitting)
     }
 
-    /// The largest servers, or of one server the largest categories.
+    /// Returns the largest servers, or the largest categories of a single server.
     fn largest(servers: &[Group<'_>], categories: &[Group<'_>]) -> Self {
         let groups = match servers.len() > 1 {
             true => servers,

@@ -1,4 +1,4 @@
-//! The texts that models read: short whatever the catalog holds, and the same bytes for the same catalog.
+//! The texts that models read. They are short whatever the size of the catalog, and equal for equal catalogs.
 
 mod chosen;
 mod context;

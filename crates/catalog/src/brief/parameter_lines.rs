@@ -1,4 +1,4 @@
-//! A tool's arguments in as few words as there is room for.
+//! Describes a tool's parameters within a limit.
 
 use pegboard_guard::type_summary;
 use serde_json::{Map, Value};
@@ -6,56 +6,56 @@ use serde_json::{Map, Value};
 use super::prose::{beginning, line};
 use crate::flatten::flatten;
 
-/// Arguments of one tool that are looked at.
-const PARAMETERS: usize = 200;
-/// Fields of an object inside an argument.
-const FIELDS: usize = 12;
-/// Characters of a name, a default or a listed value.
-const VALUE_LENGTH: usize = 60;
+/// Parameters of one tool that are considered.
+const MAX_PARAMETERS: usize = 200;
+/// Properties of a nested object that are shown.
+const MAX_FIELDS: usize = 12;
+/// Characters of a name, a default or an enum value.
+const VALUE_CHARS: usize = 60;
 
-/// How much is told of one argument.
+/// Limits for one argument.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Share {
+pub(crate) struct ArgumentLimits {
     /// Characters of its description.
     pub(crate) description: usize,
-    /// How deep objects inside it are spelt out.
+    /// Levels of nested objects that are expanded.
     pub(crate) levels: usize,
 }
 
-/// How much is told of arguments.
+/// Limits for the arguments of a tool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// How many arguments; those that a call needs come first.
+pub(crate) struct DetailLimits {
+    /// Number of arguments; required ones come first.
     pub(crate) arguments: usize,
-    /// For each argument that a call needs.
-    pub(crate) needed: Share,
-    /// For each of the others.
-    pub(crate) optional: Share,
-    /// Listed values of an argument.
+    /// For each required argument.
+    pub(crate) needed: ArgumentLimits,
+    /// For each optional argument.
+    pub(crate) optional: ArgumentLimits,
+    /// Enum values of an argument.
     pub(crate) choices: usize,
 }
 
-/// Lines such as `- state?: "open"|"closed" = "open". Which issues.`, and whether anything was left out.
-pub(crate) fn parameter_lines(input_schema: &str, room: Room) -> (Vec<String>, bool) {
+/// Returns lines such as `- state?: "open"|"closed" = "open". Which issues.`, and whether anything was left out.
+pub(crate) fn parameter_lines(input_schema: &str, limits: DetailLimits) -> (Vec<String>, bool) {
     let Ok(root) = serde_json::from_str::<Value>(input_schema) else {
         return (Vec::new(), false);
     };
     let mut writer = Writer {
         root: &root,
-        room,
+        limits,
         cut: false,
     };
     let flat = flatten(&root, &root, 0);
     let mut fields = fields(&flat);
-    if fields.len() > room.arguments {
+    if fields.len() > limits.arguments {
         fields.sort_by_key(|(_, _, needed)| !needed);
     }
     let mut lines: Vec<String> = fields
         .iter()
-        .take(room.arguments)
+        .take(limits.arguments)
         .map(|field| writer.parameter(field))
         .collect();
-    let more = fields.len().saturating_sub(room.arguments);
+    let more = fields.len().saturating_sub(limits.arguments);
     if more > 0 {
         writer.cut = true;
         lines.push(format!("- and {more} more"));
@@ -65,7 +65,7 @@ pub(crate) fn parameter_lines(input_schema: &str, room: Room) -> (Vec<String>, b
 
 type Field<'a> = (&'a str, &'a Value, bool);
 
-/// The fields of an object, with whether each is required.
+/// Returns the properties of an object schema: name, schema, and whether it is required.
 fn fields(flat: &Map<String, Value>) -> Vec<Field<'_>> {
     let required: Vec<&str> = flat
         .get("required")
@@ -80,14 +80,14 @@ fn fields(flat: &Map<String, Value>) -> Vec<Field<'_>> {
         .into_iter()
         .flatten();
     properties
-        .take(PARAMETERS)
+        .take(MAX_PARAMETERS)
         .map(|(name, schema)| (name.as_str(), schema, required.contains(&name.as_str())))
         .collect()
 }
 
 struct Writer<'a> {
     root: &'a Value,
-    room: Room,
+    limits: DetailLimits,
     /// Whether something was left out.
     cut: bool,
 }
@@ -95,21 +95,21 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn parameter(&mut self, (name, schema, needed): &Field<'_>) -> String {
         let flat = flatten(self.root, schema, 0);
-        let (mark, share) = match needed {
-            true => ("", self.room.needed),
-            false => ("?", self.room.optional),
+        let (mark, limits) = match needed {
+            true => ("", self.limits.needed),
+            false => ("?", self.limits.optional),
         };
         let mut text = format!(
             "- {}{mark}: {}",
-            line(name, VALUE_LENGTH),
-            self.shape(schema, &flat, share.levels)
+            line(name, VALUE_CHARS),
+            self.shape(schema, &flat, limits.levels)
         );
         let given = schema
             .get("default")
             .or_else(|| flat.get("default"))
             .filter(|value| !value.is_null());
         if let Some(value) = given {
-            text += &format!(" = {}", line(&value.to_string(), VALUE_LENGTH));
+            text += &format!(" = {}", line(&value.to_string(), VALUE_CHARS));
         }
         let described = [schema.get("description"), flat.get("description")];
         let described = described
@@ -119,7 +119,7 @@ impl Writer<'_> {
             .map(str::trim);
         if let Some(description) = described.filter(|text| !text.is_empty()) {
             let one_line = description.split_whitespace().collect::<Vec<_>>().join(" ");
-            let (kept, left) = beginning(&one_line, share.description);
+            let (kept, left) = beginning(&one_line, limits.description);
             self.cut |= left > 0;
             if !kept.is_empty() {
                 let mark = if left > 0 { "…" } else { "" };
@@ -129,7 +129,7 @@ impl Writer<'_> {
         text
     }
 
-    /// A type: listed values, a spelt-out object, or a word.
+    /// Returns a type: enum values, an expanded object, or a type name.
     fn shape(&mut self, schema: &Value, flat: &Map<String, Value>, levels: usize) -> String {
         if let Some(values) = listed(schema, flat) {
             return self.choices(&values);
@@ -160,47 +160,47 @@ impl Writer<'_> {
             self.cut = true;
             return None;
         };
-        let mut told: Vec<String> = inner
+        let mut shown: Vec<String> = inner
             .iter()
-            .take(FIELDS)
+            .take(MAX_FIELDS)
             .map(|(name, schema, needed)| {
                 let mark = if *needed { "" } else { "?" };
                 let flat = flatten(self.root, schema, 0);
                 format!(
                     "{}{mark}: {}",
-                    line(name, VALUE_LENGTH),
+                    line(name, VALUE_CHARS),
                     self.shape(schema, &flat, levels)
                 )
             })
             .collect();
-        if inner.len() > FIELDS {
+        if inner.len() > MAX_FIELDS {
             self.cut = true;
-            told.push(format!("+{}", inner.len() - FIELDS));
+            shown.push(format!("+{}", inner.len() - MAX_FIELDS));
         }
-        Some(format!("{{{}}}", told.join(", ")))
+        Some(format!("{{{}}}", shown.join(", ")))
     }
 
     fn choices(&mut self, values: &[&Value]) -> String {
-        let mut told: Vec<String> = values
+        let mut shown: Vec<String> = values
             .iter()
-            .take(self.room.choices)
-            .map(|value| line(&value.to_string(), VALUE_LENGTH))
+            .take(self.limits.choices)
+            .map(|value| line(&value.to_string(), VALUE_CHARS))
             .collect();
-        if values.len() > told.len() {
+        if values.len() > shown.len() {
             self.cut = true;
-            told.push(format!("+{} more", values.len() - told.len()));
+            shown.push(format!("+{} more", values.len() - shown.len()));
         }
-        told.join("|")
+        shown.join("|")
     }
 }
 
-/// The values that a schema lists: an `enum`, a `const`, or alternatives that are all constants.
+/// Returns the values of an `enum`, of a `const`, or of alternatives that are all constants.
 fn listed<'a>(schema: &'a Value, flat: &'a Map<String, Value>) -> Option<Vec<&'a Value>> {
     for keyword in ["oneOf", "anyOf"] {
         if let Some(alternatives) = schema.get(keyword).and_then(Value::as_array) {
             let constants: Option<Vec<&Value>> =
                 alternatives.iter().map(|one| one.get("const")).collect();
-            // Flattening would tell of one alternative only.
+            // The flattened schema contains only one alternative.
             return constants
                 .filter(|constants| !constants.is_empty())
                 .or_else(|| single(flat, alternatives));
@@ -209,7 +209,7 @@ fn listed<'a>(schema: &'a Value, flat: &'a Map<String, Value>) -> Option<Vec<&'a
     plain(flat)
 }
 
-/// The values of the one alternative that is not `null`.
+/// Returns the values of the only alternative that is not `null`.
 fn single<'a>(flat: &'a Map<String, Value>, alternatives: &[Value]) -> Option<Vec<&'a Value>> {
     let real = alternatives
         .iter()

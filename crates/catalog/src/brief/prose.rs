@@ -1,10 +1,10 @@
-//! Words in answers: numbers, names and shortened sentences.
+//! Text utilities: counts, durations, quoting and shortening.
 
 use std::time::Duration;
 
 use pegboard_model::UntrustedText;
 
-/// A number with its noun.
+/// Formats a number with its noun.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = match (number, noun.strip_suffix('y')) {
         (1, _) => noun.to_owned(),
@@ -14,7 +14,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {plural}")
 }
 
-/// A duration in its largest unit.
+/// Formats a duration in its largest unit.
 pub(crate) fn age(age: Duration) -> String {
     match age.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -24,18 +24,18 @@ pub(crate) fn age(age: Duration) -> String {
     }
 }
 
-/// A text that somebody else wrote, on one line and with an end.
+/// Formats untrusted text on one line, with at most `limit` characters.
 pub(crate) fn line(text: &str, limit: usize) -> String {
     UntrustedText::new(text.trim()).shortened(limit).to_string()
 }
 
-/// What a model wrote, in quotation marks as it would write it again.
+/// Quotes text that a model wrote.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 60;
     format!("\"{}\"", line(text, SHOWN).replace('"', "'"))
 }
 
-/// A description as it is read: without the line breaks of another system.
+/// Formats untrusted text of several lines, with `\n` as line break.
 pub(crate) fn block(text: &str) -> String {
     let text = text.trim();
     if text.contains('\r') {
@@ -44,7 +44,7 @@ pub(crate) fn block(text: &str) -> String {
     UntrustedText::block(text).to_string()
 }
 
-/// The same without empty lines and deep indents, which tell a model nothing.
+/// Like [`block`], without empty lines and deep indentation, which are useless to a model.
 pub(crate) fn tidy(text: &str) -> String {
     const INDENT: usize = 2;
     let block = block(text);
@@ -60,8 +60,8 @@ pub(crate) fn tidy(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The beginning of a text, at most so many characters of it: whole sentences where they fill half of the
-/// room, else whole words. It also says how many characters are left out.
+/// Returns the beginning of a text with at most `limit` characters, and the number of characters left out. It ends
+/// after a sentence if that fills half of the limit, else after a word.
 pub(crate) fn beginning(text: &str, limit: usize) -> (&str, usize) {
     let Some((end, _)) = text.char_indices().nth(limit) else {
         return (text, 0);

@@ -1,4 +1,4 @@
-//! What a search answers: one line for each tool, best first.
+//! Formats search results: one line for each tool, best first.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -15,29 +15,29 @@ use crate::search::ToolSearch;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// Queries of one search; further ones are not looked at.
+/// Queries of one search; further ones are ignored.
 pub const MAX_QUERIES: usize = 5;
-/// Tools that one query gives at the most: an answer is to be read.
+/// Maximum number of tools for one query, because a model reads the response.
 pub const MAX_HITS: usize = 100;
 /// Characters of a description in a line of [`Detail::Full`].
 const DESCRIPTION: usize = 300;
-/// Categories that are named when nothing was found.
+/// Categories that are listed when nothing was found.
 const NAMED_CATEGORIES: usize = 8;
 
-/// How much is told of each tool.
+/// How much is shown of each tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Name and summary.
     Brief,
-    /// With the names of the arguments.
+    /// Also the names of the arguments.
     #[default]
     Signature,
-    /// With types and the beginning of the description; for the exact name of a tool everything, uncut.
+    /// Also types and the beginning of the description. An exact tool name returns the whole definition.
     Full,
 }
 
-/// Answers up to [`MAX_QUERIES`] queries with at most `limit` tools each. A query that names a server gets
-/// that server's tools, and a tool that an earlier query showed is only named.
+/// Formats the results of up to [`MAX_QUERIES`] queries with at most `limit` tools each. A query that names a server
+/// lists its tools. A tool that an earlier query listed is only named.
 pub fn search_text(
     catalog: &Catalog,
     finder: &dyn ToolSearch,
@@ -46,7 +46,7 @@ pub fn search_text(
     detail: Detail,
 ) -> String {
     let limit = limit.clamp(1, MAX_HITS);
-    let mut answer = Answer {
+    let mut response = ResponseBuilder {
         catalog,
         finder,
         limit,
@@ -57,66 +57,66 @@ pub fn search_text(
         few: false,
         misses_meaning: false,
     };
-    let asked: Vec<&str> = queries
+    let queries: Vec<&str> = queries
         .iter()
         .map(|query| query.trim())
         .filter(|query| !query.is_empty())
         .collect();
-    for query in asked.iter().take(MAX_QUERIES) {
-        answer.about(query);
+    for query in queries.iter().take(MAX_QUERIES) {
+        response.add(query);
     }
-    if asked.is_empty() {
-        answer
+    if queries.is_empty() {
+        response
             .text
             .push_str("Say what the tool should do: search_tools(query=\"create an issue\").\n");
-        answer.few = true;
+        response.few = true;
     }
-    if asked.len() > MAX_QUERIES {
+    if queries.len() > MAX_QUERIES {
         let _ = writeln!(
-            answer.text,
+            response.text,
             "Only the first {MAX_QUERIES} queries were answered."
         );
     }
-    answer.ended()
+    response.finish()
 }
 
-struct Answer<'a> {
+struct ResponseBuilder<'a> {
     catalog: &'a Catalog,
     finder: &'a dyn ToolSearch,
     limit: usize,
     detail: Detail,
-    /// The exposed names that were shown.
+    /// The exposed names that were listed.
     shown: HashSet<&'a str>,
-    /// The servers of shown tools whose last refresh failed.
+    /// The servers of listed tools whose last refresh failed.
     stale: BTreeSet<&'a ServerName>,
     text: String,
-    /// Whether some query found less than was asked for, so that what is missing may matter.
+    /// Whether a query found less than requested, so that missing servers matter.
     few: bool,
-    /// Whether some query was ranked by words alone though meaning would have been wanted.
+    /// Whether a query was ranked by words only because embeddings are still being computed.
     misses_meaning: bool,
 }
 
-impl<'a> Answer<'a> {
-    fn about(&mut self, query: &str) {
+impl<'a> ResponseBuilder<'a> {
+    fn add(&mut self, query: &str) {
         if self.detail == Detail::Full
             && let Ok(tool) = self.catalog.find(query)
         {
             self.shown.insert(tool.exposed().as_str());
-            self.text.push_str(&in_full(&tool));
+            self.text.push_str(&full_definition(&tool));
             return;
         }
-        let answer = self.finder.find(self.catalog, query, self.limit);
-        self.misses_meaning |= self.finder.misses_meaning(self.catalog, &answer);
-        let of_server = answer.server.map(|entry| entry.name().as_str());
-        let (found, total): (Vec<ToolView<'a>>, usize) = match answer.server {
+        let results = self.finder.find(self.catalog, query, self.limit);
+        self.misses_meaning |= self.finder.misses_meaning(self.catalog, &results);
+        let of_server = results.server.map(|entry| entry.name().as_str());
+        let (found, total): (Vec<ToolView<'a>>, usize) = match results.server {
             Some(entry) => {
                 let tools: Vec<_> = entry.visible_tools().collect();
                 let total = tools.len();
                 (tools, total)
             }
             None => {
-                let tools = answer.hits.iter().map(|hit| hit.tool);
-                (tools.collect(), answer.total)
+                let tools = results.hits.iter().map(|hit| hit.tool);
+                (tools.collect(), results.total)
             }
         };
         if found.is_empty() {
@@ -144,7 +144,7 @@ impl<'a> Answer<'a> {
         for tool in found.iter().take(shown) {
             let name = tool.exposed().as_str();
             if self.shown.insert(name) {
-                let _ = writeln!(self.text, "{}", one_line(tool, self.detail));
+                let _ = writeln!(self.text, "{}", tool_line(tool, self.detail));
             } else {
                 again.push(name);
             }
@@ -160,8 +160,8 @@ impl<'a> Answer<'a> {
             return;
         }
         let _ = write!(self.text, "No tool matches {}.", quoted(query));
-        let near = self.catalog.suggest_tools(query);
-        if near.is_empty() {
+        let similar = self.catalog.suggest_tools(query);
+        if similar.is_empty() {
             let servers =
                 largest_first(Chosen::of(self.catalog, &ListRequest::default()).servers());
             let some: Vec<String> = servers.iter().take(NAMED_CATEGORIES).map(shown).collect();
@@ -179,16 +179,15 @@ impl<'a> Answer<'a> {
                 );
             }
         } else {
-            let _ = write!(self.text, " Nearest names: {}.", near.join(", "));
+            let _ = write!(self.text, " Nearest names: {}.", similar.join(", "));
         }
         self.text.push('\n');
     }
 
-    fn ended(mut self) -> String {
+    fn finish(mut self) -> String {
         if self.misses_meaning {
-            self.text.push_str(
-                "Ranked by words for now; a later search also knows what every tool means.\n",
-            );
+            self.text
+                .push_str("Ranked by words for now; later searches also rank by meaning.\n");
         }
         if let Some(line) = stale_line(&self.stale) {
             let _ = writeln!(self.text, "{line}");
@@ -204,7 +203,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
+fn tool_line(tool: &ToolView<'_>, detail: Detail) -> String {
     let marks = [
         (tool.annotations().claims_read_only(), " (read-only)"),
         (tool.deprecated().is_some(), " (deprecated)"),
@@ -232,9 +231,9 @@ fn one_line(tool: &ToolView<'_>, detail: Detail) -> String {
     }
 }
 
-/// Everything that a server says of a tool: nothing is shortened, and schemas stay as they were sent, but
-/// for hidden characters.
-fn in_full(tool: &ToolView<'_>) -> String {
+/// Returns everything that a server says about a tool. Nothing is shortened, and schemas are as the server sent them,
+/// except for hidden characters.
+fn full_definition(tool: &ToolView<'_>) -> String {
     let parts = serde_json::from_str::<pegboard_model::DefinitionParts<'_>>(tool.definition()).ok();
     let mut text = format!("{}\n{}\n", tool.exposed(), block(&tool.description()));
     if let Some(deprecated) = tool.deprecated() {

@@ -1,30 +1,30 @@
-//! A text with a budget.
+//! A text with a token budget.
 
 use pegboard_guard::estimate_tokens;
 
 use super::cost::cost;
 
-/// What a list and a summary may cost, so that they stay below 500 tokens: hostile text costs up to 7 %
-/// more than it is counted.
+/// Token budget of a list or summary, which must stay below 500 tokens: hostile text costs up to 7 % more than
+/// estimated.
 pub(crate) const LIST_TOKENS: u64 = 460;
-/// What a description may cost by the estimate that is right for real tools, so that it stays below 400.
+/// Limit of a description by the estimate that is right for real tools, so that it stays below 400 tokens.
 const DESCRIPTION_TOKENS: u32 = 360;
-/// What it may cost when it is counted with suspicion: hostile ones go beyond 400, but not far.
+/// Limit of a description by the upper estimate. Hostile ones exceed 400 tokens, but not by much.
 const HOSTILE_DESCRIPTION_TOKENS: u64 = 470;
 
-/// Whether a description is short enough.
+/// Returns whether a description is short enough.
 pub(crate) fn fits_description(text: &str) -> bool {
     estimate_tokens(text) <= DESCRIPTION_TOKENS && cost(text) <= HOSTILE_DESCRIPTION_TOKENS * 1000
 }
 
-/// A text that takes only what it has room for.
+/// A text that accepts only what fits into its budget.
 pub(crate) struct Sheet {
     text: String,
     left: u64,
 }
 
 impl Sheet {
-    /// An empty text with room for so many tokens.
+    /// Creates an empty text with a budget in tokens.
     pub(crate) fn of(tokens: u64) -> Self {
         Self {
             text: String::new(),
@@ -32,7 +32,7 @@ impl Sheet {
         }
     }
 
-    /// Adds a piece if it fits.
+    /// Appends a piece if it fits, and returns whether it did.
     #[must_use]
     pub(crate) fn add(&mut self, piece: &str) -> bool {
         match self.left.checked_sub(cost(piece)) {
@@ -45,14 +45,14 @@ impl Sheet {
         }
     }
 
-    /// Sets room aside for a text that comes later; without the room nothing more fits.
+    /// Reserves budget for a text that is appended at the end. If there is not enough left, nothing more fits.
     #[must_use]
     pub(crate) fn keeping_room_for(mut self, later: &str) -> Self {
         self.left = self.left.saturating_sub(cost(later));
         self
     }
 
-    /// The text, with what room was kept for.
+    /// Returns the text followed by the ending for which budget was reserved.
     pub(crate) fn ended_with(mut self, later: &str) -> String {
         self.text.push_str(later);
         self.text

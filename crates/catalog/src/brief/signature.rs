@@ -1,4 +1,4 @@
-//! `server__tool(arg, arg?)`: what a call is written like, from the names in a schema alone.
+//! Call signatures such as `server__tool(arg, arg?)`, from the property names of a schema.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +10,12 @@ use super::prose::line;
 use crate::parameters::parameters;
 use crate::view::ToolView;
 
-/// Arguments that are named; those that a call needs come first, and the rest is counted.
+/// Arguments that are named; required ones come first, and the rest is counted.
 const SHOWN_ARGUMENTS: usize = 12;
 /// Characters of an argument's name.
 const NAME_LENGTH: usize = 40;
 
-/// A tool's exposed name with the names of its arguments; those that may be left out have a `?`.
+/// Returns a tool's exposed name with the names of its arguments; optional ones have a `?`.
 pub(crate) fn call_form(tool: &ToolView<'_>) -> String {
     let schema = input_schema(tool);
     let mut arguments = arguments(schema);
@@ -38,7 +38,7 @@ pub(crate) fn call_form(tool: &ToolView<'_>) -> String {
     format!("{}({})", tool.exposed(), shown.join(", "))
 }
 
-/// The schema of a tool's arguments as its server wrote it.
+/// Returns a tool's input schema as its server sent it.
 pub(crate) fn input_schema<'a>(tool: &ToolView<'a>) -> &'a str {
     let parts: Option<DefinitionParts<'a>> = serde_json::from_str(tool.definition()).ok();
     let schema = parts
@@ -63,15 +63,15 @@ fn arguments(schema: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// The arguments of a schema that has to be put together first.
+/// Returns the arguments of a schema that must be composed first.
 fn composed(schema: &str) -> Vec<(String, bool)> {
     parameters(schema)
         .into_iter()
-        .map(|told| (told.name, told.required))
+        .map(|parameter| (parameter.name, parameter.required))
         .collect()
 }
 
-/// What a signature reads of a schema; everything else is passed over.
+/// The parts of a schema that a signature needs.
 #[derive(serde::Deserialize)]
 struct Shape<'a> {
     #[serde(borrow, default)]
@@ -95,7 +95,7 @@ impl Shape<'_> {
     }
 }
 
-/// The keys of an object, in its order.
+/// The keys of an object, in order.
 #[derive(Default)]
 struct Keys<'a>(Vec<Cow<'a, str>>);
 
@@ -124,6 +124,6 @@ impl<'de> Visitor<'de> for KeyReader {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed if it contains no escapes.
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,4 +1,4 @@
-//! What an answer says of servers: whose tools are missing, and whose last refresh failed.
+//! Lines about servers: those whose tools are missing, and those whose last refresh failed.
 
 use std::collections::BTreeSet;
 
@@ -11,30 +11,30 @@ use crate::view::ToolView;
 
 /// Servers that are named; the others are counted.
 const NAMED: usize = 5;
-/// Characters of the reason for which a refresh failed.
+/// Characters of a refresh error that are shown.
 const REASON: usize = 160;
 
-/// Lines that name the servers whose tools are missing, each after a line break.
+/// Returns lines that name the servers whose tools are missing, each after a line break.
 pub(crate) fn missing(catalog: &Catalog) -> String {
     let lines = [being_discovered(catalog), not_available(catalog)];
     let lines = lines.into_iter().flatten();
     lines.map(|line| format!("\n{line}")).collect()
 }
 
-/// A line that names the servers whose tools are not known yet.
+/// Returns a line that names the servers whose tools are not known yet.
 pub(crate) fn being_discovered(catalog: &Catalog) -> Option<String> {
     let names = without_tools(catalog, |status| status != DiscoveryStatus::Failed);
     names.map(|names| format!("still being discovered: {names} (ask again)"))
 }
 
-/// A line that names the servers that could not be asked.
+/// Returns a line that names the servers whose discovery failed.
 pub(crate) fn not_available(catalog: &Catalog) -> Option<String> {
     let names = without_tools(catalog, |status| status == DiscoveryStatus::Failed);
     names.map(|names| format!("not available: {names}"))
 }
 
-/// What is to be known of tools whose server could not be asked again. A list that is merely old says nothing: its
-/// server is asked when it is needed.
+/// Describes the failed refresh of a server. A list that is merely old is not reported, because its server is
+/// contacted when it is needed.
 pub(crate) fn failed_refresh(entry: &ServerEntry) -> Option<String> {
     if !entry.refresh_failed() {
         return None;
@@ -54,7 +54,7 @@ pub(crate) fn failed_refresh(entry: &ServerEntry) -> Option<String> {
     ))
 }
 
-/// The servers among these tools whose last refresh failed, by name.
+/// Returns the servers of these tools whose last refresh failed, sorted by name.
 pub(crate) fn failed_servers<'a>(
     tools: impl Iterator<Item = ToolView<'a>>,
 ) -> BTreeSet<&'a ServerName> {
@@ -62,7 +62,7 @@ pub(crate) fn failed_servers<'a>(
     failed.filter_map(|tool| tool.server()).collect()
 }
 
-/// A line that names servers whose last refresh failed.
+/// Returns a line that names servers whose last refresh failed.
 pub(crate) fn stale_line(servers: &BTreeSet<&ServerName>) -> Option<String> {
     let names = named(servers.iter().map(|server| server.as_str()));
     names.map(|names| format!("stale, last refresh failed: {names}"))
@@ -75,7 +75,7 @@ fn without_tools(catalog: &Catalog, wanted: impl Fn(DiscoveryStatus) -> bool) ->
     named(missing.map(|entry| entry.name().as_str()))
 }
 
-/// The first names, and how many more there are.
+/// Joins the first names and counts the others.
 fn named<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<String> {
     let named: Vec<&str> = names.by_ref().take(NAMED).collect();
     let more = names.count();

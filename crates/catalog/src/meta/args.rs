@@ -1,4 +1,5 @@
-//! From what a model wrote to what it wants: one text or several, forgotten and renamed members, objects as texts.
+//! Parses the arguments of the meta tools, tolerating the usual mistakes of models: one string instead of a list,
+//! missing or renamed members, objects as strings.
 
 use pegboard_guard::coerce_arguments;
 use pegboard_model::{Reason, ToolError, ToolResult};
@@ -11,17 +12,21 @@ use super::definitions::{CALL, CALL_READ_ONLY, DESCRIBE, LIST, MAX_BATCH, SEARCH
 use crate::brief::{Detail, ListRequest, describe_json, describe_text, list_json, list_text};
 use crate::snapshot::Catalog;
 
-/// Hits of a search that names no limit.
+/// Hits of a search without `limit`.
 const HITS: usize = 5;
 
-/// Reads the arguments of the meta tool `tool`; the error says how it is called.
+/// Parses the arguments of the meta tool `tool`.
+///
+/// # Errors
+///
+/// Fails with `ARGS_INVALID` if the arguments do not fit; the remedy shows the signature.
 pub fn parse_args<T: DeserializeOwned>(tool: &str, arguments: Option<&RawValue>) -> ToolResult<T> {
     let given = arguments.map(coerce_arguments).transpose()?;
     let given = given.as_deref().map_or("{}", RawValue::get);
     serde_json::from_str(given).map_err(|error| invalid_args(tool, &error))
 }
 
-/// One text or several: models write both.
+/// One string or several: models write both.
 #[derive(Debug, Default)]
 struct Texts(Vec<String>);
 
@@ -42,7 +47,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-/// A search for tools.
+/// Arguments of `search_tools`.
 #[derive(Debug, Deserialize)]
 pub struct SearchToolsArgs {
     #[serde(default)]
@@ -56,17 +61,25 @@ pub struct SearchToolsArgs {
 }
 
 impl SearchToolsArgs {
-    /// What is looked for.
+    /// Returns the queries.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, or more than [`MAX_BATCH`].
     pub fn queries(&mut self) -> ToolResult<Vec<String>> {
         together(&mut self.query, &mut self.queries, SEARCH, "query")
     }
 
-    /// How many tools each query may give.
+    /// Returns the maximum number of hits for each query.
     pub fn limit(&self) -> usize {
         self.limit.unwrap_or(HITS)
     }
 
-    /// How much is told of each.
+    /// Returns the level of detail.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `detail` is not a known level.
     pub fn detail(&self) -> ToolResult<Detail> {
         match self.detail.as_deref() {
             None | Some("signature") => Ok(Detail::Signature),
@@ -80,7 +93,7 @@ impl SearchToolsArgs {
     }
 }
 
-/// An overview of tools.
+/// Arguments of `list_available_tools`.
 #[derive(Debug, Deserialize)]
 pub struct ListToolsArgs {
     #[serde(default)]
@@ -92,7 +105,11 @@ pub struct ListToolsArgs {
 }
 
 impl ListToolsArgs {
-    /// The overview.
+    /// Lists the tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `format` is unknown.
     pub fn answer(&self, catalog: &Catalog) -> ToolResult<String> {
         let category = self.category.as_deref();
         let request = ListRequest {
@@ -106,7 +123,7 @@ impl ListToolsArgs {
     }
 }
 
-/// A close look at tools.
+/// Arguments of `get_tool_description`.
 #[derive(Debug, Deserialize)]
 pub struct DescribeToolsArgs {
     #[serde(default)]
@@ -120,7 +137,11 @@ pub struct DescribeToolsArgs {
 }
 
 impl DescribeToolsArgs {
-    /// Which tools.
+    /// Returns the names of the tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, or more than [`MAX_BATCH`].
     pub fn names(&mut self) -> ToolResult<Vec<String>> {
         together(
             &mut self.tool_name,
@@ -130,8 +151,11 @@ impl DescribeToolsArgs {
         )
     }
 
-    /// What is to be known of them. A name that leads nowhere is an error when it is the only one. As JSON, one tool
-    /// is an object and several are an array.
+    /// Describes the tools. As JSON, one tool is an object and several are an array.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `format` is unknown, or if the only name does not resolve.
     pub fn answer(&self, names: &[String], catalog: &Catalog) -> ToolResult<String> {
         let with_examples = self.include_examples.unwrap_or(true);
         let as_json = wants_json(self.format.as_deref())?;
@@ -163,19 +187,23 @@ impl DescribeToolsArgs {
     }
 }
 
-/// A call of a tool.
+/// Arguments of `call_tool` and `call_readonly_tool`.
 #[derive(Debug)]
 pub struct CallToolArgs {
     /// The tool, as the model wrote it.
     pub tool_name: String,
-    /// Its arguments.
+    /// The tool's arguments.
     pub arguments: Box<RawValue>,
     /// Whether only a tool that is marked read-only may run.
     pub read_only: bool,
 }
 
 impl CallToolArgs {
-    /// Reads the arguments of `call_tool` or its read-only twin, whichever `meta_tool` is.
+    /// Parses the arguments of `meta_tool`, which is `call_tool` or `call_readonly_tool`.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `ARGS_INVALID` if the arguments do not fit.
     pub fn read(meta_tool: &str, arguments: Option<&RawValue>) -> ToolResult<Self> {
         #[derive(Deserialize)]
         struct Written<'a> {
@@ -199,7 +227,7 @@ impl CallToolArgs {
     }
 }
 
-/// Whether a `format` asks for JSON.
+/// Returns whether `format` is `json`.
 fn wants_json(format: Option<&str>) -> ToolResult<bool> {
     match format {
         None | Some("text") => Ok(false),
@@ -221,7 +249,7 @@ fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolR
     }
     if all.len() > MAX_BATCH {
         let message = format!(
-            "{} at once are too many; the most is {MAX_BATCH}",
+            "{} at once are too many; the limit is {MAX_BATCH}",
             all.len()
         );
         return Err(wrong(tool, message).at_field(field));
@@ -229,9 +257,9 @@ fn together(one: &mut Texts, more: &mut Texts, tool: &str, field: &str) -> ToolR
     Ok(all)
 }
 
-/// The arguments of a meta tool cannot be read.
+/// Returns the error for arguments that do not fit a meta tool.
 pub fn invalid_args(tool: &str, error: &serde_json::Error) -> ToolError {
-    wrong(tool, format!("the arguments cannot be read: {error}"))
+    wrong(tool, format!("invalid arguments: {error}"))
 }
 
 fn wrong(tool: &str, message: String) -> ToolError {

@@ -1,7 +1,5 @@
-//! The few tools that stand for all others: what they are called, what they take, and what a model meant.
-//!
-//! Whoever offers them, the gateway to its clients or the agent to its model, offers the same bytes and reads the
-//! same mistakes.
+//! The meta tools: definitions and arguments. The gateway and the agent offer the same definitions and parse
+//! arguments with the same tolerance.
 
 mod args;
 mod definitions;

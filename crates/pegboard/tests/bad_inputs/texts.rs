@@ -105,7 +105,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[imitated_output],
         tests: &[(
             "catalog/tests/catalog/brief/describing.rs",
-            "r_ctx_03_foreign_text_cannot_hide_and_line_breaks_are_tidied",
+            "r_ctx_03_untrusted_text_cannot_hide_and_line_breaks_are_normalized",
         )],
         pending: None,
     },

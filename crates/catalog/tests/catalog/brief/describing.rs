@@ -16,7 +16,7 @@ fn described(tool: Value) -> String {
 }
 
 #[test]
-fn r_ctx_03_a_description_tells_what_a_call_needs() {
+fn r_ctx_03_a_description_lists_what_a_call_needs() {
     let catalog = small();
     assert_snapshot!(describe_text(&catalog.find("create_issue").unwrap(), true), @r#"
     github__create_issue
@@ -40,7 +40,7 @@ fn r_ctx_03_a_description_tells_what_a_call_needs() {
 }
 
 #[test]
-fn r_reg_09_the_users_words_policy_and_deprecation_are_told() {
+fn r_reg_09_overrides_policy_and_deprecation_are_shown() {
     let mut spec = spec("s");
     spec.policies.insert("old".to_owned(), Policy::Ask);
     spec.tools.insert(
@@ -72,7 +72,7 @@ fn r_reg_09_the_users_words_policy_and_deprecation_are_told() {
 }
 
 #[test]
-fn r_ctx_03_nested_objects_and_references_are_told_in_one_line() {
+fn r_ctx_03_nested_objects_and_references_are_shown_in_one_line() {
     let tool = json!({"name": "t", "description": "Do it.", "inputSchema": {"type": "object", "required": ["filter"],
         "$defs": {"range": {"type": "object", "properties": {"from": {"type": "string"}, "to": {"type": "string"}}, "required": ["from"]}},
         "properties": {
@@ -97,7 +97,7 @@ fn r_ctx_03_nested_objects_and_references_are_told_in_one_line() {
 }
 
 #[test]
-fn r_ctx_03_long_descriptions_are_shortened_at_a_sentence_with_the_way_to_the_rest() {
+fn r_ctx_03_long_descriptions_are_shortened_at_a_sentence_and_name_the_rest() {
     let sentences: String = (0..200)
         .map(|number| format!("This is sentence number {number} of many. "))
         .collect();
@@ -120,7 +120,7 @@ fn r_ctx_03_long_descriptions_are_shortened_at_a_sentence_with_the_way_to_the_re
 }
 
 #[test]
-fn r_ctx_03_many_parameters_are_shortened_and_those_that_are_needed_come_first() {
+fn r_ctx_03_many_parameters_are_shortened_and_required_ones_come_first() {
     let properties: serde_json::Map<String, Value> = (0..120)
         .map(|number| (format!("option_{number}"), json!({"type": "string", "description": "What this option does, in a sentence or two that nobody needs."})))
         .collect();
@@ -138,7 +138,7 @@ fn r_ctx_03_many_parameters_are_shortened_and_those_that_are_needed_come_first()
 }
 
 #[test]
-fn r_ctx_03_foreign_text_cannot_hide_and_line_breaks_are_tidied() {
+fn r_ctx_03_untrusted_text_cannot_hide_and_line_breaks_are_normalized() {
     let text = described(
         json!({"name": "t", "description": "One.\r\n\r\n\r\n        Two\u{202e}\u{200b}."}),
     );

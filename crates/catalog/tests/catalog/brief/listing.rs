@@ -63,8 +63,8 @@ fn r_ctx_02_a_category_is_listed_by_the_same_rules() {
 }
 
 #[test]
-fn r_ctx_02_nothing_known_is_said_with_the_servers_that_are_asked() {
-    assert_snapshot!(list_text(&Catalog::default(), &ALL), @"No tools are known yet. Servers are asked for theirs when they are first needed.");
+fn r_ctx_02_an_empty_list_names_the_servers_being_discovered() {
+    assert_snapshot!(list_text(&Catalog::default(), &ALL), @"No tools are known yet. Servers are discovered when they are first needed.");
     let waiting = (0..40).map(|number| {
         let spec = spec(&format!("s{number}"));
         let record = ServerRecord::undiscovered(spec.name.clone(), spec.hash);
@@ -76,7 +76,7 @@ fn r_ctx_02_nothing_known_is_said_with_the_servers_that_are_asked() {
     let failed = pegboard_catalog::ServerEntry::new(Arc::new(spec("broken")), Arc::new(failed));
     let catalog: Catalog = waiting.chain([failed]).collect();
     assert_snapshot!(list_text(&catalog, &ALL), @r"
-    No tools are known yet. Servers are asked for theirs when they are first needed.
+    No tools are known yet. Servers are discovered when they are first needed.
     still being discovered: s0, s1, s10, s11, s12 and 35 more (ask again)
     not available: broken
     ");

@@ -107,7 +107,7 @@ fn r_find_03_an_exact_name_in_full_gives_the_whole_definition() {
 }
 
 #[test]
-fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
+fn r_ctx_04_an_empty_result_suggests_names_and_lists_missing_servers() {
     let waiting = |server: &str, status: DiscoveryStatus| {
         let mut record = ServerRecord::undiscovered(name(server), spec(server).hash);
         record.status = status;
@@ -144,7 +144,7 @@ fn r_ctx_04_nothing_found_names_what_may_have_been_meant_and_who_is_missing() {
 }
 
 #[test]
-fn r_find_03_answers_are_short_and_have_an_end() {
+fn r_find_03_responses_are_bounded() {
     let catalog = catalog_of(20, 54, ordinary);
     let text = search_text(
         &catalog,
@@ -174,7 +174,7 @@ fn r_find_03_answers_are_short_and_have_an_end() {
 }
 
 #[test]
-fn r_find_03_signatures_put_what_is_needed_first_and_count_the_rest() {
+fn r_find_03_signatures_list_required_arguments_first_and_count_the_rest() {
     let mut properties = serde_json::Map::new();
     for number in 0..20 {
         properties.insert(format!("a{number}"), json!({}));

@@ -36,7 +36,7 @@ fn r_ctx_01_the_patterns_are_configurable() {
 }
 
 #[test]
-fn r_ctx_01_nothing_known_gives_a_fixed_sentence() {
+fn r_ctx_01_an_empty_catalog_gives_a_fixed_sentence() {
     assert_snapshot!(context_summary(&Catalog::default(), &[]), @"You have access to external tools through Pegboard. They are discovered when they are first needed: find one with search_tools.");
 }
 

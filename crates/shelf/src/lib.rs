@@ -1,14 +1,15 @@
-//! Large results of tools, kept aside so that a model can read them in parts.
+//! Stores large tool results so that a model can read them in parts.
 //!
-//! [`ResultStore::shorten`] gives the first part of a result that is too large and keeps the whole; the part says how
-//! much there is and how to read on. [`read`] gives a further part: by position, by words, or by a JSON pointer.
+//! [`ResultStore::shorten`] replaces a result that is too large by its first part and stores the whole. The part
+//! says how much there is and how to continue. [`read`] returns further parts: by offset, by pattern, or by JSON
+//! pointer.
 //!
-//! Invariant: nothing is cut silently, and whatever is kept is bounded in size and time.
-//! Invariant: a result that is small enough stays the bytes that its server wrote.
+//! Invariant: nothing is truncated silently, and stored results are limited in size and time.
+//! Invariant: a result that is small enough is not changed.
 
 #![allow(
     clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
+    reason = "errors are rare, and callers read their fields"
 )]
 
 pub mod members;

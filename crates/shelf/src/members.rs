@@ -1,4 +1,4 @@
-//! Changing single members of a JSON object without touching the others.
+//! Edits single members of a JSON object and leaves the others byte for byte.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,16 +7,16 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The members of a JSON object, in order, each as it was written.
+/// The members of a JSON object, in order; values are the original text.
 pub struct Members<'a>(pub Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Members<'a> {
-    /// Reads an object; `None` when it is none.
+    /// Parses an object. Returns `None` if the text is not a JSON object.
     pub fn of(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// Replaces a member's value, given as JSON text, or adds it at the end.
+    /// Replaces the value of a member, given as JSON text, or appends the member.
     pub fn set(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) {
         let value = value.into();
         match self.0.iter_mut().find(|(held, _)| held == key) {
@@ -25,18 +25,18 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn remove(&mut self, key: &str) {
         self.0.retain(|(held, _)| held != key);
     }
 
-    /// A member's value as JSON text.
+    /// Returns a member's value as JSON text.
     pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.0.iter().find(|(held, _)| held == key);
         found.map(|(_, value)| value.as_ref())
     }
 
-    /// The members without the braces.
+    /// Returns the members without the braces.
     pub fn inner(&self) -> String {
         let mut out = String::new();
         for (key, value) in &self.0 {
@@ -57,7 +57,7 @@ impl fmt::Display for Members<'_> {
     }
 }
 
-/// A text as a JSON string.
+/// Formats a text as a JSON string.
 pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
 }
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A key that is borrowed where it holds no escapes.
+/// A key, borrowed if it contains no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

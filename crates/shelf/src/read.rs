@@ -1,4 +1,4 @@
-//! Reading on in a result that was kept aside: by position, by words, or by a JSON pointer.
+//! Reads parts of a stored result: by offset, by pattern, or by JSON pointer.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::result_store::{StoredResult, continuation_note, floor_char_boundary, part};
 
-/// Longest pattern that is looked for.
+/// Longest pattern, in bytes.
 const PATTERN_BYTES: usize = 500;
-/// Lines up to this length are shown whole.
+/// Lines up to this length are shown completely.
 const LINE_BYTES: usize = 1_000;
-/// What is shown before and after a match in a longer line.
+/// Bytes shown before and after a match in a longer line.
 const AROUND_BYTES: usize = 200;
-/// Memory that a compiled pattern may take.
+/// Memory limit of a compiled pattern.
 const PATTERN_COST: usize = 1 << 20;
 
-/// Which part of a kept result is wanted.
+/// Arguments of `read_result`.
 #[derive(Deserialize)]
 pub struct ReadResultArgs {
-    /// Which result.
+    /// The id of the stored result.
     pub id: String,
     #[serde(default)]
     offset: Option<usize>,
@@ -31,7 +31,11 @@ pub struct ReadResultArgs {
     pointer: Option<String>,
 }
 
-/// Reads a part.
+/// Reads a part of a stored result.
+///
+/// # Errors
+///
+/// Fails with `ARGS_INVALID` if the offset, pattern or pointer does not fit the result.
 pub fn read(stored: &StoredResult, args: &ReadResultArgs) -> ToolResult<String> {
     match (&args.grep, &args.pointer) {
         (Some(pattern), _) => grep(stored, pattern, args.offset.unwrap_or(0)),
@@ -39,7 +43,7 @@ pub fn read(stored: &StoredResult, args: &ReadResultArgs) -> ToolResult<String> 
         (None, None) => {
             let from = args.offset.unwrap_or(0);
             if from > stored.text.len() {
-                let message = format!("`offset` {from} is behind the end at {}", stored.text.len());
+                let message = format!("`offset` {from} is past the end at {}", stored.text.len());
                 return Err(ToolError::new(Reason::ArgsInvalid, message).at_field("offset"));
             }
             let (text, next) = stored.part(from);
@@ -50,7 +54,7 @@ pub fn read(stored: &StoredResult, args: &ReadResultArgs) -> ToolResult<String> 
     }
 }
 
-/// The lines that match, each with the place where it begins.
+/// Returns the matching lines, each with its offset.
 fn grep(stored: &StoredResult, pattern: &str, from: usize) -> ToolResult<String> {
     let invalid = |message: String| {
         let error = ToolError::new(Reason::ArgsInvalid, message).at_field("grep");
@@ -65,7 +69,8 @@ fn grep(stored: &StoredResult, pattern: &str, from: usize) -> ToolResult<String>
         .case_insensitive(true)
         .size_limit(PATTERN_COST)
         .build();
-    let regex = regex.map_err(|error| invalid(format!("`grep` is no pattern: {error}")))?;
+    let regex =
+        regex.map_err(|error| invalid(format!("`grep` is not a valid pattern: {error}")))?;
     let (mut out, mut tokens, mut count, mut shown) = (String::new(), 0, 0, 0);
     let mut next = None;
     for (at, found) in matches(&stored.text, &regex) {
@@ -90,8 +95,8 @@ fn grep(stored: &StoredResult, pattern: &str, from: usize) -> ToolResult<String>
     ))
 }
 
-/// The lines that match, each with the place where it begins. Of a long line, which may be the whole text, only
-/// what is around each match.
+/// Returns the matching lines, each with its offset. Of a long line, which may be the whole text, only the
+/// surroundings of each match are returned.
 fn matches<'t>(
     text: &'t str,
     regex: &'t regex::Regex,
@@ -121,16 +126,16 @@ fn matches<'t>(
     })
 }
 
-/// A part of the structured content, or of the text where that is JSON.
+/// Returns a part of the structured content, or of the text if that is JSON.
 fn at_pointer(stored: &StoredResult, pointer: &str, from: usize) -> ToolResult<String> {
     let invalid =
         |message: String| ToolError::new(Reason::ArgsInvalid, message).at_field("pointer");
     let json = stored.structured.as_deref().unwrap_or(&stored.text);
     let value: Value = serde_json::from_str(json)
-        .map_err(|_| invalid("the result is not JSON, so it has no pointers".to_owned()))?;
+        .map_err(|_| invalid("the result is not JSON, so `pointer` cannot be used".to_owned()))?;
     let Some(found) = value.pointer(pointer) else {
         let known = deepest(&value, pointer);
-        return Err(invalid(format!("nothing is at `{pointer}`; {known}")));
+        return Err(invalid(format!("`{pointer}` does not exist; {known}")));
     };
     let text = serde_json::to_string_pretty(found).unwrap_or_default();
     let (piece, next) = part(&text, from, stored.part_tokens);
@@ -144,7 +149,7 @@ fn at_pointer(stored: &StoredResult, pointer: &str, from: usize) -> ToolResult<S
     Ok(format!("{piece}{note}"))
 }
 
-/// What there is at the last step of a pointer that exists.
+/// Describes the deepest existing value on the path of a pointer.
 fn deepest(value: &Value, pointer: &str) -> String {
     let mut end = pointer.len();
     loop {
@@ -185,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn r_ctx_08_in_one_huge_line_what_is_around_each_match_is_shown() {
+    fn r_ctx_08_in_one_huge_line_the_surroundings_of_each_match_are_shown() {
         let (before, between) = ("é".repeat(1_000), "-".repeat(1_000));
         let text = format!("{before}needle{between}NEEDLE needle{between}");
         let (e, dash) = ("é".repeat(100), "-".repeat(200));

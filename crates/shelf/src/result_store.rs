@@ -1,5 +1,4 @@
-//! Large results, kept aside so that a model can read them in parts. Nothing is cut silently: the first part says
-//! how much there is and how to read on.
+//! Stores large results. Nothing is truncated silently: the first part says how much there is and how to continue.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +14,10 @@ use serde_json::value::RawValue;
 
 use crate::members::{Members, quoted};
 
-/// A result that nobody read for this long is gone.
+/// A result is dropped when it was not read for this long.
 const STORED_FOR: Duration = Duration::from_secs(30 * 60);
 
-/// The results that are kept.
+/// The stored results.
 pub struct ResultStore {
     stored: Mutex<HashMap<String, Held>>,
     most_bytes: usize,
@@ -31,11 +30,11 @@ struct Held {
 
 /// One large result.
 pub struct StoredResult {
-    /// All its text.
+    /// The whole text.
     pub(crate) text: String,
-    /// Its structured content, as JSON text.
+    /// The structured content, as JSON text.
     pub(crate) structured: Option<String>,
-    /// How many tokens one part may have.
+    /// Token limit of one part.
     pub(crate) part_tokens: usize,
 }
 
@@ -44,13 +43,13 @@ impl StoredResult {
         self.text.len() + self.structured.as_ref().map_or(0, String::len)
     }
 
-    /// The text from a byte on, as far as one part goes, and where the next part begins.
+    /// Returns the part of the text at a byte offset, and the offset of the next part.
     pub(crate) fn part(&self, offset: usize) -> (&str, usize) {
         part(&self.text, offset, self.part_tokens)
     }
 }
 
-/// Some text from a byte on that has about so many tokens; it ends at a line where one is near.
+/// Returns about `tokens` tokens of text at a byte offset, and the offset after them. Prefers to end after a line.
 pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
     let start = floor_char_boundary(text, offset);
     let rest = text.get(start..).unwrap_or_default();
@@ -62,7 +61,7 @@ pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
         if has <= tokens {
             break;
         }
-        // Aims a little below, so that one or two steps are enough.
+        // Aims a little lower, so that one or two steps are enough.
         length = (length as u128 * tokens as u128 * 95 / 100 / has as u128) as usize;
     }
     let mut cut = floor_char_boundary(rest, length);
@@ -72,14 +71,14 @@ pub(crate) fn part(text: &str, offset: usize, tokens: usize) -> (&str, usize) {
     {
         cut = line + 1;
     }
-    // Even one character of many tokens is progress.
+    // Always makes progress, even if one character exceeds the limit.
     if cut == 0 && !rest.is_empty() {
         cut = rest.chars().next().map_or(0, char::len_utf8);
     }
     (rest.get(..cut).unwrap_or_default(), start + cut)
 }
 
-/// The last place at or before a byte where a character begins.
+/// Returns the last character boundary at or before a byte offset.
 pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     let back = (0..4).find(|back| text.is_char_boundary(at.saturating_sub(*back)));
@@ -87,7 +86,7 @@ pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
 }
 
 impl ResultStore {
-    /// An empty shelf.
+    /// Creates an empty store.
     pub fn new(limits: &Limits) -> Self {
         Self {
             stored: Mutex::default(),
@@ -95,7 +94,8 @@ impl ResultStore {
         }
     }
 
-    /// The first part of a result that has more tokens than allowed; `None` when it is small enough.
+    /// Stores a result with more than `limit` tokens and returns its first part. Returns `None` if it is small
+    /// enough, or larger than the whole store.
     pub fn shorten(&self, result: &RawValue, limit: usize) -> Option<Box<RawValue>> {
         // A token has at least one byte.
         if result.get().len() <= limit {
@@ -116,7 +116,7 @@ impl ResultStore {
         let structured = members.get("structuredContent").map(str::to_owned);
         let is_large = |text: &str| estimate_tokens(text) as usize > limit;
         if !is_large(&text) {
-            // Most often the text says the same as the structured content, so they do not count together.
+            // The text usually repeats the structured content, so they are not added up.
             let structured = structured.as_deref().filter(|json| is_large(json))?;
             if !text.is_empty() {
                 text.push_str("\n\n");
@@ -131,7 +131,7 @@ impl ResultStore {
         });
         let (first, next) = stored.part(0);
         let first = first.to_owned();
-        let id = self.keep(stored.clone())?;
+        let id = self.insert(stored.clone())?;
         let note = continuation_note(&id, &stored, 0, next, tokens);
         let first = format!(
             r#"{{"type":"text","text":{}}}"#,
@@ -146,7 +146,11 @@ impl ResultStore {
         RawValue::from_string(members.to_string()).ok()
     }
 
-    /// A kept result.
+    /// Returns a stored result.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `RESULT_GONE` if the id is unknown or the result has expired.
     pub fn find(&self, id: &str) -> ToolResult<Arc<StoredResult>> {
         let mut stored = lock(&self.stored);
         stored.retain(|_, held| held.used.elapsed() < STORED_FOR);
@@ -156,14 +160,15 @@ impl ResultStore {
                 Ok(held.result.clone())
             }
             None => {
-                let message = "no result of this id is kept";
+                let message = "no result with this id is stored";
                 Err(ToolError::new(Reason::ResultGone, message).at_field("id"))
             }
         }
     }
 
-    /// Keeps a result; those that were read longest ago make room. `None` when it is larger than the shelf.
-    fn keep(&self, result: Arc<StoredResult>) -> Option<String> {
+    /// Stores a result, dropping the least recently read ones to make room. Returns `None` if it exceeds the whole
+    /// store.
+    fn insert(&self, result: Arc<StoredResult>) -> Option<String> {
         if result.bytes() > self.most_bytes {
             return None;
         }
@@ -177,7 +182,7 @@ impl ResultStore {
             };
             bytes -= stored.remove(&id).map_or(0, |held| held.result.bytes());
         }
-        let id = new_name();
+        let id = new_id();
         let held = Held {
             result,
             used: Instant::now(),
@@ -191,15 +196,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A name that nobody can guess.
-fn new_name() -> String {
+/// Returns an unguessable id.
+fn new_id() -> String {
     let mut bytes = [0; 18];
-    // Without randomness names could be guessed, and nothing else here would work either.
+    // Without a random source ids could be guessed, but nothing else would work either.
     let _ = getrandom::fill(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The text of a block that is read as text: text itself, and embedded text resources.
+/// Returns the text of a text block or an embedded text resource.
 fn text_of(block: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Block {
@@ -223,7 +228,7 @@ fn text_of(block: &RawValue) -> Option<String> {
     }
 }
 
-/// What stands under a part: how much there is, and the exact call that reads on.
+/// Returns the note below a part: how much there is, and the exact call that continues.
 pub(crate) fn continuation_note(
     id: &str,
     stored: &StoredResult,
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn r_ctx_08_structured_content_counts_whatever_stands_beside_it() {
+    fn r_ctx_08_structured_content_counts_with_any_text_next_to_it() {
         let rows: Vec<String> = (0..1_000).map(|n| format!("row {n}")).collect();
         for mut result in [
             serde_json::json!({"content": [{"type": "text", "text": "see rows"}]}),
@@ -332,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn r_ctx_08_the_shelf_is_bounded_and_what_is_gone_is_named() {
+    fn r_ctx_08_the_store_is_bounded_and_a_dropped_result_is_reported() {
         let limits = Limits {
             stored_results_bytes: 30_000,
             ..Limits::default()

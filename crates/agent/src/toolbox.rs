@@ -1,4 +1,4 @@
-//! What runs a model's calls.
+//! Runs the tool calls of a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::message::{ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
 use crate::meta::{self, MetaOutcome};
 use crate::report::UsedTool;
 
-/// Tools that one search of the provider's own kind brings in.
-const FOUND: usize = 8;
-/// Longest text of arguments, so that one call cannot fill the memory.
-const ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
-/// A result up to this size is looked through at once.
-const LIGHT_BYTES: usize = 256 * 1024;
-/// The sentence of a kept result that only holds where the meta tools are.
+/// Tools that a provider's built-in search returns.
+const MAX_FOUND: usize = 8;
+/// Maximum size of arguments, so that one call cannot exhaust the memory.
+const MAX_ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
+/// Results up to this size are processed on the current thread.
+const SMALL_RESULT_BYTES: usize = 256 * 1024;
+/// The part of a stored result's note that applies only if the meta tools are offered.
 const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 
-/// Runs the calls of one model. Large results are kept aside here, and read in parts.
+/// Runs the tool calls of one model. Stores large results so that they can be read in parts.
 pub struct Toolbox {
     hub: Hub,
     session: SessionId,
@@ -39,16 +39,16 @@ pub struct Toolbox {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExecutedCall {
-    /// What the model gets.
+    /// The output for the model.
     pub answer: ToolOutput,
-    /// The tool that was used; none for a search or another look at the catalog.
+    /// The tool that was called; `None` for searches and other lookups.
     pub used: Option<UsedTool>,
-    /// About how many tokens of the answer are there because definitions were not.
+    /// Estimated tokens of an output that replaces definitions.
     pub(crate) lookup_tokens: u64,
 }
 
 impl Toolbox {
-    /// A toolbox over a hub; `session` names whoever calls, in consents and in the record of activity.
+    /// Creates a toolbox. `session` identifies the caller in grants and in the activity log.
     pub fn new(hub: Hub, session: SessionId, limits: &Limits, result_tokens: usize) -> Self {
         Self {
             hub,
@@ -58,12 +58,12 @@ impl Toolbox {
         }
     }
 
-    /// The hub behind it.
+    /// Returns the hub.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// The tool that a call is about, and its server; as the model wrote it where none is known.
+    /// Returns the tool of a call and its server. An unknown tool is returned as the model wrote it.
     pub fn target(
         &self,
         definitions: &Definitions,
@@ -83,7 +83,7 @@ impl Toolbox {
         }
     }
 
-    /// Runs one call. Whatever goes wrong is an answer that the model can read.
+    /// Runs one call. Errors become an output that the model can read.
     pub async fn run(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {
         self.run_within(definitions, call, None).await
     }
@@ -123,11 +123,8 @@ impl Toolbox {
         started: Instant,
     ) -> ToolResult<ExecutedCall> {
         let given = call.arguments.as_ref().map_err(|why| {
-            ToolError::new(
-                Reason::ArgsInvalid,
-                format!("the arguments cannot be used: {why}"),
-            )
-            .with_remedy("Write the call again, with all of its arguments as one JSON object.")
+            ToolError::new(Reason::ArgsInvalid, format!("invalid arguments: {why}"))
+                .with_remedy("Repeat the call with all arguments in one JSON object.")
         })?;
         let is_search = definitions.loading() == Loading::Deferred
             && (call.kind == ToolUseKind::Search
@@ -139,7 +136,7 @@ impl Toolbox {
             .restore(&call.name, given)
             .unwrap_or_else(|| (call.name.clone(), given.clone()));
         let arguments = raw(&arguments)?;
-        // Where the meta tools are offered, a tool of the host program gives way to them.
+        // If the meta tools are offered, they take precedence over static tools of the same name.
         let is_own = tools::is_meta_tool(&name)
             && (definitions.loading() == Loading::Meta
                 || self.hub.catalog().static_tool(&name).is_none());
@@ -194,7 +191,8 @@ impl Toolbox {
         request.read_only = args.read_only;
         let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
-            let message = format!("`{tool}` asks for input that nobody here can give");
+            let message =
+                format!("`{tool}` requires input from the user, which is not available here");
             return Err(ToolError::new(Reason::ToolFailed, message));
         }
         let (exposed, server) = match self.hub.catalog().find(tool) {
@@ -204,7 +202,7 @@ impl Toolbox {
         let used = UsedTool {
             tool: exposed,
             server,
-            outcome: outcome_word(&outcome).to_owned(),
+            outcome: outcome_code(&outcome).to_owned(),
             took: started.elapsed(),
         };
         self.as_answer(definitions, call, outcome, used).await
@@ -218,7 +216,7 @@ impl Toolbox {
         used: UsedTool,
     ) -> ToolResult<ExecutedCall> {
         let (result_store, limit) = (self.result_store.clone(), self.result_tokens);
-        let is_heavy = outcome.result.get().len() > LIGHT_BYTES;
+        let is_heavy = outcome.result.get().len() > SMALL_RESULT_BYTES;
         let shorten = move || {
             let shortened = result_store.shorten(&outcome.result, limit);
             parts(shortened.as_deref().unwrap_or(&outcome.result))
@@ -248,7 +246,7 @@ impl Toolbox {
         })
     }
 
-    /// Answers a search of the provider's own kind.
+    /// Runs a provider's built-in search.
     async fn found(
         &self,
         definitions: &Definitions,
@@ -259,7 +257,7 @@ impl Toolbox {
         let query = arguments.get("query").and_then(Value::as_str);
         let query = query.unwrap_or_default().to_owned();
         let exposed = meta::searched(&self.hub, &self.session, span, move |catalog, finder| {
-            let found = finder.find(catalog, &query, FOUND);
+            let found = finder.find(catalog, &query, MAX_FOUND);
             let hits = found.hits.iter();
             hits.map(|hit| hit.tool.exposed().to_string())
                 .collect::<Vec<_>>()
@@ -283,7 +281,7 @@ impl Toolbox {
     }
 }
 
-/// The answer to a call that was not run to its end.
+/// Returns the output of a call that was not run to its end.
 pub(crate) fn unfinished_call(
     toolbox: &Toolbox,
     definitions: &Definitions,
@@ -306,7 +304,7 @@ pub(crate) fn unfinished_call(
     }
 }
 
-fn outcome_word(outcome: &CallOutcome) -> &'static str {
+fn outcome_code(outcome: &CallOutcome) -> &'static str {
     match outcome.is_error {
         true => Reason::ToolFailed.code(),
         false => "ok",
@@ -315,8 +313,8 @@ fn outcome_word(outcome: &CallOutcome) -> &'static str {
 
 fn raw(arguments: &Value) -> ToolResult<Box<RawValue>> {
     let text = arguments.to_string();
-    if text.len() > ARGUMENTS_BYTES {
-        let message = format!("the arguments have more than {ARGUMENTS_BYTES} bytes");
+    if text.len() > MAX_ARGUMENTS_BYTES {
+        let message = format!("the arguments have more than {MAX_ARGUMENTS_BYTES} bytes");
         return Err(ToolError::new(Reason::ArgsInvalid, message));
     }
     RawValue::from_string(text)

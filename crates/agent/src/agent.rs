@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pegboard_catalog::context_summary;
 use pegboard_hub::{Hub, SessionId};
+use pegboard_metatools::context_summary;
 use pegboard_model::{
     Limits, NoopRecorder, Outcome, Reason, Recorder, RunFacts, SpanContext, ToolError, ToolResult,
     TraceId,
@@ -251,11 +251,11 @@ impl Agent {
                 .run_calls(&calls, &definitions, allowed, stop, span, emit)
                 .await;
             work.run.calls += calls.len().min(allowed);
-            for answered in called.finished {
-                lookup_tokens += answered.lookup_tokens;
-                work.run.used.extend(answered.used);
+            for executed in called.finished {
+                lookup_tokens += executed.lookup_tokens;
+                work.run.used.extend(executed.used);
             }
-            work.conversation.exchange(items, called.answers);
+            work.conversation.exchange(items, called.outputs);
             if let Some(stopped) = called.stopped {
                 return Err(stopped);
             }

@@ -21,7 +21,7 @@ const MAX_PER_TURN: usize = 128;
 /// The results of the calls of one turn.
 pub(crate) struct TurnCalls {
     /// One output for each call, in the order of the calls.
-    pub(crate) answers: Vec<ToolOutput>,
+    pub(crate) outputs: Vec<ToolOutput>,
     /// The calls that were run, in the order of their completion.
     pub(crate) finished: Vec<ExecutedCall>,
     /// Why the remaining calls were not awaited.
@@ -52,16 +52,16 @@ impl Agent {
                 }
             })
             .collect();
-        let mut answers: Vec<Option<ToolOutput>> = calls.iter().map(|_| None).collect();
+        let mut outputs: Vec<Option<ToolOutput>> = calls.iter().map(|_| None).collect();
         let mut finished = Vec::new();
         let mut stopped = None;
         loop {
             match stop.or(running.next()).await {
-                Ok(Some((place, answered))) => {
-                    if let Some(answer) = answers.get_mut(place) {
-                        *answer = Some(answered.answer.clone());
+                Ok(Some((place, executed))) => {
+                    if let Some(output) = outputs.get_mut(place) {
+                        *output = Some(executed.output.clone());
                     }
-                    finished.push(answered);
+                    finished.push(executed);
                 }
                 Ok(None) => break,
                 Err(why) => {
@@ -79,11 +79,11 @@ impl Agent {
             }
         };
         let mut paired = Vec::with_capacity(calls.len());
-        for (call, answer) in calls.iter().zip(answers) {
-            paired.push(answer.unwrap_or_else(|| {
+        for (call, output) in calls.iter().zip(outputs) {
+            paired.push(output.unwrap_or_else(|| {
                 let (why, took) = ((why.as_str(), reason), started.elapsed());
-                let answered = unfinished_call(&self.toolbox, definitions, call, why, took);
-                let answer = answered.answer.clone();
+                let executed = unfinished_call(&self.toolbox, definitions, call, why, took);
+                let output = executed.output.clone();
                 let (tool, server) = self.toolbox.target(definitions, call);
                 emit(AgentEvent::CallFinished {
                     id: call.id.clone(),
@@ -92,12 +92,12 @@ impl Agent {
                     outcome: reason.code().to_owned(),
                     took,
                 });
-                finished.push(answered);
-                answer
+                finished.push(executed);
+                output
             }));
         }
         TurnCalls {
-            answers: paired,
+            outputs: paired,
             finished,
             stopped,
         }
@@ -117,13 +117,13 @@ impl Agent {
             tool: tool.clone(),
             server: server.clone(),
         });
-        let answered = self.toolbox.run_within(definitions, call, span).await;
-        let outcome = match (&answered.used, answered.answer.is_error) {
+        let executed = self.toolbox.run_within(definitions, call, span).await;
+        let outcome = match (&executed.used, executed.output.is_error) {
             (Some(used), _) => used.outcome.clone(),
             (None, false) => "ok".to_owned(),
             (None, true) => "failed".to_owned(),
         };
-        let used = answered.used.as_ref();
+        let used = executed.used.as_ref();
         emit(AgentEvent::CallFinished {
             id: call.id.clone(),
             server: used.map_or(server, |used| used.server.clone()),
@@ -131,6 +131,6 @@ impl Agent {
             outcome,
             took: started.elapsed(),
         });
-        answered
+        executed
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pegboard_catalog::{Catalog, ToolView, meta};
+use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{ConvertOptions, DeferredSearch, Format, RenderedTools, ToolLosses};
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::is_meta_tool;
 use serde_json::Value;
 
 use crate::render::{read_result, render_own_tools, render_tools};
@@ -58,8 +59,8 @@ impl Definitions {
     }
 
     fn meta(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
-        let own = render_own_tools(&meta::definitions(), format, options);
-        let is_free = |tool: &ToolView<'_>| !meta::is_meta_tool(tool.exposed().as_str());
+        let own = render_own_tools(&pegboard_metatools::definitions(), format, options);
+        let is_free = |tool: &ToolView<'_>| !is_meta_tool(tool.exposed().as_str());
         let host = catalog.tools().filter(|tool| tool.server().is_none());
         let host = render_tools(host.filter(is_free), format, options);
         let document = joined(entries(&own.document).chain(entries(&host.document)));

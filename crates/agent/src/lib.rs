@@ -30,7 +30,7 @@ mod retry;
 // Definitions for the model, and execution of its calls.
 mod content;
 mod definitions;
-mod meta;
+mod lookup;
 mod render;
 mod toolbox;
 mod transcript;

@@ -26,12 +26,12 @@ impl Conversation {
     }
 
     /// Adds the model's items together with the outputs of its calls, so that no call is without an output.
-    pub(crate) fn exchange(&mut self, items: Vec<Value>, answers: Vec<ToolOutput>) {
+    pub(crate) fn exchange(&mut self, items: Vec<Value>, outputs: Vec<ToolOutput>) {
         if !items.is_empty() {
             self.messages.push(Message::Assistant(items));
         }
-        if !answers.is_empty() {
-            self.messages.push(Message::ToolOutputs(answers));
+        if !outputs.is_empty() {
+            self.messages.push(Message::ToolOutputs(outputs));
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use pegboard_catalog::{ToolView, meta};
+use pegboard_catalog::ToolView;
 use pegboard_formats::{ConvertOptions, Format, RenderedTools, SourceTool, definitions_with};
+use pegboard_metatools::READ_RESULT;
 use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ pub(crate) fn render_own_tools(
 /// Returns the definition of `read_result`, for models without `call_tool`.
 pub(crate) fn read_result() -> Value {
     json!({
-        "name": meta::READ_RESULT,
+        "name": READ_RESULT,
         "description": "Read on in a result that was too large to be shown at once; its first part says how.",
         "inputSchema": {
             "type": "object",

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_catalog::meta::{self as tools, CallToolArgs};
 use pegboard_guard::{coerce_arguments, estimate_tokens};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
+use pegboard_metatools::{CallToolArgs, MetaCall, ResultStore, is_call_tool, is_meta_tool};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
-use pegboard_shelf::ResultStore;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::content::{Content, parts};
 use crate::definitions::{Definitions, Loading};
+use crate::lookup::offload;
 use crate::message::{ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
-use crate::meta::{self, MetaOutcome};
 use crate::report::UsedTool;
 
 /// Tools that a provider's built-in search returns.
@@ -29,9 +28,9 @@ const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 
 /// Runs the tool calls of one model. Stores large results so that they can be read in parts.
 pub struct Toolbox {
-    hub: Hub,
-    session: SessionId,
-    result_store: Arc<ResultStore>,
+    pub(crate) hub: Hub,
+    pub(crate) session: SessionId,
+    pub(crate) result_store: Arc<ResultStore>,
     result_tokens: usize,
 }
 
@@ -40,7 +39,7 @@ pub struct Toolbox {
 #[non_exhaustive]
 pub struct ExecutedCall {
     /// The output for the model.
-    pub answer: ToolOutput,
+    pub output: ToolOutput,
     /// The tool that was called; `None` for searches and other lookups.
     pub used: Option<UsedTool>,
     /// Estimated tokens of an output that replaces definitions.
@@ -72,7 +71,7 @@ impl Toolbox {
         let arguments = call.arguments.as_ref().unwrap_or(&Value::Null);
         let restored = definitions.restore(&call.name, arguments);
         let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
-        if tools::is_call_tool(&name)
+        if is_call_tool(&name)
             && let Some(inner) = crate::transcript::called_through(&arguments)
         {
             name = inner.to_owned();
@@ -95,8 +94,8 @@ impl Toolbox {
         span: Option<&SpanContext>,
     ) -> ExecutedCall {
         let started = Instant::now();
-        match self.answered(definitions, call, span, started).await {
-            Ok(answered) => answered,
+        match self.execute(definitions, call, span, started).await {
+            Ok(executed) => executed,
             Err(error) => {
                 let (tool, server) = self.target(definitions, call);
                 let used = UsedTool {
@@ -105,17 +104,17 @@ impl Toolbox {
                     outcome: error.reason.code().to_owned(),
                     took: started.elapsed(),
                 };
-                let is_look = tools::is_meta_tool(&used.tool) || call.kind == ToolUseKind::Search;
+                let is_lookup = is_meta_tool(&used.tool) || call.kind == ToolUseKind::Search;
                 ExecutedCall {
-                    answer: ToolOutput::failure(call, error.model_message()),
-                    used: (!is_look).then_some(used),
+                    output: ToolOutput::failure(call, error.model_message()),
+                    used: (!is_lookup).then_some(used),
                     lookup_tokens: 0,
                 }
             }
         }
     }
 
-    async fn answered(
+    async fn execute(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -130,14 +129,14 @@ impl Toolbox {
             && (call.kind == ToolUseKind::Search
                 || call.name == pegboard_formats::SEARCH_TOOL_NAME);
         if is_search {
-            return self.found(definitions, call, given, span).await;
+            return self.search_tools(definitions, call, given, span).await;
         }
         let (name, arguments) = definitions
             .restore(&call.name, given)
             .unwrap_or_else(|| (call.name.clone(), given.clone()));
         let arguments = raw(&arguments)?;
         // If the meta tools are offered, they take precedence over static tools of the same name.
-        let is_own = tools::is_meta_tool(&name)
+        let is_own = is_meta_tool(&name)
             && (definitions.loading() == Loading::Meta
                 || self.hub.catalog().static_tool(&name).is_none());
         if !is_own {
@@ -146,37 +145,22 @@ impl Toolbox {
                 arguments,
                 read_only: false,
             };
-            return self.called(definitions, call, args, span, started).await;
+            return self.call_tool(definitions, call, args, span, started).await;
         }
-        match self.look(&name, &arguments, span).await? {
-            MetaOutcome::Text(text) => Ok(ExecutedCall {
-                lookup_tokens: u64::from(estimate_tokens(&text)),
-                answer: ToolOutput::text(call, text),
-                used: None,
-            }),
-            MetaOutcome::Call(args) => self.called(definitions, call, args, span, started).await,
+        match MetaCall::parse(&name, Some(&arguments), &self.hub.catalog())? {
+            MetaCall::Lookup(lookup) => {
+                let text = self.look_up(lookup, span).await?;
+                Ok(ExecutedCall {
+                    lookup_tokens: u64::from(estimate_tokens(&text)),
+                    output: ToolOutput::text(call, text),
+                    used: None,
+                })
+            }
+            MetaCall::Tool(args) => self.call_tool(definitions, call, args, span, started).await,
         }
     }
 
-    /// Runs a meta tool.
-    async fn look(
-        &self,
-        name: &str,
-        arguments: &RawValue,
-        span: Option<&SpanContext>,
-    ) -> ToolResult<MetaOutcome> {
-        meta::run(
-            &self.hub,
-            &self.session,
-            &self.result_store,
-            name,
-            arguments,
-            span,
-        )
-        .await
-    }
-
-    async fn called(
+    async fn call_tool(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -205,10 +189,10 @@ impl Toolbox {
             outcome: outcome_code(&outcome).to_owned(),
             took: started.elapsed(),
         };
-        self.as_answer(definitions, call, outcome, used).await
+        self.executed(definitions, call, outcome, used).await
     }
 
-    async fn as_answer(
+    async fn executed(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -216,15 +200,13 @@ impl Toolbox {
         used: UsedTool,
     ) -> ToolResult<ExecutedCall> {
         let (result_store, limit) = (self.result_store.clone(), self.result_tokens);
-        let is_heavy = outcome.result.get().len() > SMALL_RESULT_BYTES;
+        let is_slow = outcome.result.get().len() > SMALL_RESULT_BYTES;
         let shorten = move || {
-            let shortened = result_store.shorten(&outcome.result, limit);
+            let now = Instant::now().into_std();
+            let shortened = result_store.shorten(&outcome.result, limit, now);
             parts(shortened.as_deref().unwrap_or(&outcome.result))
         };
-        let mut content = match is_heavy {
-            true => meta::aside(shorten).await?,
-            false => shorten(),
-        };
+        let mut content = offload(is_slow, shorten).await?;
         if definitions.loading() != Loading::Meta {
             for part in &mut content {
                 if let Content::Text(text) = part
@@ -235,7 +217,7 @@ impl Toolbox {
             }
         }
         Ok(ExecutedCall {
-            answer: ToolOutput {
+            output: ToolOutput {
                 id: call.id.clone(),
                 kind: ToolUseKind::Call,
                 is_error: used.outcome != "ok",
@@ -247,7 +229,7 @@ impl Toolbox {
     }
 
     /// Runs a provider's built-in search.
-    async fn found(
+    async fn search_tools(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -256,27 +238,21 @@ impl Toolbox {
     ) -> ToolResult<ExecutedCall> {
         let query = arguments.get("query").and_then(Value::as_str);
         let query = query.unwrap_or_default().to_owned();
-        let exposed = meta::searched(&self.hub, &self.session, span, move |catalog, finder| {
-            let found = finder.find(catalog, &query, MAX_FOUND);
-            let hits = found.hits.iter();
-            hits.map(|hit| hit.tool.exposed().to_string())
-                .collect::<Vec<_>>()
-        })
-        .await?;
+        let exposed = self.search(query, MAX_FOUND, span).await?;
         let (names, definitions) = definitions.found(&exposed);
-        let looked: u64 = definitions
+        let lookup_tokens: u64 = definitions
             .iter()
             .map(|tool| u64::from(estimate_tokens(&tool.to_string())))
             .sum();
         Ok(ExecutedCall {
-            answer: ToolOutput {
+            output: ToolOutput {
                 id: call.id.clone(),
                 kind: call.kind,
                 body: ToolOutputBody::Tools { names, definitions },
                 is_error: false,
             },
             used: None,
-            lookup_tokens: looked,
+            lookup_tokens,
         })
     }
 }
@@ -290,7 +266,7 @@ pub(crate) fn unfinished_call(
     took: Duration,
 ) -> ExecutedCall {
     let (tool, server) = toolbox.target(definitions, call);
-    let is_look = tools::is_meta_tool(&tool) || call.kind == ToolUseKind::Search;
+    let is_lookup = is_meta_tool(&tool) || call.kind == ToolUseKind::Search;
     let used = UsedTool {
         tool,
         server,
@@ -298,8 +274,8 @@ pub(crate) fn unfinished_call(
         took,
     };
     ExecutedCall {
-        answer: ToolOutput::failure(call, why.0),
-        used: (!is_look).then_some(used),
+        output: ToolOutput::failure(call, why.0),
+        used: (!is_lookup).then_some(used),
         lookup_tokens: 0,
     }
 }

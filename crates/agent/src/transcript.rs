@@ -1,6 +1,7 @@
 //! Finds the tool calls in messages of any provider.
 
-use pegboard_catalog::{Catalog, meta};
+use pegboard_catalog::Catalog;
+use pegboard_metatools::{is_call_tool, is_meta_tool};
 use pegboard_model::ServerName;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,8 +29,8 @@ pub fn called_tools(messages: &Value, catalog: &Catalog) -> Vec<CalledTool> {
     collect(messages, MAX_DEPTH, &mut calls);
     let seen = calls.into_iter().filter_map(|(name, arguments)| {
         let name = match name {
-            name if meta::is_call_tool(name) => called_through(&arguments)?.to_owned(),
-            name if meta::is_meta_tool(name) => return None,
+            name if is_call_tool(name) => called_through(&arguments)?.to_owned(),
+            name if is_meta_tool(name) => return None,
             name => name.to_owned(),
         };
         Some(match catalog.find(&name) {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::example::generate_example;
 use crate::parameters::{Parameter, parameters};
-use crate::related::related;
+use crate::related::related_tools;
 use crate::view::ToolView;
 
 /// Everything needed to understand and call a tool.
@@ -119,7 +119,7 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         note: view.note().map(str::to_owned),
         parameters: parameters(schema),
         examples,
-        related: related(view),
+        related: related_tools(view),
         signature: signature_of(view.name(), schema),
         annotations: view.annotations(),
         policy: view.policy(),

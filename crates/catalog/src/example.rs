@@ -3,7 +3,7 @@
 use pegboard_guard::ArgumentValidator;
 use serde_json::{Map, Value, json};
 
-use crate::flatten::flatten;
+use crate::flatten::flatten_schema;
 use crate::sample::sample_text;
 
 /// Nested objects and arrays that are generated.
@@ -48,7 +48,7 @@ pub fn generate_example(input_schema: &str) -> Option<Value> {
     });
     // Arguments are an object even if the schema does not say so.
     let mut tries = strategies.map(|strategy| {
-        let flat = flatten(&root, &root, strategy.branch);
+        let flat = flatten_schema(&root, &root, strategy.branch);
         preset(&flat, strategy).unwrap_or_else(|| make_object(&root, &flat, strategy, MAX_DEPTH))
     });
     tries.find(fits)
@@ -135,7 +135,7 @@ fn make_object(
         let schema = schema.unwrap_or(&Value::Null);
         make(
             root,
-            &flatten(root, schema, strategy.branch),
+            &flatten_schema(root, schema, strategy.branch),
             name,
             strategy,
             levels,
@@ -176,7 +176,7 @@ fn make_array(
             .map(|schema| {
                 make(
                     root,
-                    &flatten(root, schema, strategy.branch),
+                    &flatten_schema(root, schema, strategy.branch),
                     name,
                     strategy,
                     levels,
@@ -188,7 +188,7 @@ fn make_array(
         .get("items")
         .or_else(|| flat.get("contains"))
         .unwrap_or(&Value::Null);
-    let inner = flatten(root, schema, strategy.branch);
+    let inner = flatten_schema(root, schema, strategy.branch);
     let unique = flat.get("uniqueItems") == Some(&Value::Bool(true));
     let item = |number: usize| {
         let listed = inner.get("enum").and_then(|values| values.get(number));

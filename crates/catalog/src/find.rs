@@ -8,7 +8,7 @@ use pegboard_model::{
 };
 
 use crate::entry::ServerEntry;
-use crate::meta::is_meta_tool;
+use crate::reserved::is_meta_tool;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 

@@ -7,7 +7,7 @@ const MAX_DEPTH: usize = 12;
 
 /// Flattens a schema: follows references, merges `allOf`, and takes alternative number `branch` (modulo their number)
 /// of `anyOf` and `oneOf`. Alternatives that allow only `null` are not counted.
-pub(crate) fn flatten(root: &Value, schema: &Value, branch: usize) -> Map<String, Value> {
+pub fn flatten_schema(root: &Value, schema: &Value, branch: usize) -> Map<String, Value> {
     let mut flat = Map::new();
     merge(root, schema, branch, MAX_DEPTH, &mut flat);
     flat

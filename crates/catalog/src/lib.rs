@@ -10,7 +10,6 @@
     reason = "errors are rare, and callers read their fields"
 )]
 
-pub mod brief;
 mod conflict;
 mod delta;
 mod describe;
@@ -21,10 +20,10 @@ mod find;
 mod flatten;
 mod listing;
 mod look_alike;
-pub mod meta;
 mod offers;
 mod parameters;
 mod related;
+pub mod reserved;
 mod resolved;
 mod sample;
 mod sample_pattern;
@@ -38,19 +37,17 @@ mod uri_template;
 mod view;
 mod words;
 
-pub use brief::{
-    Detail, ListRequest, context_summary, describe_json, describe_text, list_json, list_text,
-    search_text,
-};
 pub use conflict::Conflict;
 pub use delta::{ChangedTool, Delta};
 pub use describe::{Description, FailedRefresh, describe};
 pub use difference::changed_fields;
 pub use entry::ServerEntry;
 pub use example::generate_example;
+pub use flatten::flatten_schema;
 pub use listing::{ListingFilter, write_listing};
 pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
+pub use related::related_tools;
 pub use resolved::ResolvedTool;
 pub use search::{
     Hit, LexicalSearch, PastSearch, ScoreExplanation, SearchRequest, SearchResults,

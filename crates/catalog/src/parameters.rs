@@ -4,7 +4,7 @@ use pegboard_guard::type_summary;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::flatten::flatten;
+use crate::flatten::flatten_schema;
 
 /// Parameters that are returned for one tool.
 const MAX_PARAMETERS: usize = 200;
@@ -35,7 +35,7 @@ pub fn parameters(input_schema: &str) -> Vec<Parameter> {
     let Ok(root) = serde_json::from_str::<Value>(input_schema) else {
         return Vec::new();
     };
-    let flat = flatten(&root, &root, 0);
+    let flat = flatten_schema(&root, &root, 0);
     let required = flat
         .get("required")
         .and_then(Value::as_array)
@@ -43,7 +43,7 @@ pub fn parameters(input_schema: &str) -> Vec<Parameter> {
         .unwrap_or_default();
     let properties = flat.get("properties").and_then(Value::as_object);
     let parameter = |(name, schema): (&String, &Value)| {
-        let inner = flatten(&root, schema, 0);
+        let inner = flatten_schema(&root, schema, 0);
         Parameter {
             name: name.clone(),
             kind: type_summary(&root, schema),

@@ -13,7 +13,7 @@ const MAX_RELATED: usize = 5;
 
 /// Returns the exposed names of related tools, closest first: the user's override, else the tools of the same
 /// server whose names share the most topic words.
-pub(crate) fn related(view: &ToolView<'_>) -> Vec<String> {
+pub fn related_tools(view: &ToolView<'_>) -> Vec<String> {
     if let Some(chosen) = view.user_override().and_then(|user| user.related.clone()) {
         return chosen;
     }

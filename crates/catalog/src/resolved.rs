@@ -75,7 +75,7 @@ impl Catalog {
             }),
             Owner::Host => self
                 .static_tool(tool.exposed.as_str())
-                .map(ToolView::of_host),
+                .map(ToolView::of_static),
         };
         match view {
             Some(view) => self.require_offered(view),

@@ -1,6 +1,7 @@
 //! `tools/call`: by a tool's own name, or through the meta tools.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
@@ -102,7 +103,9 @@ async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult
     let is_heavy = result.get().len() > offload::INLINE_BYTES;
     let shared = shared.clone();
     let shorten = move || {
-        let shortened = shared.result_store.shorten(&result, shared.result_tokens);
+        let shortened = shared
+            .result_store
+            .shorten(&result, shared.result_tokens, Instant::now());
         shortened.unwrap_or(result)
     };
     offload::run(is_heavy, shorten).await

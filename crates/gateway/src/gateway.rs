@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
+use pegboard_metatools::ResultStore;
 use pegboard_model::Limits;
 use tokio::sync::watch;
 
 use crate::conversation::Conversation;
 use crate::parked::ParkedCalls;
 use crate::profile::Profile;
-use crate::result_store::ResultStore;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
 use crate::subscribers::Subscribers;

@@ -51,8 +51,7 @@ mod sessions;
 mod subscribers;
 
 // Shared with the agent loop.
-use pegboard_catalog::meta as meta_tools;
-use pegboard_shelf::{self as result_store, members};
+use pegboard_metatools::{self as meta_tools, members};
 
 pub use conversation::{Conversation, MessageSink};
 pub use gateway::{Gateway, GatewaySettings, ProfileCatalog, fixed_surface};

@@ -120,7 +120,7 @@ impl Pegboard {
     /// // `block` is a `tool_use` block of Anthropic.
     /// let call = pegboard::tool_use(block["id"].as_str(), block["name"].as_str(), block["input"].clone());
     /// let result = pegboard.answer(tools, &call).await;
-    /// println!("{:?} by {:?}", result.answer.body, result.used);
+    /// println!("{:?} by {:?}", result.output.body, result.used);
     /// # }
     /// ```
     pub async fn answer(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {

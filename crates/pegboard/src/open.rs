@@ -203,7 +203,7 @@ impl Pegboard {
 
     /// What tools there are, in less than 500 tokens for a system prompt; nothing is started.
     pub fn context_summary(&self) -> String {
-        pegboard_catalog::context_summary(&self.hub.catalog(), &self.essential_patterns())
+        pegboard_metatools::context_summary(&self.hub.catalog(), &self.essential_patterns())
     }
 
     /// The patterns of the tools that the summary names; none means the built-in ones.

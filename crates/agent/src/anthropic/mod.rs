@@ -113,7 +113,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         let (role, content) = match message {
             Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
             Message::Assistant(items) => ("assistant", items.clone()),
-            Message::ToolOutputs(answers) => ("user", answers.iter().map(answer).collect()),
+            Message::ToolOutputs(outputs) => ("user", outputs.iter().map(tool_output).collect()),
         };
         match all.last_mut() {
             Some((last, blocks)) if *last == role => blocks.extend(content),
@@ -129,15 +129,16 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn answer(answer: &ToolOutput) -> Value {
-    let content: Vec<Value> = match &answer.body {
+fn tool_output(tool_output: &ToolOutput) -> Value {
+    let content: Vec<Value> = match &tool_output.body {
         ToolOutputBody::Tools { names, .. } => {
-            return anthropic_search_result(&answer.id, names.iter().map(String::as_str));
+            return anthropic_search_result(&tool_output.id, names.iter().map(String::as_str));
         }
         ToolOutputBody::Content(parts) => parts.iter().filter_map(block).collect(),
     };
-    let mut block = json!({"type": "tool_result", "tool_use_id": answer.id, "content": content});
-    if answer.is_error
+    let mut block =
+        json!({"type": "tool_result", "tool_use_id": tool_output.id, "content": content});
+    if tool_output.is_error
         && let Some(map) = block.as_object_mut()
     {
         map.insert("is_error".to_owned(), true.into());

@@ -140,14 +140,14 @@ fn items(message: &Message) -> Vec<Value> {
             };
             items.iter().filter(is_kept).cloned().collect()
         }
-        Message::ToolOutputs(answers) => answers.iter().map(answer).collect(),
+        Message::ToolOutputs(outputs) => outputs.iter().map(tool_output).collect(),
     }
 }
 
-fn answer(answer: &ToolOutput) -> Value {
-    let parts = match &answer.body {
+fn tool_output(tool_output: &ToolOutput) -> Value {
+    let parts = match &tool_output.body {
         ToolOutputBody::Tools { definitions, .. } => {
-            return openai_search_result(&answer.id, definitions.iter().cloned());
+            return openai_search_result(&tool_output.id, definitions.iter().cloned());
         }
         ToolOutputBody::Content(parts) => parts,
     };
@@ -158,7 +158,7 @@ fn answer(answer: &ToolOutput) -> Value {
         true => parts.iter().map(block).collect(),
         false => Value::String(texts(parts).join("\n\n")),
     };
-    json!({"type": "function_call_output", "call_id": answer.id, "output": output})
+    json!({"type": "function_call_output", "call_id": tool_output.id, "output": output})
 }
 
 fn texts(parts: &[Content]) -> Vec<&str> {

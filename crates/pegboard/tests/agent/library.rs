@@ -42,20 +42,20 @@ async fn r_agent_01_definitions_summary_and_tool_runner() {
     let call = |name: &str, input: Value| tool_use(Some("id-1"), Some(name), input);
     let searched = call("search_tools", json!({"query": "add numbers"}));
     let searched = pegboard.answer(&tools, &searched).await;
-    assert_eq!(searched.answer.id, "id-1");
-    assert!(text(&searched.answer.body).contains("example__add_numbers"));
+    assert_eq!(searched.output.id, "id-1");
+    assert!(text(&searched.output.body).contains("example__add_numbers"));
     assert_eq!(searched.used, None);
     let called = call(
         "call_tool",
         json!({"tool_name": "example__add_numbers", "arguments": {"a": 2, "b": 3}}),
     );
     let called = pegboard.answer(&tools, &called).await;
-    assert!(text(&called.answer.body).contains('5'), "{called:?}");
+    assert!(text(&called.output.body).contains('5'), "{called:?}");
     let used = called.used.expect("a tool was used");
     assert_eq!(used.tool, "example__add_numbers");
     assert_eq!(used.server.expect("its server").as_str(), "example");
     let unknown = pegboard.answer(&tools, &call("nothing", json!({}))).await;
-    assert!(unknown.answer.is_error, "{unknown:?}");
+    assert!(unknown.output.is_error, "{unknown:?}");
     pegboard.close().await;
     home.assert_nothing_runs();
 }

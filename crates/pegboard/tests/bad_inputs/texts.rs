@@ -104,7 +104,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "it stays one line of one tool, and JSON stays JSON",
         run: &[imitated_output],
         tests: &[(
-            "catalog/tests/catalog/brief/describing.rs",
+            "metatools/tests/metatools/describing.rs",
             "r_ctx_03_untrusted_text_cannot_hide_and_line_breaks_are_normalized",
         )],
         pending: None,

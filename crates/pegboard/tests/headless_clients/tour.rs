@@ -1,6 +1,6 @@
 //! What an agent does with Pegboard in a client that runs headless: search, describe, call, and call side by side.
 
-use pegboard_catalog::meta::{CALL, CALL_READ_ONLY, DESCRIBE, SEARCH};
+use pegboard_metatools::{CALL, CALL_READ_ONLY, DESCRIBE, SEARCH};
 use serde_json::{Value, json};
 
 use crate::client::Client;

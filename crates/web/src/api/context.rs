@@ -1,9 +1,9 @@
 //! What a model sees of all tools.
 
 use axum::extract::State;
-use pegboard_catalog::context_summary;
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::context_summary;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

@@ -3,9 +3,10 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_catalog::{Catalog, context_summary};
+use pegboard_catalog::Catalog;
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::context_summary;
 
 use super::Pages;
 use super::components::{bar, code};

@@ -1,8 +1,8 @@
 //! What Pegboard's answers cost, measured on the catalog itself.
 
-use pegboard_catalog::{
-    Catalog, Detail, LexicalSearch, ListRequest, ToolView, context_summary, describe_text,
-    list_json, list_text, search_text,
+use pegboard_catalog::{Catalog, LexicalSearch, ToolView};
+use pegboard_metatools::{
+    Detail, ListRequest, context_summary, describe_text, list_json, list_text, search_text,
 };
 use serde::Serialize;
 

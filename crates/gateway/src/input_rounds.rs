@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
-use pegboard_model::{Era, Policy, Reason, RpcError, ToolError, ToolResult, UntrustedText};
+use pegboard_model::{Era, Reason, RpcError, ServerName, ToolError, ToolResult, UntrustedText};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ const MAX_ROUNDS: usize = 20;
 #[derive(Clone)]
 pub(crate) enum UpstreamRequest {
     /// A tool call.
-    Tool(CallRequest),
+    Tool(ToolCall),
     /// Any other forwarded request.
     Other(ForwardRequest),
 }
@@ -38,7 +38,9 @@ pub(crate) enum UpstreamRequest {
 impl UpstreamRequest {
     fn with(mut self, caller: Arc<dyn Caller>, input: Option<InputResponses>) -> Self {
         match &mut self {
-            Self::Tool(request) => (request.caller, request.input) = (Some(caller), input),
+            Self::Tool(call) => {
+                (call.request.caller, call.request.input) = (Some(caller), input);
+            }
             Self::Other(request) => (request.caller, request.input) = (Some(caller), input),
         }
         self
@@ -46,42 +48,36 @@ impl UpstreamRequest {
 
     async fn run(&self, hub: &Hub) -> ToolResult<CallOutcome> {
         match self {
-            Self::Tool(request) => hub.call(request).await,
+            Self::Tool(call) => hub.call(&call.request).await,
             Self::Other(request) => hub.forward(request).await,
         }
     }
 
     /// Whether input may be requested during the call: by a legacy server, or by us for a tool that needs approval.
     fn may_request_input(&self, ctx: &RequestContext<'_>) -> bool {
-        let catalog = ctx.conversation.shared.hub.catalog();
-        let (server, needs_approval) = match self {
-            Self::Tool(request) => match catalog.find(&request.tool) {
-                Ok(view) => {
-                    let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
-                    (view.entry(), !is_free)
-                }
-                Err(_) => return true,
-            },
+        match self {
+            Self::Tool(call) => call.may_request_input,
             Self::Other(request) => {
                 let hub = &ctx.conversation.shared.hub;
-                let needs_approval = hub.needs_approval_for(&request.server, &request.about);
-                (catalog.server(&request.server), needs_approval)
+                hub.needs_approval_for(&request.server, &request.about)
+                    || server_era(ctx, &request.server) != Some(Era::Modern)
             }
-        };
-        needs_approval || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
-    }
-
-    /// The era of the server, if known.
-    fn era(&self, ctx: &RequestContext<'_>) -> Option<Era> {
-        let catalog = ctx.conversation.shared.hub.catalog();
-        match self {
-            Self::Tool(request) => {
-                let view = catalog.find(&request.tool).ok()?;
-                view.entry()?.record.era
-            }
-            Self::Other(request) => catalog.server(&request.server)?.record.era,
         }
     }
+}
+
+/// The era of a server, if known.
+fn server_era(ctx: &RequestContext<'_>, server: &ServerName) -> Option<Era> {
+    let catalog = ctx.conversation.shared.hub.catalog();
+    catalog.server(server)?.record.era
+}
+
+/// A tool call, and what its resolved tool says about it.
+#[derive(Clone)]
+pub(crate) struct ToolCall {
+    pub(crate) request: CallRequest,
+    /// Whether the server or the policy may request input during the call.
+    pub(crate) may_request_input: bool,
 }
 
 /// Why a request failed.
@@ -134,11 +130,11 @@ pub(crate) async fn forward_request(
     request: ForwardRequest,
 ) -> HandlerResult {
     let is_read = request.method == "resources/read";
-    let request = UpstreamRequest::Other(request);
-    match run(ctx, request.clone()).await? {
+    let server = request.server.clone();
+    match run(ctx, UpstreamRequest::Other(request)).await? {
         RoundOutcome::InputRequired(result) => Ok(result.into()),
         RoundOutcome::Done(outcome) => {
-            let is_legacy = request.era(ctx) == Some(Era::Legacy);
+            let is_legacy = server_era(ctx, &server) == Some(Era::Legacy);
             Ok(adapt_result(ctx, outcome.result, is_legacy, is_read))
         }
     }

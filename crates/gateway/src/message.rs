@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
+use pegboard_catalog::ResolvedTool;
 use pegboard_model::RpcError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -37,6 +39,8 @@ pub struct Message {
     is_error: bool,
     version: Option<Box<str>>,
     subject: Option<Box<str>>,
+    /// The tool of a call, if its name is resolved before the request is dispatched.
+    tool: OnceLock<ResolvedTool>,
 }
 
 #[derive(Deserialize)]
@@ -168,6 +172,7 @@ impl Message {
             is_error: envelope.error.is_some(),
             version: None,
             subject: None,
+            tool: OnceLock::new(),
             text: text.clone(),
         };
         if kind == MessageKind::Request {
@@ -211,6 +216,17 @@ impl Message {
     /// `params.uri` of a `resources/*` request, else `params.name`. Modern HTTP headers repeat it.
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
+    }
+
+    /// The resolved tool of a call, if [`Message::set_tool`] was called.
+    pub(crate) fn tool(&self) -> Option<&ResolvedTool> {
+        self.tool.get()
+    }
+
+    /// Keeps the resolved tool of a call, so that its name is resolved once.
+    pub(crate) fn set_tool(&self, tool: ResolvedTool) {
+        // A message names one tool, so a second value would be the same.
+        let _ = self.tool.set(tool);
     }
 
     /// The id, byte for byte as the client sent it.

@@ -1,5 +1,7 @@
 //! Profiles: which servers and tools a client sees, chosen by the URL or flag it connects with.
 
+use std::borrow::Cow;
+
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_guard::matches_pattern;
 use pegboard_model::ServerName;
@@ -77,6 +79,14 @@ impl Profile {
         match (self.prefix, self.servers.as_slice()) {
             (false, [one]) => ServerName::parse(one).ok(),
             _ => None,
+        }
+    }
+
+    /// A tool's name as the catalog knows it: with its server, if the profile lists it without.
+    pub(crate) fn qualified<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.sole_server() {
+            Some(server) => format!("{server}/{name}").into(),
+            None => name.into(),
         }
     }
 

@@ -44,12 +44,8 @@ fn mismatch(
         return None;
     }
     let surface = view.surface(gateway.hub());
-    let written = view.profile.sole_server();
-    let written = written.map(|server| format!("{server}/{name}"));
-    let tool = surface
-        .catalog
-        .find(written.as_deref().unwrap_or(name))
-        .ok()?;
+    let tool = surface.catalog.find(&view.profile.qualified(name)).ok()?;
+    message.set_tool(tool.resolved());
     let definition = tool.definition();
     memmem::find(definition.as_bytes(), ANNOTATION.as_bytes())?;
     if !view.profile.lists(&tool) {

@@ -1,4 +1,4 @@
-//! The hub itself: what it owns, and how it is opened and closed.
+//! The hub: its parts, and how it is opened and closed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,29 +23,29 @@ use crate::tasks::Tasks;
 use crate::telemetry::{Telemetry, new_trace};
 use crate::{HubSettings, ToolHandler};
 
-/// What a hub is made of; every part can be replaced in tests.
+/// The injected dependencies of a hub. Tests can replace each of them.
 pub struct HubParts {
-    /// What lasts.
+    /// Stores the discovered tools.
     pub store: Arc<dyn Store>,
-    /// What people decided, and what was done.
+    /// Stores grants, approval requests and activity.
     pub ledger: Arc<dyn Ledger>,
-    /// What opens conversations with servers.
+    /// Connects to servers.
     pub connector: Arc<dyn Connect>,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Who is asked when a policy says `ask`.
+    /// Asks for approvals if the client cannot.
     pub approver: Arc<dyn Approver>,
-    /// What knows the meaning of words; without one tools are found by words alone.
+    /// Encodes texts for search by meaning. Without one, tools are searched by words only.
     pub encoder: Option<Arc<dyn Encoder>>,
-    /// Who is told of events, spans and counts; [`pegboard_model::NoopRecorder`] for nobody.
+    /// Receives events, spans and metrics; [`pegboard_model::NoopRecorder`] to discard them.
     pub recorder: Arc<dyn Recorder>,
-    /// What the user set.
+    /// The user's settings.
     pub settings: HubSettings,
     /// The limits in force.
     pub limits: Limits,
 }
 
-/// The living centre. Cloning gives another handle to the same hub.
+/// Owns the catalog and routes calls. Cloning gives another handle to the same hub.
 #[derive(Clone)]
 pub struct Hub {
     pub(crate) inner: Arc<Inner>,
@@ -69,8 +69,11 @@ pub(crate) struct Inner {
 }
 
 impl Hub {
-    /// Opens a hub over what the store knows of the configured servers. Nothing is started. The second
-    /// value tells what of the store could not be used.
+    /// Opens a hub with the stored records of the configured servers. No server is started. The second value lists
+    /// the stored records that cannot be used.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
     pub async fn open(
         parts: HubParts,
         servers: impl IntoIterator<Item = ServerSpec>,
@@ -82,7 +85,7 @@ impl Hub {
         ))
     }
 
-    /// Opens a hub over records that were loaded before.
+    /// Opens a hub with records that are already loaded.
     pub fn with_records(
         parts: HubParts,
         records: Vec<ServerRecord>,
@@ -93,7 +96,7 @@ impl Hub {
         hub
     }
 
-    /// Opens a hub over records that are read when the catalog is first asked for.
+    /// Opens a hub whose records are read when the catalog is first needed.
     pub fn with_lazy_records(
         parts: HubParts,
         read: impl FnOnce() -> Vec<ServerRecord> + Send + 'static,
@@ -156,45 +159,51 @@ impl Hub {
         Self { inner }
     }
 
-    /// The present snapshot; it never changes.
+    /// Returns the current snapshot, which never changes.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.load_full()
     }
 
-    /// Who is told of events, spans and counts, for whoever has more to tell.
+    /// Returns the recorder, for components that record their own telemetry.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
         self.inner.telemetry.recorder()
     }
 
-    /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
+    /// Whether the stored records are loaded, so that reading the catalog does not touch the disk.
     pub fn is_catalog_loaded(&self) -> bool {
         self.inner.catalog.is_loaded()
     }
 
-    /// The snapshot that this hub begins with, for whoever wants to know later what changed since now; the
-    /// present one if it was asked for before.
+    /// Returns the snapshot that this hub starts with, for comparing later; the current one if it is already loaded.
     pub fn first_snapshot(&self) -> FirstSnapshot {
         self.inner.catalog.first_snapshot()
     }
 
-    /// What happens to servers and their tools from now on.
+    /// Subscribes to events about servers and their tools.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.inner.telemetry.subscribe()
     }
 
-    /// Every call and every request that is passed on from now on, when it is over.
+    /// Subscribes to finished calls and forwarded requests.
     pub fn subscribe_calls(&self) -> broadcast::Receiver<Event> {
         self.inner.telemetry.subscribe_calls()
     }
 
     /// Registers a tool of the host program.
+    ///
+    /// # Errors
+    /// Fails if a host tool of the same name exists.
     pub fn register(&self, tool: StaticTool, handler: Arc<dyn ToolHandler>) -> ToolResult<()> {
         self.inner.catalog.register(tool, handler)?;
         self.inner.emit_registry_updated(&new_trace());
         Ok(())
     }
 
-    /// Forgets what is known of a server; its tools are asked for again when they are needed.
+    /// Clears the stored tools of a server; they are discovered again when needed. Returns `false` if nothing was
+    /// stored.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn invalidate(&self, server: &ServerName) -> ToolResult<bool> {
         let Some(entry) = self.catalog().server(server).cloned() else {
             return Ok(false);
@@ -204,7 +213,10 @@ impl Hub {
         Ok(forgotten)
     }
 
-    /// Forgets what lasts of a server that is configured no longer; whether it is.
+    /// Clears the stored records of a server that is no longer configured. Returns `false` if it is configured.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn forget_removed(&self, server: &ServerName) -> ToolResult<bool> {
         if self.catalog().server(server).is_some() {
             return Ok(false);
@@ -213,8 +225,8 @@ impl Hub {
         Ok(true)
     }
 
-    /// What is known of other servers than the configured ones, for example those of another project, together with
-    /// the host program's tools. Nothing is started, and nothing of this hub changes.
+    /// Builds a catalog of other servers, for example those of another project, from the store, together with the
+    /// host program's tools. No server is started, and this hub does not change.
     pub async fn catalog_for(
         &self,
         servers: impl IntoIterator<Item = ServerSpec>,
@@ -230,7 +242,10 @@ impl Hub {
         catalog
     }
 
-    /// Forgets what is known of every server.
+    /// Clears the stored tools of every server. Returns the number of cleared records.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn clear(&self) -> ToolResult<usize> {
         let forgotten = self.inner.store.clear().await?;
         let trace = new_trace();
@@ -240,7 +255,7 @@ impl Hub {
         Ok(forgotten)
     }
 
-    /// Begins to end a server that its user needs no more. It goes on beside other work; a shutdown waits for it.
+    /// Stops a server in the background. A shutdown waits for it.
     pub fn release(&self, server: &ServerName) {
         let slot = self.inner.slots.get(server);
         if let Some(running) = slot.and_then(|slot| slot.take()) {
@@ -248,7 +263,7 @@ impl Hub {
         }
     }
 
-    /// Stops every server and all background work; no process is left when it returns.
+    /// Stops all background work and every server. When it returns, no server process is left.
     pub async fn shutdown(&self) {
         let trace = new_trace();
         self.inner.tasks.close().await;
@@ -257,6 +272,6 @@ impl Hub {
             .iter()
             .map(|slot| self.inner.stop(slot, &trace, "shutdown"));
         let closing = futures_util::future::join_all(closing);
-        futures_util::future::join(closing, self.inner.store.rest()).await;
+        futures_util::future::join(closing, self.inner.store.checkpoint()).await;
     }
 }

@@ -1,10 +1,10 @@
-//! The living centre: owns the current catalog, decides when to discover, and routes calls.
+//! The core of Pegboard: owns the current catalog, decides when to discover servers, and routes calls.
 //!
 //! Invariant: reading is cloning an `Arc`; no read waits for a writer, a lock, a disk or a server.
-//! Invariant: a consent covers one version of a tool; no other version runs by it.
-//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], and every prompt and resource passes
-//! [`Hub::forward`] or [`Hub::watch_resource`]; all of them ask one policy gate.
-//! Invariant: at most one discovery per server at a time, also between processes sharing a store.
+//! Invariant: a grant covers one version of a tool; no other version runs because of it.
+//! Invariant: every tool call passes [`Hub::call`], and every prompt and resource passes [`Hub::forward`] or
+//! [`Hub::watch_resource`]; all of them pass one policy gate.
+//! Invariant: at most one discovery per server runs at a time, also across processes that share a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
 mod approvals;
@@ -54,22 +54,22 @@ pub use pegboard_model::{RefreshOnStart, StaleRefresh};
 
 use pegboard_model::GlobalRules;
 
-/// What a user may set about the hub as a whole.
+/// The user's settings of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubSettings {
-    /// RefreshScope servers are asked again when a session starts.
+    /// Which servers are refreshed when a session starts.
     pub refresh_on_start: RefreshOnStart,
-    /// What happens when tools are needed and their time is over.
+    /// What happens when a stale list is needed.
     pub stale_refresh: StaleRefresh,
-    /// The most discoveries side by side; how many there are is paced by what the machine can do.
+    /// Upper bound for concurrent discoveries. The actual number adapts to the load of the machine.
     pub concurrent_discoveries: usize,
-    /// How long a listing waits for servers that were never seen.
+    /// How long a listing waits for undiscovered servers.
     pub answer_deadline: Duration,
     /// Whether searches that led to a successful call are remembered.
     pub remember_searches: bool,
-    /// How people are asked about calls.
+    /// How approvals are requested.
     pub asking: ApprovalSettings,
-    /// The policies that hold for the tools of every server, and of the host program.
+    /// The policy rules for the tools of all servers and of the host program.
     pub rules: Arc<GlobalRules>,
 }
 

@@ -1,4 +1,4 @@
-//! A changed configuration, taken over while everything runs.
+//! Applying a changed configuration at runtime.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
-/// What a new configuration changed.
+/// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigChange {
-    /// Servers that are new.
+    /// New servers.
     pub added: Vec<ServerName>,
-    /// Servers that are gone.
+    /// Removed servers.
     pub removed: Vec<ServerName>,
-    /// Servers that are reached in another way than before.
+    /// Servers with a changed definition.
     pub redefined: Vec<ServerName>,
-    /// Servers whose other settings changed.
+    /// Servers with other changed settings.
     pub adjusted: Vec<ServerName>,
 }
 
@@ -32,8 +32,8 @@ impl ConfigChange {
 }
 
 impl Hub {
-    /// Takes over a new configuration. Servers that are gone or redefined are stopped; new and redefined
-    /// ones are discovered in the background; what is known of the others stays.
+    /// Applies a new configuration. Removed and redefined servers are stopped; new and redefined ones are discovered
+    /// in the background; the known tools of the others stay.
     pub async fn apply(&self, servers: impl IntoIterator<Item = ServerSpec>) -> ConfigChange {
         let trace = TraceScope::new();
         let wanted: BTreeMap<ServerName, ServerSpec> = servers
@@ -130,8 +130,9 @@ impl Inner {
         }
     }
 
-    /// Takes a server's connection away at once and gives the work of ending it, so that slow ones are ended
-    /// side by side. A new definition is discovered when the old process is gone: both may want the same file.
+    /// Detaches a server's connection at once and returns the work of closing it, so that slow servers are closed
+    /// concurrently. A new definition is discovered after the old process exited, because both may need the same
+    /// file.
     fn detach_and_stop<'a>(
         self: &'a Arc<Self>,
         server: &ServerName,

@@ -264,7 +264,7 @@ async fn r_sec_11_pages_in_an_error_are_attributed_too() {
     let error = client.error("tools/call", call()).await;
     assert_eq!(
         error["message"],
-        "Server `mean` asks you to open a page first"
+        "Server `mean` asks you to open a URL first"
     );
     let pages = error["data"]["elicitations"].as_array().unwrap();
     assert_eq!(pages.len(), 1, "{error}");

@@ -1,4 +1,4 @@
-//! Asking the person at the client that calls, by an elicitation of our own.
+//! Approval prompts in the calling client, as MCP elicitations.
 
 use pegboard_model::ApprovalDecision;
 use pegboard_upstream::declares;
@@ -16,21 +16,20 @@ const ONCE: &str = "allow once";
 const SESSION: &str = "allow for this session";
 const REFUSE: &str = "refuse";
 
-/// Whether the client that calls declared that it can ask its person.
+/// Whether the calling client declared the elicitation capability.
 pub(super) fn can_ask(request: &CallRequest) -> bool {
     let caller = request.caller.as_ref();
     caller.is_some_and(|caller| declares(caller.capabilities(), METHOD, None))
 }
 
-/// What came of a request to the client.
+/// The result of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The user decided.
     Decided(ApprovalDecision),
-    /// The client closed the request without an answer. Headless clients do so without showing it to the user,
-    /// so this is not a refusal.
+    /// The client cancelled the elicitation. Headless clients do so without showing it, so this is not a refusal.
     Cancelled,
-    /// The client cannot ask after all.
+    /// The client cannot ask.
     Failed,
 }
 
@@ -51,7 +50,7 @@ pub(super) async fn ask(
 }
 
 fn params(prompt: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>> {
-    // Whoever answers here may be the program that calls, so nothing that it says lasts longer than its session.
+    // The response may come from the calling program itself, so it never creates a grant beyond the session.
     let mut choices = vec![ONCE, SESSION, REFUSE];
     choices.retain(|choice| offers_session || *choice != SESSION);
     let params = json!({
@@ -62,7 +61,7 @@ fn params(prompt: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>
                 FIELD: {
                     "type": "string",
                     "title": "May it run?",
-                    "description": "An answer counts for this version of the tool alone.",
+                    "description": "The decision applies to this version of the tool only.",
                     "enum": choices,
                 },
             },
@@ -72,7 +71,7 @@ fn params(prompt: &ApprovalPrompt, offers_session: bool) -> Option<Box<RawValue>
     serde_json::value::to_raw_value(&params).ok()
 }
 
-/// What a client's answer means. Whatever is neither one of the offered choices nor `cancel` is a refusal.
+/// Reads the client's response. Anything but an offered choice or `cancel` is a refusal.
 fn read(answer: &RawValue, offers_session: bool) -> Reply {
     #[derive(Deserialize)]
     struct Answer {

@@ -1,8 +1,7 @@
-//! Which tools somebody granted lastingly, without reading the ledger for every call.
+//! An in-memory index of the tools with grants.
 //!
-//! Most tools have no grant at all, and most calls would read the ledger only to learn that. From the second call on
-//! the names of all tools with grants are held in memory and read again whenever the ledger says that it changed, in
-//! whatever process.
+//! Most tools have no grant, and most calls would read the ledger only to learn that. From the second call on, the
+//! names of all granted tools are held in memory and reloaded when the ledger changes, in this or another process.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +13,15 @@ use tokio::sync::watch;
 
 use crate::sync::lock;
 
-/// The grants of the ledger, as the gate needs them.
+/// The ledger's grants, indexed for the gate.
 pub(super) struct GrantIndex {
     ledger: Arc<dyn Ledger>,
     granted: Mutex<Option<GrantedTools>>,
-    /// A command that makes one call needs no index, and no thread that watches for changes.
+    /// Set by the first lookup. A command that makes a single call needs no index and no watcher.
     was_asked: AtomicBool,
 }
 
-/// The tools that have a grant, and whether that is still so.
+/// The tools with grants, and whether the index is current.
 struct GrantedTools {
     tools: HashMap<Option<ServerName>, HashSet<String>>,
     changes: watch::Receiver<u64>,
@@ -37,17 +36,17 @@ impl GrantIndex {
         }
     }
 
-    /// Whether it is certain, without looking anywhere, that a tool has no grant of any version.
+    /// Whether the index shows that the tool has no grant. Returns `false` if the index is missing or outdated.
     pub(super) fn has_none(&self, server: Option<&ServerName>, tool: &str) -> bool {
         let granted = lock(&self.granted);
         let Some(granted) = granted.as_ref() else {
             return false;
         };
-        // Without a sender nobody could say that something changed.
+        // Without a sender, changes would go unnoticed.
         if granted.changes.has_changed().unwrap_or(true) {
             return false;
         }
-        // Most of the time nobody granted anything.
+        // Usually there are no grants at all.
         granted.tools.is_empty()
             || !granted
                 .tools
@@ -55,7 +54,7 @@ impl GrantIndex {
                 .is_some_and(|tools| tools.contains(tool))
     }
 
-    /// The grants of a tool, of whatever version. A ledger that cannot be read holds none.
+    /// Returns the grants of a tool, of any version. If the ledger cannot be read, there are none.
     pub(super) async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> Vec<Grant> {
         if self.was_asked.swap(true, Ordering::Relaxed) {
             self.index().await;
@@ -74,7 +73,7 @@ impl GrantIndex {
         if is_current {
             return;
         }
-        // Listening comes before reading, so that no change is missed.
+        // Subscribe before reading, so that no change is missed.
         let mut changes = self.ledger.changes();
         changes.mark_unchanged();
         let Ok(grants) = self.ledger.grants().await else {

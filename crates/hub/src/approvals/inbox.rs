@@ -1,4 +1,4 @@
-//! The inbox of calls that wait for a person, and the consents that last.
+//! The approval inbox and the stored grants.
 
 use pegboard_model::{
     ApprovalDecision, ApprovalRequest, ApprovalResponse, Grant, Reason, ServerName, ToolError,
@@ -9,16 +9,16 @@ use tokio::sync::watch;
 
 use crate::hub::Hub;
 
-/// Somebody who looks at the inbox. As long as it is held, there is a person to ask.
+/// A viewer of the inbox. While it exists, calls that need an approval can wait in the inbox.
 pub struct InboxWatch {
     changes: watch::Receiver<u64>,
     _viewer: InboxViewer,
 }
 
 impl InboxWatch {
-    /// Waits until the inbox or the lasting consents may have changed, in whatever process.
+    /// Waits until the inbox or the grants may have changed, in this or another process.
     pub async fn changed(&mut self) {
-        // The sender lives as long as the hub; without it nothing changes any more.
+        // The sender lives as long as the hub; without it there are no more changes.
         if self.changes.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -26,20 +26,23 @@ impl InboxWatch {
 }
 
 impl Hub {
-    /// The calls that wait for a person now, the oldest first, of all processes that share the store.
+    /// Returns the pending approval requests of all processes that share the store, oldest first.
+    ///
+    /// # Errors
+    /// Fails if the ledger cannot be read.
     pub async fn approvals(&self) -> ToolResult<Vec<ApprovalRequest>> {
         self.inner
             .approvals
             .ledger
-            .waiting(self.inner.clock.now())
+            .pending_requests(self.inner.clock.now())
             .await
     }
 
-    /// Answers a call that waits, and gives back what it was about. `by` says who answers, for the log.
+    /// Decides a pending approval request and returns it. `by` names who decided, for the activity log.
     ///
     /// # Errors
-    /// When no such call waits, when it has no session and the decision is for the session, or when the ledger cannot
-    /// be used.
+    /// Fails if the request is not pending, if a session grant is requested for a call without a session, or if the
+    /// ledger cannot be used.
     pub async fn decide_approval(
         &self,
         id: &str,
@@ -47,30 +50,33 @@ impl Hub {
         by: &str,
     ) -> ToolResult<ApprovalRequest> {
         if decision == ApprovalDecision::Session {
-            let waiting = self.approvals().await?;
-            let request = waiting.iter().find(|request| request.id == id);
+            let pending = self.approvals().await?;
+            let request = pending.iter().find(|request| request.id == id);
             if request.is_some_and(|request| !request.offers_session) {
-                let message = format!("call `{id}` belongs to no session that could be allowed");
+                let message = format!("call `{id}` has no session that could be granted");
                 let error = ToolError::new(Reason::RequestInvalid, message);
                 return Err(error
                     .at_field("decision")
                     .with_remedy("Allow it once or always."));
             }
         }
-        let answer = ApprovalResponse {
+        let response = ApprovalResponse {
             decision,
             by: by.to_owned(),
             at: self.inner.clock.now(),
         };
-        let answered = self.inner.approvals.ledger.answer(id, answer).await?;
-        answered.ok_or_else(|| {
+        let decided = self.inner.approvals.ledger.decide(id, response).await?;
+        decided.ok_or_else(|| {
             let id = UntrustedText::new(id).shortened(40);
-            let message = format!("no call `{id}` waits for an answer");
+            let message = format!("no approval request `{id}` is pending");
             ToolError::new(Reason::ApprovalUnknown, message)
         })
     }
 
-    /// Looks at the inbox from now on: tools that ask when possible ask as long as somebody does.
+    /// Registers a viewer of the inbox. Tools with the policy "ask if possible" ask as long as there is one.
+    ///
+    /// # Errors
+    /// Fails if the viewer cannot be registered in the ledger.
     pub fn watch_approvals(&self) -> ToolResult<InboxWatch> {
         Ok(InboxWatch {
             changes: self.inner.approvals.ledger.changes(),
@@ -78,13 +84,19 @@ impl Hub {
         })
     }
 
-    /// Every lasting consent, sorted by server and tool.
+    /// Returns every stored grant, sorted by server and tool.
+    ///
+    /// # Errors
+    /// Fails if the ledger cannot be read.
     pub async fn grants(&self) -> ToolResult<Vec<Grant>> {
         self.inner.approvals.ledger.grants().await
     }
 
-    /// Takes every consent for a tool back, the lasting ones and those of sessions; `tool` is the server's own
-    /// name for it. Gives how many lasting ones there were.
+    /// Revokes all grants of a tool, stored ones and those of sessions. `tool` is the server's own name of the tool.
+    /// Returns the number of stored grants that were revoked.
+    ///
+    /// # Errors
+    /// Fails if the ledger cannot be written.
     pub async fn revoke_grant(&self, server: Option<&ServerName>, tool: &str) -> ToolResult<usize> {
         self.inner
             .approvals

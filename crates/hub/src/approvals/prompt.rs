@@ -8,40 +8,41 @@ use pegboard_model::{AskVia, ClientApproval, ServerName, UntrustedText};
 use super::shown_arguments::readable;
 use crate::calls::SessionId;
 
-/// Characters of arguments that a person reads in a message of a client or at a terminal. Longer ones are shown in the
-/// inbox, which has room for `Limits::shown_argument_bytes`.
+/// Longest arguments, in characters, that are shown in a client or at a terminal. The inbox shows up to
+/// `Limits::shown_argument_bytes`.
 pub(super) const ARGUMENTS_IN_MESSAGE: usize = 16_000;
 
-/// How people are asked, as of now.
+/// How approvals are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApprovalSettings {
-    /// How long a call waits for a person who has to approve it; zero asks only who is there.
+    /// How long a call waits for an approval in the inbox. With zero, only the client and the terminal are asked.
     pub timeout: Duration,
-    /// Where a person is asked.
+    /// Where approvals are requested.
     pub via: AskVia,
-    /// How far an approval reaches that came through the client that calls.
+    /// How long an approval that was given in the calling client lasts.
     pub client: ClientApproval,
 }
 
-/// A question to a person.
+/// What a person is asked to approve.
 #[derive(Clone, Debug)]
 pub struct ApprovalPrompt {
-    /// Who wants to call.
+    /// The session that makes the call.
     pub session: SessionId,
     /// The tool's exposed name.
     pub tool: String,
-    /// The server; `None` for a tool of the host program.
+    /// The tool's server; `None` for a tool of the host program.
     pub server: Option<ServerName>,
-    /// The exact arguments.
+    /// The exact arguments, as JSON.
     pub arguments: String,
-    /// The rule that asks.
+    /// The policy rule that requires the approval.
     pub rule: String,
-    /// Where the tool differs from the version that was allowed before, when one was.
+    /// The fields in which the tool differs from the version that was granted before, if there was one.
     pub changed: Vec<String>,
 }
 
 impl ApprovalPrompt {
-    /// Whether a message can show the arguments completely. Unavailable is asked to approve what is not shown.
+    /// Whether the arguments fit into a prompt completely. A person is never asked to approve arguments that are not
+    /// shown.
     pub fn fits_message(&self) -> bool {
         self.shown_arguments_text()
             .chars()
@@ -49,12 +50,12 @@ impl ApprovalPrompt {
             .is_none()
     }
 
-    /// The arguments, complete, with whatever could deceive or tire a reader written out.
+    /// The complete arguments, with deceptive characters escaped and long runs of space counted.
     fn shown_arguments_text(&self) -> String {
         UntrustedText::new(&readable(&self.arguments)).to_string()
     }
 
-    /// The question in words, with whatever could deceive a reader escaped.
+    /// The prompt as text, with deceptive characters escaped.
     pub fn text(&self) -> String {
         let server = match &self.server {
             Some(server) => format!(" of server `{server}`"),
@@ -63,7 +64,7 @@ impl ApprovalPrompt {
         let changed = match self.changed.is_empty() {
             true => String::new(),
             false => format!(
-                "\nIt CHANGED since it was allowed; different: {}.",
+                "\nIt CHANGED since it was allowed; changed fields: {}.",
                 self.changed.join(", ")
             ),
         };
@@ -76,34 +77,34 @@ impl ApprovalPrompt {
     }
 }
 
-/// A person's answer.
+/// A person's response to an [`ApprovalPrompt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptResponse {
-    /// Go on, this once.
+    /// Allow this call.
     Allow,
-    /// Go on, also with later calls of this version of the tool in this session.
+    /// Allow this version of the tool for the rest of the session.
     AllowForSession,
-    /// Go on, also with all later calls of this version of the tool.
+    /// Allow this version of the tool from now on.
     AllowAlways,
-    /// Do not.
+    /// Do not run the call.
     Refuse,
-    /// Unavailable could be asked.
+    /// There was no way to ask.
     Unavailable,
 }
 
-/// Who is asked when a policy says `ask` and the client cannot.
+/// Asks a person if a policy requires an approval and the client cannot ask. A terminal implements it.
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// Whether there is somebody to ask.
+    /// Whether there is a person to ask.
     fn can_ask(&self) -> bool {
         true
     }
 
-    /// Puts the question.
+    /// Asks the person.
     async fn ask(&self, prompt: ApprovalPrompt) -> PromptResponse;
 }
 
-/// An approver for places where no person is.
+/// An approver for programs without a terminal: it never asks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoApprover;
 

@@ -1,4 +1,4 @@
-//! Asking a person: in the client that calls, at the terminal, or in the inbox.
+//! Asking a person to approve a call: in the calling client, at the terminal, or in the inbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::discovery::shutting_down;
 use crate::hub::Inner;
 use crate::telemetry::millis;
 
-/// How long a person at the client or the terminal may take where no call waits in the inbox.
+/// How long a person at the client or the terminal may take if calls do not wait in the inbox.
 const PRESENT_USER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Everything that a question is about.
+/// Everything that an approval request shows or stores.
 pub(crate) struct ApprovalContext {
     pub(crate) session: SessionId,
     pub(crate) client: Option<String>,
@@ -30,9 +30,9 @@ pub(crate) struct ApprovalContext {
     pub(crate) arguments: String,
     pub(crate) rule: String,
     pub(crate) changed: Vec<String>,
-    /// Whether consent for the session means anything.
+    /// Whether a grant for the session is offered.
     pub(crate) offers_session: bool,
-    /// Whether it waits in the inbox although nobody may be looking.
+    /// Whether the request waits in the inbox even if the inbox has no viewer.
     pub(crate) in_inbox: bool,
 }
 
@@ -55,16 +55,16 @@ pub(crate) enum ApprovalOutcome {
         decision: ApprovalDecision,
         by: String,
     },
-    /// Unavailable answered in time.
+    /// No response arrived in time.
     TimedOut,
-    /// There was nobody to ask.
+    /// There was no way to ask.
     Unavailable,
-    /// The client closed the request without an answer, and there was no other way to ask.
+    /// The client dismissed the prompt without a response, and there was no other way to ask.
     Dismissed,
 }
 
 impl Inner {
-    /// Asks until somebody answers or the time is over. A call that is taken back takes its question back.
+    /// Requests an approval and waits for the decision or the timeout. Dropping the future withdraws the request.
     pub(crate) async fn ask_for_approval(
         self: &Arc<Self>,
         request: &CallRequest,
@@ -95,7 +95,7 @@ impl Inner {
     }
 }
 
-/// A question that is being put; dropping it tells that nobody waits for the answer.
+/// A pending approval request. If it is dropped before a decision, it is reported as cancelled.
 struct ApprovalAttempt<'a> {
     inner: &'a Arc<Inner>,
     context: &'a ApprovalContext,
@@ -118,7 +118,7 @@ impl ApprovalAttempt<'_> {
         let approvals = &self.inner.approvals;
         let settings = approvals.settings();
         let timeout = settings.timeout;
-        // A person who is there has time in any case.
+        // The client and the terminal get their own timeout if the configured one is zero.
         let deadline = match timeout.is_zero() {
             true => self.started + PRESENT_USER_TIMEOUT,
             false => self.started + timeout,
@@ -135,8 +135,8 @@ impl ApprovalAttempt<'_> {
             self.emit_requested("client");
             let offers_session =
                 self.context.offers_session && settings.client == ClientApproval::Session;
-            let answer = elicitation::ask(request, &prompt, offers_session);
-            match within(deadline, answer).await {
+            let reply = elicitation::ask(request, &prompt, offers_session);
+            match within(deadline, reply).await {
                 Some(Reply::Decided(decision)) => {
                     return Ok(decided(decision, "the user in the client"));
                 }
@@ -169,12 +169,12 @@ impl ApprovalAttempt<'_> {
         }
     }
 
-    /// Unavailable approves what cannot be shown completely.
+    /// The error for arguments that cannot be shown completely.
     fn too_long(&self, limit: usize) -> ToolError {
         let tool = &self.context.tool;
         let longest = longest_values(&self.context.arguments);
         let message = format!(
-            "tool `{tool}` needs a person's approval, and its arguments are too long to be shown completely \
+            "tool `{tool}` needs an approval, and its arguments are too long to be shown completely \
              (at most {limit} characters; {longest})"
         );
         let error = ToolError::new(Reason::ApprovalTooLong, message).at_tool(tool.as_str());
@@ -194,11 +194,14 @@ impl ApprovalAttempt<'_> {
         let Some(_running) = inner.tasks.enter() else {
             return Err(shutting_down());
         };
-        // Listening comes before asking, so that no answer is missed.
+        // Subscribe before the request is added, so that no response is missed.
         let mut changes = ledger.changes();
         let request = self.request(timeout);
-        if !ledger.ask(request, inner.limits.waiting_approvals).await? {
-            let message = "too many calls wait for a person's consent";
+        if !ledger
+            .add_request(request, inner.limits.waiting_approvals)
+            .await?
+        {
+            let message = "too many calls are waiting for approval";
             let error = ToolError::new(Reason::Overloaded, message);
             return Err(error.at_tool(self.context.tool.as_str()));
         }
@@ -210,7 +213,7 @@ impl ApprovalAttempt<'_> {
         self.emit_requested("inbox");
         let stopped = loop {
             changes.mark_unchanged();
-            if ledger.response_to(self.id).await?.is_some() {
+            if ledger.decision(self.id).await?.is_some() {
                 break None;
             }
             tokio::select! {
@@ -219,12 +222,12 @@ impl ApprovalAttempt<'_> {
                 () = inner.tasks.closing() => break Some(shutting_down()),
             }
         };
-        // Whoever answered before this moment answered in time.
+        // A response that arrived before this moment was in time.
         entry.is_closed = true;
-        let answer = ledger.close(self.id).await?;
-        Ok(match (answer, stopped) {
+        let response = ledger.remove_request(self.id).await?;
+        Ok(match (response, stopped) {
             (_, Some(error)) => return Err(error),
-            (Some(answer), None) => decided(answer.decision, &answer.by),
+            (Some(response), None) => decided(response.decision, &response.by),
             (None, None) => ApprovalOutcome::TimedOut,
         })
     }
@@ -290,7 +293,7 @@ impl ApprovalAttempt<'_> {
     }
 }
 
-/// A request in the inbox; dropping it takes it out again.
+/// A request in the inbox. Dropping it removes the request.
 struct InboxEntry<'a> {
     inner: &'a Arc<Inner>,
     id: &'a str,
@@ -304,8 +307,8 @@ impl Drop for InboxEntry<'_> {
         }
         let (ledger, id) = (self.inner.approvals.ledger.clone(), self.id.to_owned());
         self.inner.tasks.spawn_to_end(async move {
-            // What stays is out of date by itself.
-            let _ = ledger.close(&id).await;
+            // If this fails, the entry expires by itself.
+            let _ = ledger.remove_request(&id).await;
         });
     }
 }
@@ -317,16 +320,16 @@ fn decided(decision: ApprovalDecision, by: &str) -> ApprovalOutcome {
     }
 }
 
-/// What comes before a moment. Work that was not looked at meanwhile counts only if it is in time, too.
+/// Awaits `work` until the deadline. A result that is ready but was polled too late does not count.
 async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
     let done = tokio::time::timeout_at(deadline, work).await.ok()?;
     (Instant::now() <= deadline).then_some(done)
 }
 
-/// A number that a person can type.
+/// An id that is short enough to type.
 fn new_id() -> String {
     let mut bytes = [0; 4];
-    // Without randomness the time tells requests apart.
+    // Without randomness, use the time to tell requests apart.
     if getrandom::fill(&mut bytes).is_err() {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = now.unwrap_or_default().subsec_nanos().to_be_bytes();

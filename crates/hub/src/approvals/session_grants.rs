@@ -1,4 +1,4 @@
-//! SessionGrants that last no longer than this process: for sessions, and for calls that go on in another round.
+//! Grants that live in memory: for a session, and for the next round of an approved call.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::calls::{CallRequest, SessionId};
 use crate::sync::lock;
 
-/// How long a call that asked for input may take to go on; as long as the gateway keeps its state.
+/// How long an approved call may wait for the client's input; the gateway keeps its state equally long.
 const NEXT_ROUND: Duration = Duration::from_secs(10 * 60);
 
 pub(super) struct SessionGrants {
@@ -30,7 +30,7 @@ impl SessionGrants {
         }
     }
 
-    /// Whether a session may call this version, whatever the arguments.
+    /// Whether the session holds a grant for this version of a tool.
     pub(super) fn covers(&self, session: &SessionId, version: &ToolVersion) -> bool {
         let sessions = lock(&self.sessions);
         sessions
@@ -38,7 +38,7 @@ impl SessionGrants {
             .is_some_and(|versions| versions.contains(version))
     }
 
-    /// Remembers a consent for a session; one too many counts for its call alone.
+    /// Adds a grant for a session. Beyond the limit it is not stored, and the approval covers only its call.
     pub(super) fn add(&self, session: &SessionId, version: &ToolVersion) {
         let mut sessions = lock(&self.sessions);
         let held: usize = sessions.values().map(HashSet::len).sum();
@@ -52,7 +52,7 @@ impl SessionGrants {
         lock(&self.sessions).remove(session);
     }
 
-    /// Takes every consent for a tool back, whatever the session.
+    /// Revokes the matching grants of all sessions.
     pub(super) fn revoke(&self, is_meant: impl Fn(&ToolVersion) -> bool) {
         let mut sessions = lock(&self.sessions);
         for versions in sessions.values_mut() {
@@ -60,7 +60,7 @@ impl SessionGrants {
         }
     }
 
-    /// A call that was agreed to asks for input: its next round needs no second consent.
+    /// An approved call returned `input_required`: its next round needs no second approval.
     pub(super) fn expect_next_round(
         &self,
         request: &CallRequest,
@@ -83,7 +83,7 @@ impl SessionGrants {
         }
     }
 
-    /// Whether a call is the next round of one that was agreed to. It is so once.
+    /// Whether a call is the next round of an approved one. Each round counts once.
     pub(super) fn take_next_round(&self, request: &CallRequest, version: &ToolVersion) -> bool {
         let Some(input) = &request.input else {
             return false;
@@ -95,8 +95,8 @@ impl SessionGrants {
     }
 }
 
-/// What tells one round from all others: the version, the arguments, and the state that its server gave; without
-/// a state, the session.
+/// Identifies a round by the version, the arguments and the server's request state, or by the session if there is no
+/// state.
 fn round(request: &CallRequest, version: &ToolVersion, state: Option<&str>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let server = version.server.as_ref().map_or("", |server| server.as_str());

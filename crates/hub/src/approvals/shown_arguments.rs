@@ -1,19 +1,19 @@
-//! Arguments as a person reads them: every value, in the caller's own characters, with nothing pushed out of sight.
+//! Arguments as they are shown to a person: every value verbatim, without space that could push a part out of view.
 
 use std::fmt::Write as _;
 
 use pegboard_model::UntrustedText;
 use serde_json::Value;
 
-/// Spaces in a row that stay as they are; more of them could push what follows out of a reader's sight.
+/// Longest run of spaces that is shown as it is. A longer run could push what follows out of view.
 const SPACES_AS_THEY_ARE: usize = 8;
-/// Values that a message names.
+/// Number of values that a message names.
 const VALUES_NAMED: usize = 3;
-/// Characters of a value's place in a message.
+/// Longest shown path of a value, in characters.
 const PLACE: usize = 80;
 
-/// A JSON text without the space between its parts, and with long runs of space inside of texts counted instead of
-/// written. Never through a parser, which would round long numbers.
+/// Removes the whitespace between the tokens of a JSON text and replaces long runs of spaces inside strings with
+/// their count. Works on the text, because a parser would round long numbers.
 pub fn readable(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut characters = json.chars().peekable();
@@ -42,7 +42,7 @@ pub fn readable(json: &str) -> String {
     counted_line_ends(&text)
 }
 
-/// Runs of escaped line ends and tabs, counted likewise: a window shows them as empty lines.
+/// Replaces long runs of escaped line ends and tabs with their count; they would be shown as empty lines.
 fn counted_line_ends(text: &str) -> String {
     const ESCAPES: [(&str, &str); 3] = [
         ("\\n", "line ends"),
@@ -74,7 +74,7 @@ fn counted_line_ends(text: &str) -> String {
     shown
 }
 
-/// The longest values of some arguments, by place and length, for whoever has to make them shorter.
+/// Names the longest values of the arguments with their lengths, as a hint what to shorten.
 pub(super) fn longest_values(json: &str) -> String {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::from_str(json) {

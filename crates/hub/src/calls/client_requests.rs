@@ -1,8 +1,8 @@
-//! What servers request from the clients that call them, on its way through the hub.
+//! Requests of servers to the clients that call them.
 //!
-//! Every call and every other request to a server is sent by [`Inner::send_checked`], so that nothing of a server
-//! reaches a client without [`check_client_request`]: requests of legacy servers through the caller, `input_required`
-//! results of modern servers, and the elicitations of a `-32042` error.
+//! Every request to a server is sent by [`Inner::send_checked`], so that nothing from a server reaches a client
+//! without [`check_client_request`]: requests of legacy servers through the caller, `input_required` results of
+//! modern servers, and the elicitations in a `-32042` error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use super::request::SessionId;
 use crate::hub::Inner;
 
 const ELICITATION: &str = "elicitation/create";
-/// Requests in one `input_required` result.
+/// Limit for the requests in one `input_required` result.
 const REQUESTS_MAX: usize = 64;
-/// How often a server may repeat what was declined before its call fails.
+/// How often a server may repeat a declined request before its call fails.
 const DECLINED_ROUNDS_MAX: usize = 3;
 
 impl Inner {
-    /// Sends a request to a server. What the server requests from the client meanwhile, or in its result, is
-    /// attributed, escaped and bounded; what must not reach the client is declined here.
+    /// Sends a request to a server. Requests of the server to the client are attributed, escaped and bounded on the
+    /// way; those that must not reach the client are declined here.
     pub(crate) async fn send_checked<F>(
         self: &Arc<Self>,
         spec: &ServerSpec,
@@ -61,15 +61,15 @@ impl Inner {
                 Round::Decline(input) => options.input = Some(input),
             }
         }
-        Err(check.failure("it requests again what was declined"))
+        Err(check.failure("it repeats a declined request"))
     }
 }
 
-/// What becomes of an `input_required` result.
+/// What to do with an `input_required` result.
 enum Round {
-    /// The client gets it.
+    /// Return it to the client.
     Ask(Box<RawValue>),
-    /// The server is called again with these answers.
+    /// Call the server again with these responses.
     Decline(InputResponses),
 }
 
@@ -80,7 +80,7 @@ struct InputRequest<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The check of one server's requests in the course of one call.
+/// Checks the requests of one server during one call.
 #[derive(Clone)]
 struct ClientRequestCheck {
     inner: Arc<Inner>,
@@ -90,7 +90,7 @@ struct ClientRequestCheck {
 }
 
 impl ClientRequestCheck {
-    /// Checks one request. A refusal is logged and noted as activity.
+    /// Checks one request. A refusal is logged and recorded as activity.
     fn request(
         &self,
         method: &str,
@@ -113,7 +113,7 @@ impl ClientRequestCheck {
         checked
     }
 
-    /// Checks a modern server's result that requests input.
+    /// Checks an `input_required` result of a modern server.
     fn input_required(&self, result: &RawValue) -> ToolResult<Round> {
         let malformed = |what: &str| self.failure(what);
         let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(result.get())
@@ -124,7 +124,7 @@ impl ClientRequestCheck {
         let requests: BTreeMap<String, InputRequest<'_>> = serde_json::from_str(requests.get())
             .map_err(|_| malformed("its `inputRequests` cannot be read"))?;
         if requests.len() > REQUESTS_MAX {
-            let what = format!("it requests more than {REQUESTS_MAX} things at once");
+            let what = format!("it makes more than {REQUESTS_MAX} requests at once");
             return Err(malformed(&what));
         }
         let (mut passed, mut declined) = (Map::new(), Map::new());
@@ -138,7 +138,7 @@ impl ClientRequestCheck {
                     }
                     passed.insert(key, request);
                 }
-                // The other requests have no answer that means "no".
+                // Only an elicitation can be declined; other requests have no negative response.
                 Err(_) if wanted.method == ELICITATION => {
                     declined.insert(key, json!({"action": "decline"}));
                 }
@@ -149,7 +149,7 @@ impl ClientRequestCheck {
             to_raw_value(value).map_err(|error| malformed(&error.to_string()))
         };
         if !declined.is_empty() {
-            // What was not declined is requested again by the server, without what was.
+            // The server repeats the requests that were not declined.
             return Ok(Round::Decline(InputResponses {
                 responses: raw(&declined)?,
                 state: members.remove("requestState"),
@@ -160,7 +160,7 @@ impl ClientRequestCheck {
         Ok(Round::Ask(checked))
     }
 
-    /// Checks the elicitations in a server's error; what is refused is left out.
+    /// Checks the elicitations in a server's error and removes the refused ones.
     fn error(&self, mut error: ToolError) -> ToolError {
         let Some(rpc) = error
             .rpc
@@ -169,7 +169,7 @@ impl ClientRequestCheck {
         else {
             return error;
         };
-        rpc.message = format!("Server `{}` asks you to open a page first", self.server);
+        rpc.message = format!("Server `{}` asks you to open a URL first", self.server);
         let data = rpc.data.as_deref().unwrap_or("{}");
         let Ok(Value::Object(mut data)) = serde_json::from_str(data) else {
             rpc.data = None;
@@ -191,17 +191,17 @@ impl ClientRequestCheck {
     fn failure(&self, what: &str) -> ToolError {
         let what = UntrustedText::new(what).shortened(300);
         let message = format!(
-            "the call of server `{}` cannot go on, because what it requests from the client is not passed on: {what}",
+            "the call of server `{}` cannot continue, because its request to the client is refused: {what}",
             self.server
         );
         ToolError::new(Reason::InputRefused, message).at_server(&self.server)
     }
 }
 
-/// A client as one server may reach it.
+/// A client as one server can reach it.
 struct CheckedCaller {
     caller: Arc<dyn Caller>,
-    /// Without what is switched off for this server, so that it does not try.
+    /// Without the capabilities that are disabled for this server.
     capabilities: String,
     check: ClientRequestCheck,
 }

@@ -23,10 +23,11 @@ use crate::policy::{GatePass, refused};
 use crate::slots::{ConnectionHold, ServerSlot};
 use crate::telemetry::TraceScope;
 
-/// How much longer than one silence a whole call may take, whatever progress it tells.
+/// Upper bound for a whole call, in multiples of the call timeout. Progress notifications extend the timeout up to
+/// this bound.
 const LONGEST_IN_TIMEOUTS: u32 = 10;
 
-/// A call on its way to its server.
+/// A call that passed the policy gate.
 #[derive(Clone, Copy)]
 struct CallContext<'a> {
     view: &'a ToolView<'a>,
@@ -78,7 +79,7 @@ impl Inner {
         }
     }
 
-    /// Whether a server that runs now did not run before.
+    /// Whether the server was started after `before`.
     pub(super) fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
         let running = entry.and_then(|entry| self.slots.running(&entry.spec.name));
         running.is_some_and(|running| running.since >= before)
@@ -110,11 +111,11 @@ impl Inner {
         let mirrors = checked == HeaderUse::Mirrored;
         let mut result = self.call_once(&slot, entry, tool, mirrors, context).await;
         match &result {
-            // A call that may have had an effect is never sent twice; this one has none, or may repeat.
+            // Resent only because the tool is read-only or idempotent. Other calls may have had an effect.
             Err(error) if error.reason == Reason::ServerExited && is_repeatable(tool) => {
                 result = self.call_once(&slot, entry, tool, mirrors, context).await;
             }
-            // The server refused it unread, because its list names other headers than the known one does.
+            // The server rejected the request before running it: its current list requires other headers.
             Err(error) if is_header_mismatch(error, entry) => {
                 self.discover_once(entry.spec.clone(), context.trace, Backoff::Ignore)
                     .await;
@@ -124,7 +125,7 @@ impl Inner {
                 if let Some((view, entry, renewed)) = renewed {
                     check_read_only(context.request, &view)?;
                     let mirrors = self.schemas.is_mirrored(renewed);
-                    // It may be another version now, under another policy.
+                    // The tool may have changed, and its policy with it.
                     let pass = match renewed.fingerprint == tool.fingerprint {
                         true => None,
                         false => Some(self.gate(context.request, &view, context.trace).await?),
@@ -146,7 +147,7 @@ impl Inner {
         result
     }
 
-    /// The server runs now, so its list costs one message.
+    /// Renews the list of a server that is running anyway, which costs one request.
     pub(crate) fn renew_if_stale(self: &Arc<Self>, entry: &ServerEntry, trace: &TraceScope) {
         let catalog = self.catalog.load();
         if let Some(present) = catalog.server(&entry.spec.name)
@@ -167,7 +168,7 @@ impl Inner {
     ) -> ToolResult<CallOutcome> {
         let hold = self.hold_for_call(slot, entry, context.trace).await?;
         let request = context.request;
-        // The server may have had to be started first, and its tools may be others since.
+        // Starting the server may have taken long, and its tools may have changed.
         self.check_dispatch(request, context.pass, entry, tool, context.trace)
             .await?;
         let (mut meta, caller) = (request.meta.clone(), request.caller.clone());
@@ -187,7 +188,7 @@ impl Inner {
         result.map_err(|error| with_effect(error, tool))
     }
 
-    /// Holds the server's connection for a request, starting the server when it must be.
+    /// Holds the server's connection for a request, starting the server if necessary.
     pub(crate) async fn hold_for_call(
         self: &Arc<Self>,
         slot: &Arc<ServerSlot>,
@@ -199,7 +200,7 @@ impl Inner {
             hold.mark_called();
             return Ok(hold);
         }
-        // Starting is bounded by the discovery's time-out: it is the same start.
+        // A start for a call is bounded by the discovery timeout, because it is the same start.
         let deadline = Instant::now() + spec.timeouts.discovery;
         let (hold, _) = self
             .acquire(spec, &entry.record, deadline, Backoff::Respect, trace)
@@ -208,7 +209,7 @@ impl Inner {
         Ok(hold)
     }
 
-    /// Remembers how the server did.
+    /// Updates the server's failure history with the result of a request.
     pub(crate) fn record_result<T>(
         self: &Arc<Self>,
         slot: &ServerSlot,
@@ -225,7 +226,7 @@ impl Inner {
     }
 }
 
-/// How a request to a server is made.
+/// Builds the options of a request to a server.
 pub(super) fn options(
     entry: &ServerEntry,
     meta: Option<Map<String, Value>>,
@@ -242,8 +243,8 @@ pub(super) fn options(
     }
 }
 
-/// Refuses a read-only call of a tool that its server does not mark as read-only. The mark allows nothing by
-/// itself: the policy gate is asked as for every other call.
+/// Refuses a read-only call of a tool that its server does not mark as read-only. The mark itself allows nothing; the
+/// policy gate is asked as for every call.
 fn check_read_only(request: &CallRequest, view: &ToolView<'_>) -> ToolResult<()> {
     if !request.read_only || view.annotations().claims_read_only() {
         return Ok(());
@@ -259,14 +260,14 @@ fn is_repeatable(tool: &Tool) -> bool {
     hints.read_only == Some(true) || hints.idempotent == Some(true)
 }
 
-/// Says that a call which was sent and has no answer may have had an effect, where that matters.
+/// Adds to the error of a lost response that the call may have had an effect, unless the tool can be repeated safely.
 fn with_effect(mut error: ToolError, tool: &Tool) -> ToolError {
     let is_lost = matches!(
         error.reason,
         Reason::ServerExited | Reason::FrameInvalid | Reason::FrameTooLarge
     );
     if is_lost && !is_repeatable(tool) {
-        let lost = "it is not known whether this call had an effect";
+        let lost = "it is unknown whether this call had an effect";
         error.message = format!("{lost}: {}", error.message);
     }
     error

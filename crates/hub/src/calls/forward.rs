@@ -1,4 +1,4 @@
-//! Passing other requests on to the one server they are about: prompts, resources, completion.
+//! Forwarding of prompts, resources and completion requests to their server.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::policy::OfferPass;
 use crate::slots::ServerSlot;
 use crate::telemetry::{FinishedRequest, TraceScope, outcome_of};
 
-/// The only request that is about a template.
+/// The only method that can refer to a template.
 pub(crate) const COMPLETE: &str = "completion/complete";
 
-/// Requests that change nothing, so that they may be sent again to a server that died over them.
+/// Methods without side effects, which may be resent to a server that exited.
 const REPEATABLE: &[&str] = &[COMPLETE, "prompts/get", "resources/read"];
 
-/// A prompt or a resource of a server, by the server's own name for it.
+/// A prompt or resource of a server, by the server's own name or URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferRef {
     /// A prompt's name.
     Prompt(String),
-    /// A resource's uri.
+    /// A resource's URI.
     Resource(String),
-    /// A resource template, as the server wrote it: something to complete, never something to read.
+    /// A resource template as the server wrote it. It can be completed, but not read.
     Template(String),
 }
 
 impl OfferRef {
-    /// The server's own name for it.
+    /// The server's own name or URI.
     pub fn key(&self) -> &str {
         match self {
             Self::Prompt(key) | Self::Resource(key) | Self::Template(key) => key,
@@ -42,31 +42,31 @@ impl OfferRef {
     }
 }
 
-/// A wish to pass a request on.
+/// A request to be forwarded to a server.
 #[derive(Clone)]
 pub struct ForwardRequest {
-    /// Who asks.
+    /// The session that makes the call.
     pub session: SessionId,
-    /// The server it is for.
+    /// The server to forward it to.
     pub server: ServerName,
-    /// The protocol's method.
+    /// The MCP method.
     pub method: String,
     /// The members of its `params`, without braces and without `_meta`.
     pub members: String,
-    /// The prompt or resource that it is about, by the server's own name for it.
+    /// The prompt or resource that the request refers to.
     pub about: OfferRef,
-    /// The client behind the request, as far as the server may reach it.
+    /// The client behind the request, for requests of the server to the client.
     pub caller: Option<Arc<dyn Caller>>,
-    /// Members for the request's `_meta`, for example `traceparent`.
+    /// Members of the request's `_meta`, for example `traceparent`.
     pub meta: Option<Map<String, Value>>,
-    /// The span that the request is a part of: ours, or the one that a client named.
+    /// The parent span: one of ours, or the one that the client named.
     pub span: Option<SpanContext>,
-    /// Answers to what the server asked for in an earlier round.
+    /// The client's responses to an earlier `input_required` result.
     pub input: Option<InputResponses>,
 }
 
 impl ForwardRequest {
-    /// A plain request.
+    /// Creates a request without optional parts.
     pub fn new(
         session: SessionId,
         server: ServerName,
@@ -89,8 +89,12 @@ impl ForwardRequest {
 }
 
 impl Hub {
-    /// Passes a request on to its server, which is started when it must be, under the same rules as a call.
-    /// The result is the server's, untouched.
+    /// Forwards a request to its server under the same policy rules as a call. The server is started if necessary.
+    /// Returns the server's result verbatim.
+    ///
+    /// # Errors
+    /// Fails if the server or the prompt or resource is unknown, if the policy refuses the request, or if the server
+    /// fails.
     pub async fn forward(&self, request: &ForwardRequest) -> ToolResult<CallOutcome> {
         let trace = TraceScope::below(request.span.as_ref());
         let started = Instant::now();
@@ -123,7 +127,7 @@ impl Hub {
 }
 
 impl Inner {
-    /// The entry of a server that may be started.
+    /// Returns the entry of a configured server that may be started.
     pub(crate) fn usable(&self, server: &ServerName) -> ToolResult<Arc<ServerEntry>> {
         let entry = self.configured(server)?;
         may_start(&entry.spec)?;
@@ -170,7 +174,7 @@ impl Inner {
         let forward = ForwardedRequest {
             method: &request.method,
             members: &request.members,
-            // What is completed is in the members alone.
+            // A completion names its subject in the members.
             name: (request.method != COMPLETE).then(|| request.about.key()),
         };
         let upstream = hold.upstream();

@@ -1,5 +1,5 @@
-//! A panic costs the one request it happens in. Nothing of Pegboard panics on purpose; a host program's tool handler
-//! may.
+//! Panic isolation: a panic fails only the request it happens in. Pegboard's own code does not panic, but a tool
+//! handler of the host program may.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::discovery::FinishedDiscovery;
 use crate::discovery::{DiscoverySource, RefreshOutcome};
 use crate::hub::Inner;
 
-/// Runs the work and turns a panic into an error. The text of the panic may hold anything, so it is not repeated.
+/// Runs the work and turns a panic into an error. The panic's text may contain anything, so it is not repeated.
 pub(crate) async fn catch_panic<T>(
     what: impl FnOnce() -> String,
     work: impl Future<Output = ToolResult<T>>,
@@ -24,11 +24,11 @@ pub(crate) async fn catch_panic<T>(
 }
 
 fn panicked(what: &str) -> ToolError {
-    ToolError::new(Reason::Internal, format!("{what} ended by a panic"))
+    ToolError::new(Reason::Internal, format!("{what} panicked"))
 }
 
 impl Inner {
-    /// Runs a discovery; one that panics is a failed one.
+    /// Runs a discovery. A panic counts as a failed discovery.
     pub(crate) async fn catch_discovery_panic(
         self: Arc<Self>,
         spec: Arc<ServerSpec>,

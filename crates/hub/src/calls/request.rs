@@ -7,39 +7,39 @@ use pegboard_model::SpanContext;
 use pegboard_upstream::{Caller, InputResponses};
 use serde_json::value::RawValue;
 
-/// Who asks: one connected client or embedding agent.
+/// Identifies a connected client or an embedding agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct SessionId(pub String);
 
-/// A wish to call a tool.
+/// A request to call a tool.
 #[derive(Clone)]
 pub struct CallRequest {
-    /// Who asks.
+    /// The session that makes the call.
     pub session: SessionId,
     /// The tool: resolved, or a name in any form that a person or a model writes.
     pub tool: ToolTarget,
     /// The arguments, a JSON object.
     pub arguments: Box<RawValue>,
-    /// The client behind the call, as far as the server may reach it.
+    /// The client behind the call, for requests of the server to the client.
     pub caller: Option<Arc<dyn Caller>>,
-    /// Members for the request's `_meta`, for example `traceparent`. Where spans are made, the call's own span
-    /// takes that one's place.
+    /// Members of the request's `_meta`, for example `traceparent`. If spans are recorded, the call's own span
+    /// replaces it.
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
-    /// The span that the call is a part of: ours, or the one that a client named.
+    /// The parent span: one of ours, or the one that the client named.
     pub span: Option<SpanContext>,
-    /// Answers to what the server asked for in an earlier round.
+    /// The client's responses to an earlier `input_required` result.
     pub input: Option<InputResponses>,
-    /// What the client calls itself, for a person who is asked; foreign text.
+    /// The client's name and version, shown in approval requests. Untrusted text.
     pub client: Option<Arc<str>>,
-    /// Whether more calls of the same session can follow.
+    /// Whether the session can make more calls, so that a grant for the session is useful.
     pub is_lasting: bool,
-    /// Whether the call is refused unless the server marks the tool as read-only.
+    /// Whether to refuse the call unless the server marks the tool as read-only.
     pub read_only: bool,
 }
 
 impl CallRequest {
-    /// A plain call.
+    /// Creates a request without optional parts.
     pub fn new(session: SessionId, tool: impl Into<ToolTarget>, arguments: Box<RawValue>) -> Self {
         Self {
             session,

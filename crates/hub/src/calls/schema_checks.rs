@@ -1,4 +1,5 @@
-//! Schemas made ready to check arguments, kept for the next call: making one ready costs far more than using it.
+//! Prepared schemas for checking arguments and results. Preparing a schema costs far more than using it, so prepared
+//! ones are cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,14 +14,14 @@ use serde_json::value::RawValue;
 
 use crate::sync::lock;
 
-/// Definitions whose schemas are kept ready, in bytes of text; beyond that all are made ready anew.
+/// Capacity of the cache in bytes of tool definitions. When it is exceeded, the cache is emptied.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// What a schema says of arguments that travel as HTTP headers, too.
+/// The schema keyword for arguments that are also sent as HTTP headers.
 const MIRROR_ANNOTATION: &str = "x-mcp-header";
-/// A tool without a schema takes any object.
+/// The schema of a tool without one: any object.
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
-/// The schemas of tools that were called, by the definition's hash.
+/// The schemas of tools that were called, by the definition's fingerprint.
 #[derive(Default)]
 pub(crate) struct SchemaChecks {
     kept: Mutex<SchemaCache>,
@@ -32,7 +33,7 @@ struct SchemaCache {
     bytes: usize,
 }
 
-/// What was learnt about a definition.
+/// A prepared definition.
 #[derive(Clone)]
 struct PreparedSchema {
     check: Option<Arc<ArgumentValidator>>,
@@ -51,17 +52,17 @@ impl OutputCheck {
     }
 }
 
-/// Arguments that fit.
+/// How the arguments of a tool are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderUse {
-    /// They travel in the body alone.
+    /// In the request body only.
     Plain,
-    /// The tool may want some of them repeated as headers.
+    /// The tool may require some of them as headers, too.
     Mirrored,
 }
 
 impl SchemaChecks {
-    /// SchemaChecks arguments against the schema of a tool, a server's or the host's.
+    /// Checks arguments against the tool's input schema.
     pub(crate) fn check(&self, tool: &ToolView<'_>, arguments: &Value) -> ToolResult<HeaderUse> {
         let definition = tool.definition();
         let ready = self.ready_for(tool);
@@ -93,7 +94,7 @@ impl SchemaChecks {
         }
     }
 
-    /// Whether a tool may want arguments repeated as headers.
+    /// Whether the tool may require arguments as headers.
     pub(crate) fn is_mirrored(&self, tool: &Tool) -> bool {
         self.ready(tool.fingerprint, &tool.definition).mirrors
     }

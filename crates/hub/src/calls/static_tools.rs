@@ -1,4 +1,4 @@
-//! Tools that the host program brings itself.
+//! Tools of the host program.
 
 use async_trait::async_trait;
 use pegboard_model::ToolResult;
@@ -6,14 +6,14 @@ use pegboard_upstream::{CallOutcome, OutcomeKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Runs a static tool.
+/// Runs a tool of the host program.
 #[async_trait]
 pub trait ToolHandler: Send + Sync {
-    /// Does the work; the arguments fit the tool's schema.
+    /// Runs the tool. The arguments match the tool's schema.
     async fn call(&self, arguments: Value) -> ToolResult<Value>;
 }
 
-/// A handler's answer in the form that every tool's result has.
+/// Converts a handler's return value into a tool result.
 pub(crate) fn as_result(answer: Value) -> ToolResult<CallOutcome> {
     let text = match &answer {
         Value::String(text) => text.clone(),
@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    /// Says of itself that it cannot do the work.
+    /// A handler that reports itself as not implemented.
     struct Unfinished;
 
     #[async_trait]
@@ -92,7 +92,7 @@ mod tests {
             let tool = StaticTool::new(name, "Does nothing yet.", json!({"type": "object"}));
             hub.register(tool.unwrap(), Arc::new(Unfinished)).unwrap();
         }
-        // A tool whose handler is gone says the same as one whose handler cannot do the work.
+        // A tool without a handler reports the same error as one whose handler is not implemented.
         hub.inner.catalog.remove_handler("lost");
         for name in ["later", "lost"] {
             let arguments = RawValue::from_string("{}".to_owned()).unwrap();
@@ -100,9 +100,9 @@ mod tests {
             let error = hub.call(&request).await.unwrap_err();
             assert_eq!(error.reason, Reason::HandlerMissing, "{name}");
             assert_eq!(error.reason.class(), ErrorClass::NotImplemented);
-            let told = serde_json::to_value(&error).unwrap();
-            assert_eq!(told["code"], "TOOL_NOT_IMPLEMENTED", "{told}");
-            assert_eq!(told["retryable"], false, "{told}");
+            let json = serde_json::to_value(&error).unwrap();
+            assert_eq!(json["code"], "TOOL_NOT_IMPLEMENTED", "{json}");
+            assert_eq!(json["retryable"], false, "{json}");
             assert!(error.message.contains(name), "{}", error.message);
         }
     }

@@ -1,4 +1,4 @@
-//! What happens without anybody waiting: idle servers stop, changed lists are fetched, old ones renewed.
+//! Background work: idle servers are stopped, changed lists are fetched, and old lists are renewed.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::telemetry::new_trace;
 use crate::{RefreshOnStart, StaleRefresh};
 
 impl Hub {
-    /// A session begins: asks, in the background, the servers that the settings name.
+    /// A session began: refreshes, in the background, the servers that `refresh_on_start` selects.
     pub fn session_started(&self) {
         self.inner.discovery.mark_needed();
         self.inner.discovery.take_deferred_session();
@@ -33,9 +33,9 @@ impl Hub {
             });
     }
 
-    /// Somebody reads the catalog: renews, in the background, what is stale and costs no process to ask.
-    /// Never blocks, never starts a known server that is not yet older than `max_age`. Servers whose first try failed
-    /// are retried once their pause is over, if tools were needed before.
+    /// The catalog is being read: renews, in the background, stale lists that can be fetched without starting a
+    /// process. Lists older than `max_age` are renewed in any case. Servers whose first discovery failed are retried
+    /// after their pause if tools were needed before. Never blocks.
     pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
         let is_needed = self.inner.discovery.is_needed();
@@ -60,7 +60,7 @@ impl Hub {
             });
     }
 
-    /// Renews the stale marks as time passes; returns how many entries changed their mark.
+    /// Updates the stale marks as time passes. Returns the number of entries that changed.
     pub fn mark_stale(&self) -> usize {
         let mut changed = 0;
         for entry in self.catalog().servers() {
@@ -78,7 +78,7 @@ impl Hub {
 }
 
 impl Inner {
-    /// Starts, in the background, discoveries of the servers that are `wanted`. One event reports all of them.
+    /// Starts background discoveries of the servers that `wanted` selects. One event reports all of them.
     fn refresh_matching_in_background(
         self: &Arc<Self>,
         catalog: &Catalog,
@@ -96,7 +96,7 @@ impl Inner {
         }
     }
 
-    /// Starts a discovery that nobody waits for, unless it may not or would come too soon.
+    /// Starts a background discovery, unless the server may not start or is in its pause after failures.
     pub(crate) fn refresh_in_background(
         self: &Arc<Self>,
         spec: Arc<ServerSpec>,
@@ -111,7 +111,7 @@ impl Inner {
         });
     }
 
-    /// Stays with a connection until it ends by itself, is idle, or was taken away.
+    /// Supervises a connection until it ends, becomes idle or is replaced.
     pub(crate) fn watch(
         self: &Arc<Self>,
         slot: Arc<ServerSlot>,
@@ -119,7 +119,7 @@ impl Inner {
         spec: Arc<ServerSpec>,
     ) {
         let inner = self.clone();
-        // Taken before anybody else runs, so that no notice is missed.
+        // Subscribe before other tasks run, so that no notification is missed.
         let mut changes = running.upstream.list_changed();
         let mut announcements = running.upstream.announcements();
         self.tasks.spawn(async move {
@@ -143,7 +143,7 @@ impl Inner {
                     }
                     changed = changes.changed(), if may_change => match changed {
                         Ok(()) => inner.refresh_after_list_changed(&slot, &running, &spec, PendingNotices::default()),
-                        // The connection is going away; `ended` or idleness tells how.
+                        // The connection is closing; `ended` or the idle timer reports how.
                         Err(_) => may_change = false,
                     },
                     notice = announcements.recv(), if may_announce => {
@@ -154,7 +154,7 @@ impl Inner {
                                 inner.announce(&spec.name, updated);
                                 continue;
                             }
-                            // Too many at once: whatever was lost, looking again finds it.
+                            // Notifications were lost; fetching all lists covers them.
                             Err(RecvError::Lagged(_)) => PendingNotices { prompts: true, resources: true },
                             Err(RecvError::Closed) => {
                                 may_announce = false;
@@ -168,8 +168,8 @@ impl Inner {
         });
     }
 
-    /// Fetches the lists again because the server said one changed: at once for the first few, then at most
-    /// once per pause, however many notices come. A server that stopped meanwhile is not started for it.
+    /// Fetches the lists again after a `list_changed` notification: the first few at once, then at most one per
+    /// pause, however many notifications arrive. A server that stopped in the meantime is not started for it.
     fn refresh_after_list_changed(
         self: &Arc<Self>,
         slot: &Arc<ServerSlot>,
@@ -185,10 +185,10 @@ impl Inner {
         let running = running.clone();
         self.tasks.spawn(async move {
             tokio::time::sleep_until(at).await;
-            // A discovery under way may have got the list from before the change.
+            // A discovery in progress may have read the list before the change.
             inner.discovery.wait(&spec).await;
             slot.list_changes().begin_fetch(interval);
-            // Held meanwhile, so that it does not stop as idle and is started again just to be asked.
+            // Hold the connection, so that it is not stopped as idle and then started again only for its list.
             let held = slot.hold(&spec.hash);
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
             let held = held.filter(|_| !running.is_past_idle(spec.timeouts.idle));

@@ -1,4 +1,4 @@
-//! One discovery of one server, from the wish to the new snapshot.
+//! One discovery of one server, from the request to the new snapshot.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::hub::Inner;
 use crate::publication::{LastDelta, change_summary};
 use crate::telemetry::{TraceScope, millis, transport_kind};
 
-/// How much longer than its own time-out another process's discovery is waited for.
+/// How much longer than the server's own timeout to wait for a discovery of another process.
 const OTHER_PROCESS_MARGIN: Duration = Duration::from_secs(5);
 
-/// Asks a server for its tools and publishes what it says; a failure keeps what was known.
+/// Discovers a server and publishes the result. A failure keeps the known tools.
 pub(crate) async fn discover(
     inner: Arc<Inner>,
     spec: Arc<ServerSpec>,
@@ -137,7 +137,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Asks a server as the start that it is; how long it took paces the next starts.
+/// Runs a discovery as a paced start: its duration adjusts the pace of the next ones.
 async fn paced(
     start: &StartPermit,
     fetch: impl Future<Output = ToolResult<ServerRecord>>,
@@ -151,7 +151,7 @@ async fn paced(
     fetched
 }
 
-/// Shows a server as being discovered until this is dropped, also when the discovery is given up.
+/// Marks a server as being discovered until this is dropped, also if the discovery is cancelled.
 struct DiscoveringMark<'a> {
     inner: &'a Inner,
     spec: &'a ServerSpec,
@@ -176,7 +176,7 @@ impl Drop for DiscoveringMark<'_> {
 }
 
 impl Inner {
-    /// Waits for the turn of a server that has to be started for its tools.
+    /// Waits until the server may be started for its discovery.
     async fn wait_for_start_turn(&self, spec: &ServerSpec) -> StartPermit {
         let slot = self.slots.get_or_create(&spec.name);
         let is_running = slot.running().is_some();
@@ -189,7 +189,7 @@ impl Inner {
             .await
     }
 
-    /// Refuses while a server that does not run is left alone after failures.
+    /// Refuses if the server is not running and in its pause after failures.
     fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
         match self.slots.get(&spec.name) {
             Some(slot) if slot.running().is_none() => slot.check_pause(&spec.hash),
@@ -201,7 +201,7 @@ impl Inner {
         self.check_pause(spec).is_err()
     }
 
-    /// Tells how a discovery went, whoever did it.
+    /// Records the telemetry of a discovery.
     pub(crate) fn record_discovery(
         &self,
         span: Option<&SpanContext>,
@@ -250,7 +250,7 @@ impl Inner {
         let result = match error {
             None => {
                 slot.record_success();
-                // A server that was removed meanwhile leaves nothing behind.
+                // Do not record anything for a server that was removed in the meantime.
                 if self.catalog.load().server(&spec.name).is_some() {
                     let last = LastDelta {
                         at: self.clock.now(),

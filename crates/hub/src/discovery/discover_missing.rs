@@ -1,4 +1,4 @@
-//! Looking for a tool that is not known yet: its server may only never have been asked.
+//! Discovery of servers that may have a tool that the catalog does not know yet.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
 impl Inner {
-    /// Asks for the tools that a name may mean and that were never seen: those of the server that it begins
-    /// with, or, for a bare name, of every server.
+    /// Discovers the undiscovered servers that a tool name may refer to: the server it begins with or, for a bare
+    /// name, all of them.
     pub(crate) async fn discover_missing(
         self: &Arc<Self>,
         tool: &str,
@@ -34,7 +34,7 @@ impl Inner {
             }
             let names: Vec<_> = pending.iter().map(|name| name.as_str()).collect();
             return Err(not_yet(format!(
-                "no such tool is known yet; still being discovered: `{}`",
+                "the tool is not known yet; servers still being discovered: `{}`",
                 names.join("`, `")
             )));
         };
@@ -48,7 +48,7 @@ impl Inner {
             return Err(from_summary(summary, spec));
         }
         let slot = self.slots.get_or_create(&spec.name);
-        // The call would only start the server again.
+        // Keep the server running for the call that follows.
         let _kept = slot.expect_call();
         let _ahead = slot.prioritize();
         let flight = self.discover_once(spec.clone(), trace, Backoff::Respect);
@@ -63,7 +63,7 @@ impl Inner {
     }
 }
 
-/// Not known yet, and worth another try.
+/// A retryable error for a tool that is not known yet.
 fn not_yet(message: impl Into<String>) -> ToolError {
     ToolError::new(Reason::DiscoveryTimeout, message)
 }

@@ -14,9 +14,9 @@ use super::offers::{RawOffers, fetch_offers};
 use super::session_resources::SessionResources;
 use crate::hub::Inner;
 
-/// How long the first discovery of a server may take.
+/// Timeout of the first discovery of a server.
 const FIRST_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(120);
-/// All that a server told.
+/// Everything that a server returned.
 pub(super) struct DiscoveryResponse {
     pub(super) handshake: Handshake,
     pub(super) listing: ToolListing,
@@ -24,8 +24,8 @@ pub(super) struct DiscoveryResponse {
     pub(super) session_resources: Arc<SessionResources>,
 }
 
-/// What a server has, after its response was looked at. That is done beside the clients' requests: many long
-/// lists arrive at the same moment after a start.
+/// Fetches and checks a server's lists. The check runs on a blocking thread, because many long lists can arrive at once
+/// after a start.
 pub(super) async fn fetch_and_admit(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
@@ -43,7 +43,7 @@ pub(super) async fn fetch_and_admit(
     })
 }
 
-/// Asks, and once more where a remembered era may be why the server went away.
+/// Fetches the lists, and retries once without the remembered era if that may be why the server exited.
 async fn fetch_with_era_retry(
     inner: &Arc<Inner>,
     spec: &Arc<ServerSpec>,
@@ -53,7 +53,7 @@ async fn fetch_with_era_retry(
 ) -> ToolResult<DiscoveryResponse> {
     let response = fetch(inner, spec, known, backoff, trace).await;
     match &response {
-        // A legacy one was learnt anew by the connection itself.
+        // A wrong legacy era is corrected by the connection itself.
         Err(error) if error.reason == Reason::ServerExited && known.era == Some(Era::Modern) => {
             let without_era = ServerRecord {
                 era: None,
@@ -83,14 +83,14 @@ async fn fetch(
     };
     let mut listing = list().await;
     if opened && listing.is_ok() && changes.has_changed().unwrap_or(false) {
-        // It will not be listened to any more, so what it announced is fetched now.
+        // The connection is about to close, so fetch the announced change now.
         listing = list().await;
     }
     let response = match listing {
         Ok(listing) => Ok(DiscoveryResponse {
             offers: fetch_offers(spec, known, upstream.as_ref(), deadline).await,
             session_resources: hold.running().session_resources.clone(),
-            // Read last: an era that was learnt anew on the way is in it.
+            // Read last, because the era may have been corrected during the requests.
             handshake: upstream.handshake().clone(),
             listing,
         }),
@@ -107,8 +107,8 @@ async fn fetch(
     response
 }
 
-/// How long a discovery may take, counted from its own start. A server that was never discovered gets longer: it may
-/// have to be downloaded first, and other first starts compete with it. A configured time-out is never stretched.
+/// The timeout of a discovery, counted from its own start. An undiscovered server gets more time: it may have to be
+/// downloaded first, and other first starts compete with it. A configured timeout is never extended.
 pub(super) fn discovery_timeout(spec: &ServerSpec, known: &ServerRecord) -> Duration {
     let own = spec.timeouts.discovery;
     let is_default = own == Timeouts::default().discovery;
@@ -120,10 +120,10 @@ pub(super) fn discovery_timeout(spec: &ServerSpec, known: &ServerRecord) -> Dura
 }
 
 pub(crate) fn timed_out(spec: &ServerSpec, what: &str, limit: Duration) -> ToolError {
-    // Tenths only where they say something.
+    // Round to tenths.
     let tenths = (limit.as_secs_f32() * 10.0).round() / 10.0;
     let message = format!(
-        "server `{}` did not give {what} within {tenths} s",
+        "server `{}` did not send {what} within {tenths} s",
         spec.name
     );
     ToolError::new(Reason::DiscoveryTimeout, message).at_server(&spec.name)

@@ -1,19 +1,19 @@
-//! When a known list counts as fresh: pure rules, time comes in.
+//! Freshness of a known list: pure rules, the time is a parameter.
 
 use std::time::Duration;
 
 use pegboard_model::{DiscoveryStatus, Limits, ServerRecord, ServerSpec, Timestamp};
 
-/// How much a server's known list is worth now.
+/// Freshness of a server's known list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// It was never received with this definition.
+    /// No list was received under this definition.
     Unknown,
-    /// It counts.
+    /// The list is current.
     Fresh,
-    /// Its time is over, or the last try failed: it is used, and marked.
+    /// The list is past its TTL, or the last refresh failed. It is used and marked as stale.
     Stale,
-    /// It is so old that even a stopped server is asked again in the background.
+    /// The list is older than `max_age`: it is renewed in the background even if the server has to be started.
     Expired,
 }
 
@@ -24,9 +24,10 @@ impl Freshness {
     }
 }
 
-/// The rules: a positive hint of the server is honoured up to a day; without one the configured time
-/// counts; a failed try makes what is known stale at once. A list from the future was received under a wrong
-/// clock: up to a day that is let pass, so that a clock set back wakes nobody; beyond, it would stay fresh for years.
+/// Computes the freshness of a list. A positive TTL hint of the server is honoured up to `Limits::max_ttl`; without
+/// one the configured TTL applies. A failed refresh makes the list stale at once. A timestamp in the future comes
+/// from a wrong clock: it is tolerated up to `Limits::max_ttl`, so that a clock set back does not refresh everything;
+/// beyond that the list would stay fresh for years.
 pub fn freshness(
     spec: &ServerSpec,
     record: &ServerRecord,
@@ -49,13 +50,13 @@ pub fn freshness(
     }
 }
 
-/// Whether something happened less than a time ago. What lies further in the future than that happened under a
-/// wrong clock, and tells nothing.
+/// Whether `at` is less than `time` away from `now`. A timestamp further in the future comes from a wrong clock and
+/// does not count as recent.
 pub(crate) fn is_recent(at: Timestamp, now: Timestamp, time: Duration) -> bool {
     now.since(at).max(at.since(now)) < time
 }
 
-/// How long a list counts as fresh.
+/// How long a list is fresh.
 pub fn time_to_live(spec: &ServerSpec, record: &ServerRecord, limits: &Limits) -> Duration {
     match record.ttl_hint_ms {
         Some(hint) if hint > 0 => Duration::from_millis(hint).min(limits.max_ttl),

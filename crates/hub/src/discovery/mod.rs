@@ -38,19 +38,19 @@ use crate::tasks::Tasks;
 /// How many received lists are checked concurrently; each check takes a thread.
 const CONCURRENT_ADMISSIONS: usize = 2;
 
-/// How a discovery came about.
+/// Whether a discovery respects the pause after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backoff {
-    /// The server is left alone while it is in its pause after failures.
+    /// Refuse while the server is in its pause.
     Respect,
-    /// A person asked: the pause does not count.
+    /// Ignore the pause, because a person or a call asked for this server.
     Ignore,
 }
 
-/// How a discovery ended.
+/// The result of a discovery, ready to be published.
 pub(crate) struct FinishedDiscovery {
     pub(crate) record: Arc<ServerRecord>,
-    /// What the server had under its definition before, if nothing was known under the present one.
+    /// The record under the server's previous definition, if nothing is known under the current one.
     pub(crate) former: Option<ServerRecord>,
     pub(crate) error: Option<ToolError>,
     pub(crate) source: DiscoverySource,

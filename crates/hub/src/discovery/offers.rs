@@ -1,4 +1,4 @@
-//! What a server has beside tools, asked for along with them.
+//! Fetching a server's prompts, resources and templates along with its tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the tools that are there may be kept waiting for lists that are slower.
+/// How long the discovered tools wait for these lists.
 const OFFERS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The raw lists of a server; `None` where one could not be had.
+/// The raw lists of a server; `None` if a list could not be fetched.
 pub(super) struct RawOffers {
     prompts: Option<Vec<Box<RawValue>>>,
     resources: Option<Vec<Box<RawValue>>>,
     templates: Option<Vec<Box<RawValue>>>,
 }
 
-/// Asks for the lists that the server says it has, side by side. One that fails is only left out.
+/// Fetches the lists that the server declares, concurrently. A list that fails is left out.
 pub(super) async fn fetch_offers(
     spec: &ServerSpec,
     known: &ServerRecord,
     upstream: &dyn Upstream,
     deadline: Instant,
 ) -> RawOffers {
-    let told = upstream.handshake().capabilities.as_deref();
-    let declared = Declared::read(told.or(known.capabilities.as_deref()));
+    let capabilities = upstream.handshake().capabilities.as_deref();
+    let declared = Declared::read(capabilities.or(known.capabilities.as_deref()));
     let deadline = deadline.min(Instant::now() + OFFERS_TIMEOUT);
     let ask = |kind: OfferKind, wanted: bool| async move {
         if !wanted {
@@ -40,7 +40,7 @@ pub(super) async fn fetch_offers(
             Ok(Err(error)) => error.message,
             Err(_) => "it did not answer in time".to_owned(),
         };
-        tracing::warn!(target: "pegboard", server = %spec.name, ?kind, "a list was not given: {failed}");
+        tracing::warn!(target: "pegboard", server = %spec.name, ?kind, "cannot fetch a list: {failed}");
         None
     };
     let (prompts, resources, templates) = join3(
@@ -57,8 +57,8 @@ pub(super) async fn fetch_offers(
 }
 
 impl RawOffers {
-    /// The lists that are kept from now on: the admitted ones, and the known ones where none came. What was not
-    /// accepted is added to `rejections`.
+    /// Returns the new lists: the admitted ones, or the known ones where a list could not be fetched. Rejected items
+    /// are added to `rejections`.
     pub(super) fn admit(
         self,
         known: &Arc<Offers>,
@@ -78,7 +78,7 @@ impl RawOffers {
             resources: admit(OfferKey::Uri, self.resources, &known.resources),
             templates: admit(OfferKey::UriTemplate, self.templates, &known.templates),
         };
-        // Most lists never change; sharing them keeps one copy.
+        // Most lists do not change; sharing them keeps one copy.
         if offers == **known {
             known.clone()
         } else {
@@ -87,7 +87,7 @@ impl RawOffers {
     }
 }
 
-/// Which lists a server says it has; all, when it never said.
+/// The lists that a server declares; all if its capabilities are unknown.
 #[derive(Debug, PartialEq, Eq)]
 struct Declared {
     prompts: bool,
@@ -104,9 +104,9 @@ impl Declared {
             resources: Option<&'a RawValue>,
         }
         match capabilities.map(serde_json::from_str::<Capabilities<'_>>) {
-            Some(Ok(told)) => Self {
-                prompts: told.prompts.is_some(),
-                resources: told.resources.is_some(),
+            Some(Ok(capabilities)) => Self {
+                prompts: capabilities.prompts.is_some(),
+                resources: capabilities.resources.is_some(),
             },
             _ => Self {
                 prompts: true,

@@ -12,7 +12,7 @@ use super::fetch::DiscoveryResponse;
 use crate::hub::Inner;
 
 impl Inner {
-    /// What is known of a server under exactly this definition.
+    /// Returns the record of a server under exactly this definition, or an empty one.
     pub(crate) fn known_record(&self, spec: &ServerSpec) -> Arc<ServerRecord> {
         let catalog = self.catalog.load();
         let record = catalog.server(&spec.name).map(|entry| entry.record.clone());
@@ -21,7 +21,7 @@ impl Inner {
             .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)))
     }
 
-    /// What another process found out while this one waited for its turn.
+    /// Returns the record that another process stored while this one waited.
     pub(super) async fn found_elsewhere(
         &self,
         known: &ServerRecord,
@@ -33,18 +33,18 @@ impl Inner {
             .await
             .ok()??;
         let is_new = record.attempted_at > known.attempted_at;
-        // A try that did not end found nothing out.
+        // An attempt that did not finish has no result.
         let has_ended = record.status != DiscoveryStatus::Never;
         (has_ended && is_new && record.attempted_at >= Some(asked_at)).then_some(record)
     }
 
-    /// What the server had under its definition before, if nothing is known under the present one.
+    /// Returns the record under the server's previous definition if nothing is known under the current one.
     pub(super) async fn former_record(&self, known: &ServerRecord) -> Option<ServerRecord> {
         if known.is_known() {
             return None;
         }
         let former = self.store.load_former(&known.server, &known.config).await;
-        // What cannot be read cannot be compared with.
+        // Without it, changes are not reported.
         former.ok().flatten()
     }
 
@@ -80,7 +80,7 @@ impl Inner {
             last_error: None,
             era: Some(handshake.era),
             protocol_version: Some(handshake.protocol_version),
-            // A modern server whose era is remembered is asked for its list alone.
+            // A modern server with a remembered era sends only its list, without a handshake.
             info: handshake.info.or_else(|| known.info.clone()),
             instructions: handshake
                 .instructions
@@ -101,7 +101,7 @@ impl Inner {
         known: &Arc<ServerRecord>,
         error: &ToolError,
     ) -> ServerRecord {
-        // What was known when the asking began may have been forgotten since, on purpose.
+        // The record may have been cleared since the discovery started.
         let catalog = self.catalog.load();
         let present = catalog.server(&known.server).map(|entry| &entry.record);
         let known = present
@@ -123,8 +123,8 @@ pub(super) fn from_summary(summary: &ErrorSummary, spec: &ServerSpec) -> ToolErr
         .with_remedy(summary.remedy.clone())
 }
 
-/// Whether a remembered era may be what went wrong: a server can change its era by an update under the same
-/// definition, and one that is spoken to in the wrong way refuses, falls silent or ends.
+/// Whether a wrong remembered era may be the cause. An update can change a server's era under the same definition,
+/// and a server that is addressed in the wrong era refuses, stays silent or exits.
 fn may_be_era_mismatch(reason: Reason) -> bool {
     matches!(
         reason,

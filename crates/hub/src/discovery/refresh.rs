@@ -1,4 +1,4 @@
-//! Asking servers for their tools: on demand, on first need, all side by side.
+//! Refreshing servers: on request, and before the first answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,69 +19,69 @@ use crate::StaleRefresh;
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
-/// RefreshScope servers a refresh is about.
+/// Selects the servers of a refresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshScope {
-    /// Every enabled server.
+    /// All enabled servers.
     All,
     /// One server.
     One(ServerName),
 }
 
-/// How a refresh of one server ended.
+/// The result of refreshing one server.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefreshOutcome {
-    /// RefreshScope server.
+    /// The server's name.
     pub server: ServerName,
-    /// What it has now, or why that is not known.
+    /// The refreshed list, or why the refresh failed.
     #[serde(flatten, serialize_with = "flat")]
     pub result: ToolResult<Refreshed>,
-    /// Why the list was not stored: it is known until the program ends.
+    /// Why the list was not stored. It is lost when the program ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<ToolError>,
-    /// Where the answer comes from.
+    /// How the list was obtained.
     pub source: DiscoverySource,
-    /// How long it took.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
 }
 
 impl RefreshOutcome {
-    /// Returns what went wrong: the discovery itself, or storing what it found.
+    /// Returns what went wrong: the discovery itself, or storing its result.
     pub fn fault(&self) -> Option<&ToolError> {
         self.result.as_ref().err().or(self.not_stored.as_ref())
     }
 }
 
-/// What a server has now.
+/// A refreshed list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Refreshed {
-    /// How many tools.
+    /// Number of tools.
     pub tools: usize,
-    /// What is different from before.
+    /// What changed.
     pub delta: Delta,
-    /// The era it speaks.
+    /// The server's protocol era.
     pub era: Option<Era>,
-    /// What it sent and was not accepted.
+    /// The tools that were rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<Rejection>,
 }
 
-/// Where the answer of a refresh comes from.
+/// How the result of a refresh was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiscoverySource {
-    /// The server was asked.
+    /// The server was contacted.
     Asked,
-    /// Another process asked it at the same time.
+    /// Another process contacted it at the same time.
     Shared,
-    /// The list was fresh; nobody was asked.
+    /// The list was fresh; the server was not contacted.
     Fresh,
 }
 
-/// Servers whose tools are not known yet although they were asked.
+/// The servers that are still being discovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PendingDiscoveries {
-    /// Still being discovered when the deadline passed.
+    /// Servers whose discovery was not finished at the deadline.
     pub discovering: Vec<ServerName>,
 }
 
@@ -115,8 +115,11 @@ pub(crate) fn flat<S: serde::Serializer>(
 }
 
 impl Hub {
-    /// Asks servers for their tools and answers what is different. Fresh lists are left alone unless
-    /// `force` is given. All servers are asked side by side; one that fails disturbs no other.
+    /// Refreshes servers concurrently and returns what changed. Fresh lists are skipped unless `force` is set. A
+    /// failure affects only its own server.
+    ///
+    /// # Errors
+    /// Fails if the selected server is not configured.
     pub async fn refresh(
         &self,
         which: RefreshScope,
@@ -147,19 +150,19 @@ impl Hub {
         Ok(join_all(work).await)
     }
 
-    /// The first need: discovers the servers that were never tried, side by side, and waits for them no longer than
-    /// the answer's deadline. What is still under way then goes on by itself, and no later need waits for it
-    /// again; nor for a server whose last try failed, which is retried by [`Hub::touch`].
+    /// Discovers the servers that were never tried, concurrently, and waits at most until the answer deadline.
+    /// Discoveries that take longer continue in the background, and later calls do not wait for them again. Servers
+    /// whose last attempt failed are not waited for; [`Hub::refresh_stale_in_background`] retries them.
     pub async fn ensure_known(&self) -> PendingDiscoveries {
         self.ensure_known_in_span(None).await
     }
 
-    /// The same as a part of whatever the span above is about.
+    /// Like [`Hub::ensure_known`], recorded below a span.
     pub async fn ensure_known_in_span(&self, above: Option<&SpanContext>) -> PendingDiscoveries {
         self.ensure_server_known(None, above).await
     }
 
-    /// The same for one server, or for all.
+    /// Like [`Hub::ensure_known_in_span`], for one server or all.
     pub async fn ensure_server_known(
         &self,
         only: Option<&ServerName>,
@@ -223,7 +226,7 @@ impl Hub {
 }
 
 impl Inner {
-    /// The entry of a server that may be asked.
+    /// Returns the entry of a configured server.
     pub(crate) fn configured(&self, name: &ServerName) -> ToolResult<Arc<ServerEntry>> {
         let catalog = self.catalog.load();
         let Some(entry) = catalog.server(name) else {
@@ -237,8 +240,8 @@ impl Inner {
         self.freshness(entry) == Freshness::Fresh
     }
 
-    /// Whether a list is fresh by the configured time too. A server's own hint can be longer than that, and a server
-    /// must not decide for how long its tools are not compared with what was approved.
+    /// Whether a list is also fresh by the configured TTL. A server's own hint can be longer, and a server must not
+    /// decide for how long its tools are not compared with what was approved.
     pub(crate) fn is_within_ttl(&self, entry: &ServerEntry) -> bool {
         let age = entry.record.discovered_at;
         let age = age.map(|discovered| self.clock.now().since(discovered));
@@ -288,7 +291,7 @@ impl Inner {
             error.is_some_and(|error| error.reason == Reason::ServerBackoff)
         };
         if outcome.as_ref().is_some_and(is_left_alone) {
-            // It joined somebody more patient.
+            // It joined a discovery that respected the pause.
             outcome = self
                 .discover_once(spec.clone(), trace, Backoff::Ignore)
                 .await;
@@ -299,7 +302,7 @@ impl Inner {
         }
     }
 
-    /// Joins the discovery of this server that is under way, or starts one.
+    /// Joins the discovery of this server that is in progress, or starts one.
     pub(crate) async fn discover_once(
         self: &Arc<Self>,
         spec: Arc<ServerSpec>,
@@ -314,13 +317,13 @@ impl Inner {
         self.discovery.join(&self.tasks, &spec, work).await
     }
 
-    /// Whether a refresh starts a discovery of this server, rather than join the one in progress.
+    /// Whether a refresh would start a discovery of this server, rather than join one in progress.
     pub(crate) fn starts_discovery(&self, spec: &ServerSpec) -> bool {
         may_start(spec).is_ok() && self.discovery.age(spec).is_none()
     }
 
-    /// Servers that the next answer should wait for: those never tried, and under the strict rule those
-    /// whose time is over. A server whose last try failed, or took too long in another process, is waited for no more.
+    /// The servers that the next answer waits for: those never tried and, with `stale_refresh = "always"`, stale
+    /// ones. A server whose last attempt failed, or took too long in another process, is not waited for.
     fn needed_now(&self, only: Option<&ServerName>) -> Vec<Arc<ServerSpec>> {
         let strict = self.settings.stale_refresh == StaleRefresh::Always;
         let catalog = self.catalog.load();
@@ -336,7 +339,7 @@ impl Inner {
         wanted.map(|entry| entry.spec.clone()).collect()
     }
 
-    /// A server whose last try failed lately is not tried again by every need.
+    /// Whether the last attempt failed within the TTL, so that it is not repeated for every request.
     pub(crate) fn failed_recently(&self, entry: &ServerEntry) -> bool {
         let failed_at = entry
             .record
@@ -347,23 +350,20 @@ impl Inner {
     }
 }
 
-/// Whether a server may be started at all.
+/// Checks that a server is enabled and trusted.
 pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
     let (reason, message) = match (spec.enabled, spec.approval) {
         (false, _) => return Err(spec.disabled_error()),
         (true, TrustState::Pending) => (
             Reason::ServerPending,
-            "comes from a project file and was not agreed to",
+            "comes from a project file and is not trusted",
         ),
-        (true, TrustState::Changed) => {
-            (Reason::ConfigChanged, "has changed since it was agreed to")
-        }
+        (true, TrustState::Changed) => (Reason::ConfigChanged, "has changed since it was trusted"),
         (true, TrustState::Granted) => return Ok(()),
     };
     Err(ToolError::new(reason, format!("server `{}` {message}", spec.name)).at_server(&spec.name))
 }
 
-/// Nothing new is begun.
 pub(crate) fn shutting_down() -> ToolError {
     ToolError::new(Reason::Cancelled, "Pegboard is shutting down")
 }

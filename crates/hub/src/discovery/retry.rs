@@ -1,4 +1,4 @@
-//! When a server that was never discovered is tried again. Reading never waits for that.
+//! Retries of servers that were never discovered. Readers never wait for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::telemetry::TraceScope;
 
 /// The pause before the first retry; each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(30);
-/// No pause between two tries is longer.
+/// The longest pause between two attempts.
 const LONGEST_RETRY: Duration = Duration::from_secs(30 * 60);
 
-/// The pause before the next try after so many failures in a row.
+/// The pause after a number of consecutive failures.
 fn retry_pause(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     FIRST_RETRY
@@ -27,8 +27,7 @@ fn retry_pause(failures: u32) -> Duration {
 }
 
 impl Hub {
-    /// Tools are needed: the servers that were never discovered are discovered in the background, each of them
-    /// once its pause after a failure is over. Never blocks.
+    /// Discovers the undiscovered servers in the background, each after its pause if it failed before. Never blocks.
     pub fn discover_unknown_in_background(&self) {
         self.inner.discovery.mark_needed();
         let trace = TraceScope::new();
@@ -40,8 +39,8 @@ impl Hub {
         }
     }
 
-    /// Waits for the first lists of the servers that were never tried, all or the one that is named, each for as
-    /// long as its own limit allows. For a command whose user sees the progress.
+    /// Waits for the first discovery of the servers that were never tried, or of one of them, each within its own
+    /// timeout. For commands that show the progress.
     pub async fn wait_for_first_discoveries(&self, only: Option<&ServerName>) {
         let specs = self.inner.undiscovered(only);
         if specs.is_empty() {
@@ -58,18 +57,18 @@ impl Hub {
         join_all(work).await;
     }
 
-    /// The servers whose first discovery has neither ended nor failed, all or the one that is named, sorted by name.
+    /// The servers whose first discovery has neither finished nor failed, all or one, sorted by name.
     pub fn undiscovered(&self, only: Option<&ServerName>) -> Vec<ServerName> {
         let specs = self.inner.undiscovered(only);
         specs.iter().map(|spec| spec.name.clone()).collect()
     }
 
-    /// A client opened a session before the catalog was read: [`Hub::begin_sessions`] does the rest.
+    /// A client opened a session before the catalog was loaded: [`Hub::start_deferred_session`] starts it later.
     pub fn defer_session_start(&self) {
         self.inner.discovery.defer_session();
     }
 
-    /// Begins the session that was announced, if one was.
+    /// Starts the deferred session, if there is one.
     pub fn start_deferred_session(&self) {
         if self.inner.discovery.take_deferred_session() {
             self.session_started();
@@ -78,7 +77,8 @@ impl Hub {
 }
 
 impl Inner {
-    /// Whether a server may be tried again now. A try that did not end, because its process did, needs no pause.
+    /// Whether a server may be tried again now. An attempt that did not finish, because its process ended, needs no
+    /// pause.
     pub(crate) fn is_retry_due(&self, entry: &ServerEntry) -> bool {
         let Some(failed_at) = failed_at(&entry.record) else {
             return true;
@@ -88,8 +88,8 @@ impl Inner {
         !is_recent(failed_at, self.clock.now(), retry_pause(failures))
     }
 
-    /// Stores that a try took longer than a reader waits, so that no other process waits for it either. What the
-    /// try finds out replaces it.
+    /// Stores that an attempt takes longer than a reader waits, so that other processes do not wait for it either.
+    /// The attempt's result replaces it.
     pub(crate) fn record_overrun(self: &Arc<Self>, spec: &ServerSpec) {
         let started = self.discovery.starts().is_starting(&spec.name);
         if !started || self.known_record(spec).attempted_at.is_some() {
@@ -102,12 +102,12 @@ impl Inner {
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {
             if let Err(error) = inner.store.save_attempt(&attempt).await {
-                tracing::warn!(target: "pegboard", server = %attempt.server, "not kept: {error}");
+                tracing::warn!(target: "pegboard", server = %attempt.server, "cannot store the attempt: {error}");
             }
         });
     }
 
-    /// The servers whose first discovery has neither ended nor failed, all or the one that is named.
+    /// The servers whose first discovery has neither finished nor failed, all or one.
     pub(crate) fn undiscovered(&self, only: Option<&ServerName>) -> Vec<Arc<ServerSpec>> {
         let catalog = self.catalog.load();
         let wanted = catalog.servers().filter(|entry| {
@@ -120,7 +120,7 @@ impl Inner {
     }
 }
 
-/// When the last try failed.
+/// When the last attempt failed.
 fn failed_at(record: &ServerRecord) -> Option<Timestamp> {
     record.last_error.as_ref().and(record.attempted_at)
 }

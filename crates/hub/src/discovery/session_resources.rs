@@ -1,5 +1,6 @@
-//! Resources that a running server created for a session: new since it started, and named in the result of a call.
-//! The session reads them by its link. They end with the server's process, so they are neither listed nor stored.
+//! Resources that a running server created for a session: new since it started, and linked in the result of a call.
+//! The session reads them through its link. They end with the server's process, so they are neither listed nor
+//! stored.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -9,13 +10,13 @@ use pegboard_model::{Limits, Offers, ServerName, ServerRecord, TraceId};
 use crate::hub::Inner;
 use crate::sync::lock;
 
-/// The resources of one run of a server.
+/// The session resources of one run of a server.
 pub(crate) struct SessionResources(Mutex<State>);
 
 struct State {
-    /// The list from before the server started, or else its first one.
+    /// The list from before the server started, or its first one.
     before: Option<Arc<Offers>>,
-    /// Resources that results of calls named.
+    /// Resources that were linked in the results of calls.
     linked: BTreeSet<String>,
 }
 
@@ -27,7 +28,7 @@ impl SessionResources {
         }))
     }
 
-    fn note(&self, uris: Vec<String>, limits: &Limits) {
+    fn add_links(&self, uris: Vec<String>, limits: &Limits) {
         let mut state = lock(&self.0);
         for uri in uris {
             if state.linked.len() < limits.resource_links {
@@ -59,8 +60,8 @@ impl SessionResources {
 }
 
 impl Inner {
-    /// Takes resources that the result of a call named out of the known list, unless they were there before the server
-    /// started. A server announces a new resource before its result names it, so the list may have it already.
+    /// Removes linked resources from the known list, unless they were listed before the server started. A server
+    /// announces a new resource before its result links it, so the list may already contain it.
     pub(crate) fn withdraw_session_resources(
         self: &Arc<Self>,
         server: &ServerName,
@@ -71,7 +72,7 @@ impl Inner {
         let Some(running) = running.filter(|_| !uris.is_empty()) else {
             return;
         };
-        running.session_resources.note(uris, &self.limits);
+        running.session_resources.add_links(uris, &self.limits);
         let revised = self.revise(server, |record| {
             let offers = running.session_resources.without(record.offers.clone());
             (!Arc::ptr_eq(&offers, &record.offers)).then(|| ServerRecord {

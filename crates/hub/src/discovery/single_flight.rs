@@ -1,4 +1,4 @@
-//! The same work asked twice is done once.
+//! Single flight: the same work requested several times at once runs once.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,14 +14,14 @@ use crate::tasks::Tasks;
 
 type FlightResult<V> = watch::Receiver<Option<V>>;
 
-/// Work under way.
+/// Work in progress.
 struct Flight<V> {
     result: FlightResult<V>,
     since: Instant,
 }
 
-/// Work in progress by key. The work runs as a task of its own, so an asker that goes away does not
-/// take it away from the others.
+/// Work in progress by key. The work runs in its own task, so a caller that goes away does not cancel it for the
+/// others.
 pub(super) struct SingleFlight<K, V> {
     in_progress: Arc<Mutex<HashMap<K, Flight<V>>>>,
 }
@@ -37,7 +37,7 @@ where
         }
     }
 
-    /// Joins the work under this key, or starts it. `None` when it was given up before its end.
+    /// Joins the work for this key, or starts it. Returns `None` if the work was cancelled.
     pub(super) async fn join<F>(&self, tasks: &Tasks, key: K, work: impl FnOnce() -> F) -> Option<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -47,18 +47,18 @@ where
         finished.clone()
     }
 
-    /// Waits until the work that is under way with this key now, if any, is over.
+    /// Waits until the work that is in progress for this key, if any, has finished.
     pub(super) async fn wait(&self, key: &K) {
         let flight = lock(&self.in_progress)
             .get(key)
             .map(|flight| flight.result.clone());
         if let Some(mut result) = flight {
-            // An error means that it was given up, which is an end as well.
+            // An error means that it was cancelled, which also ends the wait.
             let _ = result.wait_for(Option::is_some).await;
         }
     }
 
-    /// How long the work under this key has been under way, if it is.
+    /// How long the work for this key has been running, if it is in progress.
     pub(super) fn age(&self, key: &K) -> Option<Duration> {
         let in_progress = lock(&self.in_progress);
         in_progress.get(key).map(|flight| flight.since.elapsed())
@@ -92,7 +92,7 @@ where
     }
 }
 
-/// Takes the flight off the board also when its task is cancelled.
+/// Removes the entry when the work ends, also if its task is cancelled.
 struct RemoveOnDrop<K: Hash + Eq, V> {
     in_progress: Arc<Mutex<HashMap<K, Flight<V>>>>,
     key: K,
@@ -115,7 +115,7 @@ mod tests {
         let (flights, tasks) = (Arc::new(SingleFlight::new()), Tasks::new());
         let runs = Arc::new(AtomicUsize::new(0));
         let gate = Arc::new(Barrier::new(2));
-        let askers: Vec<_> = (0..1000)
+        let callers: Vec<_> = (0..1000)
             .map(|_| {
                 let (flights, tasks, runs, gate) =
                     (flights.clone(), tasks.clone(), runs.clone(), gate.clone());
@@ -131,8 +131,8 @@ mod tests {
             .collect();
         tokio::task::yield_now().await;
         gate.wait().await;
-        for asker in askers {
-            assert_eq!(asker.await.unwrap(), Some(0));
+        for caller in callers {
+            assert_eq!(caller.await.unwrap(), Some(0));
         }
         assert_eq!(runs.load(Ordering::SeqCst), 1);
     }

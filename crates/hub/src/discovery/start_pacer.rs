@@ -1,7 +1,7 @@
-//! How many servers start side by side: a pure controller, time and load come in.
+//! Pacing of concurrent starts: a pure controller, time and load are parameters.
 //!
-//! Servers that start together compete for the processors, and if all start at once, most of them miss their
-//! time limit. The width begins at twice the processors. It grows while the load is low and starts are quick, and
+//! Servers that start together compete for the processors, and if all start at once, most of them miss their timeout.
+//! The width begins at twice the number of processors. It grows while the load is low and starts are quick, and
 //! halves when starts become slow on a busy machine (additive increase, multiplicative decrease).
 
 use std::time::Duration;
@@ -9,18 +9,18 @@ use std::time::Duration;
 use pegboard_upstream::MachineLoad;
 use tokio::time::Instant;
 
-/// A start that takes no longer than this leaves room for one more.
+/// A start up to this duration leaves room for one more.
 const QUICK_START: Duration = Duration::from_secs(2);
-/// A start that takes this long on a busy machine shows that too many start together.
+/// A start of this duration on a busy machine shows that too many run together.
 const SLOW_START: Duration = Duration::from_secs(10);
-/// A start that takes this long gives up its place: it may wait for something other than a processor.
+/// A start of this duration gives up its place: it may wait for something other than a processor.
 pub(super) const OVERDUE_START: Duration = Duration::from_secs(20);
-/// The shortest time between two steps of growth after the width was halved once.
+/// Shortest time between two steps of growth after the width was first halved.
 const STEP: Duration = Duration::from_millis(100);
-/// The same where the load is unknown, so that servers that only wait do not hold up the others.
+/// The same if the load is unknown, so that servers that only wait do not delay the others.
 const STEP_WITHOUT_LOAD: Duration = Duration::from_secs(1);
 
-/// The number of starts that may run side by side.
+/// The number of starts that may run concurrently.
 #[derive(Debug)]
 pub(super) struct StartPacer {
     width: usize,
@@ -32,7 +32,7 @@ pub(super) struct StartPacer {
 }
 
 impl StartPacer {
-    /// A pacer for a machine with so many processors that never lets more than `widest` start side by side.
+    /// Creates a pacer for a number of processors that never allows more than `widest` concurrent starts.
     pub(super) fn new(processors: usize, widest: usize, now: Instant) -> Self {
         let widest = widest.max(1);
         let narrowest = processors.clamp(1, widest);
@@ -47,31 +47,31 @@ impl StartPacer {
         }
     }
 
-    /// Whether one more may start beside these.
+    /// Whether one more start may run.
     pub(super) fn admits(&self, starting: usize) -> bool {
         starting < self.width
     }
 
-    /// Takes in the load while servers wait for their turn.
+    /// Takes the load into account while servers wait for their turn.
     pub(super) fn observe_load(&mut self, load: MachineLoad, starting: usize, now: Instant) {
         let since = now.saturating_duration_since(self.widened_at);
         match load {
-            // Nothing has slowed down yet, so the width is searched for quickly.
+            // Nothing has slowed down yet, so search quickly for the right width.
             MachineLoad::Low if self.narrowed_at.is_none() => self.widen_to(self.width * 2, now),
             MachineLoad::Low if since >= STEP => self.widen_to(self.width + 1, now),
             MachineLoad::Unknown if since >= STEP_WITHOUT_LOAD => {
                 self.widen_to(self.width + 1, now);
             }
-            // Width that is not used now must not be used all at once later.
+            // Unused width must not be used all at once later.
             MachineLoad::High => self.width = self.width.min(starting.max(self.first)),
             MachineLoad::Low | MachineLoad::Unknown => {}
         }
     }
 
-    /// Takes in how long a start took that answered, timed out or became overdue.
+    /// Takes the duration of a start into account that succeeded, timed out or became overdue.
     pub(super) fn observe_start(&mut self, begun: Instant, load: MachineLoad, now: Instant) {
         let took = now.saturating_duration_since(begun);
-        // Starts from before the last step say nothing about the width since.
+        // Starts from before the last step say nothing about the current width.
         let is_news = self.narrowed_at.is_none_or(|at| begun >= at);
         if took >= SLOW_START && load != MachineLoad::Low {
             if is_news {

@@ -1,4 +1,4 @@
-//! Discoveries that start a server wait here for their turn, first come, first served.
+//! The queue of discoveries that start a server, first come, first served.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -13,27 +13,27 @@ use super::start_pacer::{OVERDUE_START, StartPacer};
 use crate::hub::Hub;
 use crate::sync::lock;
 
-/// How often the load is looked at while a server waits for its turn.
+/// How often the load is checked while a server waits for its turn.
 const PROBE: Duration = Duration::from_millis(10);
 
-/// A server that is being started for its tools.
+/// A server that is being started for its discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartProgress {
-    /// The server.
+    /// The server's name.
     pub server: ServerName,
     /// How long it has been starting.
     pub elapsed: Duration,
-    /// The package runner that may download it first; `None` if its tools were received before.
+    /// The package runner that may have to download it first; `None` if its tools are known.
     pub downloads_with: Option<&'static str>,
 }
 
-/// The starts under way, and the turn of the next one.
+/// The starts in progress, and the queue of the next ones.
 pub(super) struct StartQueue {
     connector: Arc<dyn Connect>,
     state: Mutex<State>,
-    /// Held by the first in the queue.
+    /// Held by the head of the queue.
     turn: tokio::sync::Mutex<()>,
-    /// A place became free.
+    /// Notified when a start ends.
     freed: Notify,
 }
 
@@ -48,15 +48,15 @@ struct Start {
     id: u64,
     server: ServerName,
     begun: Instant,
-    /// Whether it takes one of the pacer's places.
+    /// Whether it counts against the pacer's width.
     is_paced: bool,
 }
 
-/// A start under way; dropping it frees its place.
+/// A start in progress. Dropping it frees its place.
 pub(super) struct StartPermit {
     queue: Arc<StartQueue>,
     id: u64,
-    /// Whether the start waited for its turn.
+    /// Whether the start had to wait for its turn.
     pub(super) has_waited: bool,
 }
 
@@ -75,8 +75,8 @@ impl StartQueue {
         })
     }
 
-    /// Waits until the server may start. `urgent` resolves when a caller waits for this very server, which then
-    /// starts ahead of its turn.
+    /// Waits until the server may start. When `urgent` resolves, because a caller waits for this server specifically,
+    /// it starts ahead of its turn.
     pub(super) async fn enter(
         self: &Arc<Self>,
         server: &ServerName,
@@ -97,7 +97,7 @@ impl StartQueue {
         }
     }
 
-    /// A place without a turn, for what starts no process.
+    /// Returns a permit without waiting, for a discovery that starts no process.
     pub(super) fn enter_unpaced(self: &Arc<Self>, server: &ServerName) -> StartPermit {
         StartPermit {
             id: self.admit(server, false),
@@ -140,7 +140,7 @@ impl StartQueue {
         id
     }
 
-    /// Looks at the load and at the starts that take too long.
+    /// Checks the load and the overdue starts.
     fn probe(&self) {
         let load = self.connector.load();
         let now = Instant::now();
@@ -157,7 +157,7 @@ impl StartQueue {
         }
     }
 
-    /// The starts under way, the longest first, and how many servers wait for their turn.
+    /// Returns the starts in progress, longest first, and the number of waiting servers.
     fn progress(&self) -> (Vec<(ServerName, Duration)>, usize) {
         let state = lock(&self.state);
         let starts = state.starts.iter();
@@ -168,7 +168,7 @@ impl StartQueue {
         (starts, state.waiting)
     }
 
-    /// Whether the server is being started now, rather than waiting for its turn.
+    /// Whether the server is being started, rather than waiting for its turn.
     pub(super) fn is_starting(&self, server: &ServerName) -> bool {
         let state = lock(&self.state);
         state.starts.iter().any(|start| start.server == *server)
@@ -182,7 +182,7 @@ impl State {
 }
 
 impl StartPermit {
-    /// The server itself is asked from now on; what was before was waiting for others.
+    /// Restarts the clock of this start: the time before was spent waiting for other processes.
     pub(super) fn begin(&self) {
         let mut state = lock(&self.queue.state);
         if let Some(start) = state.starts.iter_mut().find(|start| start.id == self.id) {
@@ -190,7 +190,7 @@ impl StartPermit {
         }
     }
 
-    /// The server gave its list, or did not within its time: how long that took is a measure for the next ones.
+    /// Feeds the duration of this start to the pacer, after the list was received or timed out.
     pub(super) fn measure(&self) {
         let load = self.queue.connector.load();
         let mut state = lock(&self.queue.state);
@@ -211,7 +211,7 @@ impl Drop for StartPermit {
     }
 }
 
-/// Counts a server that waits for its turn.
+/// Counts a waiting server.
 struct Waiting<'a>(&'a StartQueue);
 
 impl<'a> Waiting<'a> {
@@ -229,7 +229,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Hub {
-    /// The servers that are being started for their tools, the longest first, and how many wait for their turn.
+    /// Returns the servers that are being started for their discovery, longest first, and the number of waiting ones.
     pub fn starts(&self) -> (Vec<StartProgress>, usize) {
         let (starts, waiting) = self.inner.discovery.starts().progress();
         let catalog = self.catalog();
@@ -287,7 +287,7 @@ mod tests {
         (StartQueue::new(machine.clone(), 64), machine)
     }
 
-    /// Enters as many as may start at once, and gives their permits.
+    /// Takes as many permits as there are places.
     async fn fill(queue: &Arc<StartQueue>) -> Vec<StartPermit> {
         let mut permits = Vec::new();
         while queue.has_room() {

@@ -1,4 +1,4 @@
-//! One search, by whoever asks.
+//! Searching the catalog.
 
 use pegboard_catalog::{Catalog, SearchRequest, SearchResults, SemanticCoverage, ToolSearch};
 use pegboard_model::{SearchFacts, SpanContext};
@@ -8,7 +8,7 @@ use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::telemetry::TraceScope;
 
-/// Finds tools for one session, by words, by meaning and by what worked before.
+/// Searches tools for one session, by words, by meaning and by past searches.
 #[derive(Clone)]
 pub struct Finder {
     hub: Hub,
@@ -19,7 +19,7 @@ pub struct Finder {
 }
 
 impl Hub {
-    /// Finds tools; with a session, a call that follows a search may be remembered for it.
+    /// Returns a finder. With a session, a call that follows a search can be remembered for it.
     pub fn finder(&self, session: Option<SessionId>) -> Finder {
         Finder {
             hub: self.clone(),
@@ -32,21 +32,21 @@ impl Hub {
 }
 
 impl Finder {
-    /// The same, saying why each tool was found.
+    /// Also explains why each tool was found.
     #[must_use]
     pub fn explaining(mut self) -> Self {
         self.explain = true;
         self
     }
 
-    /// The same as a part of whatever this span is about.
+    /// Records the search below this span.
     #[must_use]
     pub fn below(mut self, span: Option<SpanContext>) -> Self {
         self.above = span;
         self
     }
 
-    /// The same by words alone.
+    /// Searches by words only.
     #[must_use]
     pub fn by_words(mut self) -> Self {
         self.words_only = true;
@@ -81,7 +81,7 @@ impl ToolSearch for Finder {
     }
 
     fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool {
-        // The host program's own tools have no vectors and never will.
+        // Tools of the host program have no vectors.
         let is_unread = || catalog.servers().any(|entry| entry.needs_vectors());
         let wants_meaning = self.hub.has_encoder() && !self.words_only;
         wants_meaning && found.by_meaning != SemanticCoverage::All && is_unread()

@@ -1,8 +1,8 @@
-//! The last look before a request is sent: is what would run now what a rule or a person allowed?
+//! The last check before a request is sent: is the tool still the one that a rule or a person allowed?
 //!
-//! Between the gate's decision and this moment a person may have taken minutes, the server may have been started, the
-//! configuration may have been read again, and another process may have learnt of another version. What stays possible
-//! is that a server changes between its list and the call: only the server itself could prevent that.
+//! Between the gate's decision and this moment an approval may have taken minutes, the server may have been started,
+//! the configuration may have been reloaded, and another process may have stored a newer list. A server can still
+//! change a tool between its list and the call; only the server itself could prevent that.
 
 use std::sync::Arc;
 
@@ -18,8 +18,10 @@ use crate::hub::Inner;
 use crate::telemetry::TraceScope;
 
 impl Inner {
-    /// Refuses a call of a server's tool when the tool, its server or its rules are no longer what they were when
-    /// the gate let it pass.
+    /// Refuses a call if the tool, its server or its rules changed since the gate allowed it.
+    ///
+    /// # Errors
+    /// Fails with the change that happened.
     pub(crate) async fn check_dispatch(
         self: &Arc<Self>,
         request: &CallRequest,
@@ -38,14 +40,14 @@ impl Inner {
         };
         let catalog = self.catalog.load_full();
         let Some(present) = catalog.server(&entry.spec.name) else {
-            return refuse(Reason::PolicyDenied, "was taken away meanwhile");
+            return refuse(Reason::PolicyDenied, "is no longer available");
         };
         if Arc::ptr_eq(present, entry) {
             return Ok(());
         }
         may_start(&present.spec).map_err(|error| error.at_tool(tool.exposed.as_str()))?;
         if present.spec.hash != entry.spec.hash {
-            let why = "belongs to a server whose definition changed meanwhile";
+            let why = "belongs to a server whose definition has changed since";
             return refuse(Reason::ToolChanged, why);
         }
         let mut tools = present.record.tools.iter();
@@ -57,21 +59,20 @@ impl Inner {
         }
         let is_same = now.fingerprint == tool.fingerprint;
         if pass.approved.is_some() && !is_same {
-            let why = "is not what it was when it was approved";
+            let why = "has changed since it was approved";
             return refuse(Reason::ToolChanged, why);
         }
         let ruling = effective_policy(PolicySubject::of_server(&present.spec, now));
         match ruling.policy {
             Policy::Deny | Policy::Disable => {
-                refuse(Reason::PolicyDenied, "was forbidden meanwhile")
+                refuse(Reason::PolicyDenied, "is now forbidden by a policy")
             }
-            Policy::Ask if pass.approved.is_none() => refuse(
-                Reason::ToolChanged,
-                "changed, and needs a person's approval now",
-            ),
+            Policy::Ask if pass.approved.is_none() => {
+                refuse(Reason::ToolChanged, "changed, and now needs an approval")
+            }
             Policy::Allow if ruling.asks_if_possible && pass.approved.is_none() && !is_same => {
                 match self.approvals.can_ask(request) {
-                    true => refuse(Reason::ToolChanged, "changed, and asks for approval now"),
+                    true => refuse(Reason::ToolChanged, "changed, and now asks for an approval"),
                     false => Ok(()),
                 }
             }
@@ -79,7 +80,7 @@ impl Inner {
         }
     }
 
-    /// The same for a tool of the host program.
+    /// Like [`Self::check_dispatch`], for a tool of the host program.
     pub(crate) fn check_static(&self, pass: &GatePass, exposed: &str) -> ToolResult<()> {
         let refuse = |reason: Reason, why: &str| {
             let message = format!("tool `{exposed}` {why}");
@@ -89,24 +90,24 @@ impl Inner {
         let tool = catalog.static_tool(exposed);
         let Some(tool) = tool.filter(|tool| !matches!(tool.policy, Policy::Deny | Policy::Disable))
         else {
-            return refuse(Reason::PolicyDenied, "was taken away meanwhile");
+            return refuse(Reason::PolicyDenied, "is no longer available");
         };
         match &pass.approved {
             Some(approved)
                 if fingerprint(&tool.definition) != Some(approved.version.fingerprint) =>
             {
-                let why = "is not what it was when it was approved";
+                let why = "has changed since it was approved";
                 refuse(Reason::ToolChanged, why)
             }
             None if tool.policy == Policy::Ask => {
-                refuse(Reason::ToolChanged, "needs a person's approval now")
+                refuse(Reason::ToolChanged, "now needs an approval")
             }
             _ => Ok(()),
         }
     }
 
-    /// Brings what is known of a server up to date: with what another process stored, and with the server's own list
-    /// when the known one is past its time.
+    /// Brings the known list of a server up to date: with the record that another process stored, and with the
+    /// server's own list if the known one is stale.
     pub(crate) async fn renew(
         self: &Arc<Self>,
         spec: &Arc<ServerSpec>,
@@ -126,7 +127,7 @@ impl Inner {
         if !is_stale {
             return Ok(());
         }
-        // A discovery that is under way may have its list from before whatever is checked here.
+        // A discovery in progress may have read the list before the moment that matters here.
         self.discovery.wait(spec).await;
         let renewed = self
             .discover_once(spec.clone(), trace, Backoff::Ignore)
@@ -136,16 +137,16 @@ impl Inner {
                 outcome.result.as_ref().map(drop).map_err(Clone::clone)
             }
             (RequiredFreshness::Current, None) => Err(shutting_down()),
-            // Nothing but a question depends on it.
+            // Only the decision whether to ask depends on it.
             _ => Ok(()),
         }
     }
 
-    /// Publishes what another process learnt of a server since this one did.
+    /// Publishes the record that another process stored, if it is newer.
     async fn publish_stored(&self, spec: &ServerSpec, trace: &TraceScope) {
         let known = self.known_record(spec).attempted_at;
         let stored = self.store.load_newer(&spec.name, &spec.hash, known).await;
-        // What cannot be read cannot be newer; the server's own list decides then.
+        // If it cannot be read, the server's own list decides.
         if let Ok(Some(record)) = stored {
             self.publish(trace, Arc::new(record), false);
         }

@@ -1,9 +1,9 @@
-//! The policy gate that every call of a tool, every prompt and every resource passes, whoever asks for it.
+//! The policy gate for every tool call, prompt and resource.
 //!
-//! What a rule allows by itself passes without a look at anything else. Where a person has to approve, the approval
-//! is for one version, and [`super::dispatch_check`] compares that version with the server's present one when the
-//! request is sent. A tool that was granted once and changed since asks again, even if its new hints would let it
-//! pass: a server must not shed a rule by what it says of itself.
+//! A request that a rule allows unconditionally passes without further checks. An approval covers one version of a tool;
+//! [`super::dispatch_check`] compares that version with the server's current one when the request is sent. A granted tool
+//! that changed needs a new approval, even if its new hints would allow it: a server must not escape a rule by changing
+//! its own annotations.
 
 use std::sync::Arc;
 
@@ -20,21 +20,21 @@ use crate::calls::CallRequest;
 use crate::hub::Inner;
 use crate::telemetry::TraceScope;
 
-/// What a request wants to use, as the gate looks at it.
+/// The tool, prompt or resource of a request, as the gate sees it.
 pub(crate) struct GateSubject<'a> {
-    /// The name that people are shown.
+    /// The exposed name.
     pub(crate) exposed: &'a str,
     pub(crate) version: ToolVersion,
-    /// The definition that an approval is about.
+    /// The definition that an approval covers.
     pub(crate) definition: &'a str,
     pub(crate) decision: PolicyDecision,
 }
 
-/// A request that may go on.
+/// Permission to send a request.
 pub(crate) struct GatePass {
-    /// The version that a person approved, for this call or lastingly.
+    /// The version that a person approved, for this call or with a grant.
     pub(crate) approved: Option<Approved>,
-    /// What is compared with the server before the request is sent.
+    /// How current the server's list must be when the request is sent.
     pub(crate) check: RequiredFreshness,
 }
 
@@ -44,15 +44,15 @@ pub(crate) struct Approved {
     is_once: bool,
 }
 
-/// How current a server's list has to be when a request is sent.
+/// How current a server's list must be when a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequiredFreshness {
-    /// As it is known here: no version and no hint decided.
+    /// The known list is enough: neither a version nor a hint decided.
     Known,
-    /// Fetched again when its time is over, if that is possible: its hints decide whether a person is asked.
+    /// A stale list is renewed if possible: its hints decide whether a person is asked.
     Renewed,
-    /// As the server and the store have it, or the request is refused: a grant, an approval or an annotation's rule
-    /// decided.
+    /// The list must match the server and the store, or the request is refused: a grant, an approval or a rule about
+    /// an annotation decided.
     Current,
 }
 
@@ -94,7 +94,7 @@ impl GatePass {
         }
     }
 
-    /// The version that was approved for this call alone.
+    /// The version that was approved for this call only.
     pub(crate) fn approved_once(&self) -> Option<&ToolVersion> {
         let approved = self.approved.as_ref().filter(|approved| approved.is_once);
         approved.map(|approved| &approved.version)
@@ -102,7 +102,10 @@ impl GatePass {
 }
 
 impl Inner {
-    /// Lets a call pass, or says which rule does not.
+    /// Decides whether a call may run.
+    ///
+    /// # Errors
+    /// Fails with the rule that refuses the call.
     pub(crate) async fn gate(
         self: &Arc<Self>,
         request: &CallRequest,
@@ -112,7 +115,7 @@ impl Inner {
         if !self.telemetry.recorder().is_tracing() && self.passes_freely(view) {
             return Ok(GatePass::FREE);
         }
-        // What few calls need should not make the others larger.
+        // Boxed, so that the rare path does not enlarge the future of every call.
         let subject = GateSubject {
             exposed: view.exposed().as_str(),
             version: version_of(view),
@@ -122,14 +125,14 @@ impl Inner {
         Box::pin(self.gate_subject(request, &subject, trace)).await
     }
 
-    /// Whether a call needs neither a person nor a look at the ledger or the server: the usual case.
+    /// Whether a call needs neither a person nor the ledger nor the server. This is the common case.
     fn passes_freely(&self, view: &ToolView<'_>) -> bool {
         if view.policy() != Policy::Allow || view.asks_if_possible() {
             return false;
         }
         match view.hint_effect() {
             HintEffect::None => true,
-            // A list in its time is what its server says now, as far as the user wants to know.
+            // A fresh list is accepted as the server's current statement.
             HintEffect::MayAsk => {
                 self.approvals.has_no_grant(view.server(), view.name())
                     && view.entry().is_some_and(|entry| self.is_fresh(entry))
@@ -231,7 +234,7 @@ impl Inner {
         let (decision, by) = match outcome {
             ApprovalOutcome::Decided { decision, by } => (decision, by),
             ApprovalOutcome::Unavailable if is_changed => {
-                let why = "changed since it was granted, and nobody could be asked to approve it";
+                let why = "changed since it was granted, and there is no way to ask for a new approval here";
                 return refuse(Reason::ToolChanged, why);
             }
             ApprovalOutcome::Unavailable => {
@@ -239,13 +242,12 @@ impl Inner {
                 return refuse(Reason::PolicyDenied, why);
             }
             ApprovalOutcome::Dismissed => {
-                let why = "was not run: it needs the user's confirmation, and this client closed the question \
-                           without an answer";
+                let why = "was not run: it needs the user's confirmation, and this client dismissed the prompt \
+                           without a response";
                 return refuse(Reason::ApprovalUnanswered, why);
             }
             ApprovalOutcome::TimedOut => {
-                let why =
-                    "was not run: it needs the user's confirmation, and no answer came in time";
+                let why = "was not run: it needs the user's confirmation, and no response arrived in time";
                 return refuse(Reason::ApprovalTimeout, why);
             }
         };
@@ -275,7 +277,7 @@ impl Inner {
         ))
     }
 
-    /// The deciding rule, in words.
+    /// Explains the deciding rule.
     pub(crate) fn decision(&self, view: &ToolView<'_>) -> PolicyDecision {
         match (view.entry(), view.tool()) {
             (Some(entry), Some(tool)) => decide(PolicySubject::of_server(&entry.spec, tool)),
@@ -314,7 +316,7 @@ fn context_of(
     }
 }
 
-/// The version of a tool that an approval is for.
+/// The version of a tool that an approval covers.
 pub(crate) fn version_of(view: &ToolView<'_>) -> ToolVersion {
     match (view.entry(), view.tool()) {
         (Some(entry), Some(tool)) => ToolVersion {
@@ -332,7 +334,7 @@ pub(crate) fn version_of(view: &ToolView<'_>) -> ToolVersion {
     }
 }
 
-/// A refusal that names the rule, its place and who could change it.
+/// A refusal with the rule and the place where it is defined.
 fn refusal(subject: &GateSubject<'_>, reason: Reason, why: &str) -> ToolError {
     let decision = &subject.decision;
     let message = format!("tool `{}` {why} ({})", subject.exposed, decision.rule);
@@ -356,7 +358,7 @@ fn refusal(subject: &GateSubject<'_>, reason: Reason, why: &str) -> ToolError {
     error.with_remedy(remedy)
 }
 
-/// An error about one tool of one server, or of the host program.
+/// An error about a tool of a server or of the host program.
 pub(crate) fn refused(
     exposed: &str,
     server: Option<&ServerName>,

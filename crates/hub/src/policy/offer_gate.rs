@@ -1,5 +1,5 @@
-//! The policy gate for prompts and resources. The same rules hold as for tools; a prompt's name and a resource's uri
-//! stand where a tool's name does.
+//! The policy gate for prompts and resources. The rules are those of tools, applied to a prompt's name or a
+//! resource's URI.
 
 use std::sync::Arc;
 
@@ -17,15 +17,16 @@ use crate::calls::{COMPLETE, ForwardRequest, OfferRef};
 use crate::hub::{Hub, Inner};
 use crate::telemetry::TraceScope;
 
-/// A request about a prompt or a resource that may go on, and the version that a person approved, if one had to.
+/// Permission to send a request about a prompt or resource, with the version that a person approved, if an approval
+/// was required.
 pub(crate) struct OfferPass {
     approved: Option<Fingerprint>,
-    /// The resource, if no list names it and only a link to it was given to this session.
+    /// The resource, if it is known only by a link that this session received.
     linked: Option<Arc<Offer>>,
 }
 
 impl Hub {
-    /// Whether a person may have to be asked about a prompt or a resource.
+    /// Whether a request about a prompt or resource may require an approval.
     pub fn needs_approval_for(&self, server: &ServerName, about: &OfferRef) -> bool {
         let catalog = self.catalog();
         catalog.server(server).is_some_and(|entry| {
@@ -36,7 +37,7 @@ impl Hub {
 }
 
 impl Inner {
-    /// Lets a request about a prompt or a resource pass, or says why not.
+    /// Decides whether a request about a prompt or resource may be sent.
     pub(crate) async fn gate_offer(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
@@ -44,7 +45,7 @@ impl Inner {
         trace: &TraceScope,
     ) -> ToolResult<OfferPass> {
         let about = &request.about;
-        // A link that this session was given is as good as a list; waiting for the list would refuse it for a while.
+        // A link that this session received is sufficient. Waiting for the list would refuse it for a while.
         let linked = match (find(entry, about), about) {
             (None, OfferRef::Resource(uri)) => {
                 let server = &entry.spec.name;
@@ -66,10 +67,9 @@ impl Inner {
                 linked,
             });
         }
-        // A person is asked to read something, not to complete a word of its name.
+        // A person approves reading a resource, not completing its name.
         if decision.policy == Policy::Ask && request.method == COMPLETE {
-            let message =
-                format!("`{exposed}` needs a person's approval; nothing is completed for it");
+            let message = format!("`{exposed}` needs an approval, so it cannot be completed");
             return Err(refused(
                 &exposed,
                 Some(&spec.name),
@@ -79,7 +79,7 @@ impl Inner {
         }
         let arguments = RawValue::from_string(format!("{{{}}}", request.members));
         let arguments = arguments.map_err(|error| {
-            let message = format!("the request cannot be shown to a person: {error}");
+            let message = format!("the request cannot be shown for approval: {error}");
             ToolError::new(Reason::ArgsInvalid, message).at_server(&spec.name)
         })?;
         let asked = CallRequest {
@@ -107,8 +107,7 @@ impl Inner {
         })
     }
 
-    /// The same for a session that wants to watch a resource. Nobody is asked about a watch: the resource is read
-    /// when it changes, and that is asked about.
+    /// Decides whether a session may watch a resource. A watch needs no approval; reading the changed resource does.
     pub(crate) async fn gate_watch(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
@@ -132,7 +131,7 @@ impl Inner {
         }
     }
 
-    /// The last look before a request is sent: the server, its rules and the approved version are what they were.
+    /// The last check before a request is sent: the server, its rules and the approved version are unchanged.
     pub(crate) async fn check_offer(
         self: &Arc<Self>,
         spec: &Arc<ServerSpec>,
@@ -150,7 +149,7 @@ impl Inner {
         };
         let present = self.usable(&spec.name)?;
         if present.spec.hash != spec.hash {
-            let why = "belongs to a server whose definition changed meanwhile";
+            let why = "belongs to a server whose definition has changed since";
             return refuse(Reason::ToolChanged, why);
         }
         let offer = find(&present, about).or(pass.linked.as_deref());
@@ -161,22 +160,19 @@ impl Inner {
             .approved
             .is_some_and(|approved| approved != print_of(offer))
         {
-            return refuse(
-                Reason::ToolChanged,
-                "is not what it was when it was approved",
-            );
+            return refuse(Reason::ToolChanged, "has changed since it was approved");
         }
         match effective_policy(subject(&present.spec, about, &exposed)).policy {
             Policy::Allow => Ok(()),
             Policy::Ask if pass.approved.is_some() => Ok(()),
-            Policy::Ask => refuse(Reason::ToolChanged, "needs a person's approval now"),
+            Policy::Ask => refuse(Reason::ToolChanged, "now needs an approval"),
             Policy::Deny | Policy::Disable => {
-                refuse(Reason::PolicyDenied, "was forbidden meanwhile")
+                refuse(Reason::PolicyDenied, "is now forbidden by a policy")
             }
         }
     }
 
-    /// What is known of a server; discovered again if `about` is not in it and the list is past its time.
+    /// Returns the server's entry, after a new discovery if `about` is not listed and the list is stale.
     async fn listing(
         self: &Arc<Self>,
         entry: &Arc<ServerEntry>,
@@ -192,7 +188,7 @@ impl Inner {
     }
 }
 
-/// The prompt, the listed resource, or the template that a uri fits.
+/// Returns the prompt, the listed resource, or the template that matches the URI.
 fn find<'a>(entry: &'a ServerEntry, about: &OfferRef) -> Option<&'a Offer> {
     match about {
         OfferRef::Prompt(name) => entry.prompt(name),
@@ -212,7 +208,8 @@ fn exposed(spec: &ServerSpec, about: &OfferRef) -> String {
     }
 }
 
-/// What an approval is bound to. No tool's approval is one for a prompt of the same name.
+/// The key of an approval. It differs from a tool's key, so that an approval of a tool never covers a prompt of the
+/// same name.
 fn key_of(about: &OfferRef) -> String {
     match about {
         OfferRef::Prompt(name) => format!("prompt {name}"),
@@ -234,7 +231,9 @@ fn unlisted(spec: &ServerSpec, about: &OfferRef) -> ToolError {
         ),
         OfferRef::Resource(_) | OfferRef::Template(_) => (
             Reason::ResourceUnknown,
-            format!("server `{server}` lists no resource `{shown}` and no template that it fits"),
+            format!(
+                "server `{server}` lists no resource `{shown}` and no template that matches it"
+            ),
         ),
     };
     ToolError::new(reason, message).at_server(server)

@@ -1,4 +1,4 @@
-//! The rules for all tools, and what they say of one.
+//! The global policy rules, and explanations of a tool's policy.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::hub::Hub;
 use crate::telemetry::new_trace;
 
 impl Hub {
-    /// Takes over the rules for all tools. Servers carry them too: call it before [`Hub::apply`] gives the
+    /// Replaces the global policy rules. The servers carry the rules, too: call this before [`Hub::apply`] with the
     /// servers of the same configuration.
     pub fn set_rules(&self, rules: Arc<GlobalRules>) {
         if self.inner.catalog.set_rules(rules) {
@@ -18,17 +18,20 @@ impl Hub {
         }
     }
 
-    /// How people are asked about calls from now on.
+    /// Replaces the approval settings.
     pub fn set_approval_settings(&self, settings: ApprovalSettings) {
         self.inner.approvals.set_settings(settings);
     }
 
-    /// The rules for all tools.
+    /// Returns the global policy rules.
     pub fn rules(&self) -> Arc<GlobalRules> {
         self.inner.catalog.rules()
     }
 
-    /// What holds for a tool, which rule decides, and why the others lost. Disabled tools are found too.
+    /// Explains the policy of a tool: the deciding rule, and why the others lost. Disabled tools are included.
+    ///
+    /// # Errors
+    /// Fails if the name does not identify a tool.
     pub fn explain_policy(&self, written: &str) -> ToolResult<(String, PolicyExplanation)> {
         let catalog = self.catalog();
         let written = written.trim();

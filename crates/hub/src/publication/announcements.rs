@@ -1,4 +1,4 @@
-//! Telling whoever asks what running servers announce, and which lists beside tools are other than before.
+//! Announcements of running servers, and notifications when prompts or resources change.
 
 use pegboard_catalog::ServerEntry;
 use pegboard_model::{Offers, ServerName};
@@ -8,18 +8,18 @@ use tokio::sync::broadcast;
 use crate::hub::{Hub, Inner};
 use crate::slots::ServerSlot;
 
-/// Announcements that a slow listener may fall behind before it loses the oldest.
+/// Announcements that a slow subscriber may lag behind before it loses the oldest.
 pub(super) const SUBSCRIBER_BACKLOG: usize = 256;
 
 impl Hub {
-    /// What servers announce from now on. That a list changed is told when the catalog has the new one, so that
-    /// whoever hears it and lists sees the change.
+    /// Subscribes to the servers' announcements. A list change is announced after the catalog has the new list, so
+    /// that a subscriber that lists again sees the change.
     pub fn announcements(&self) -> broadcast::Receiver<(ServerName, Announcement)> {
         self.inner.catalog.announcements.subscribe()
     }
 }
 
-/// Changes that a server told of and that were not passed on yet.
+/// List changes that a server announced and that subscribers have not been notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PendingNotices {
     pub(crate) prompts: bool,
@@ -28,14 +28,15 @@ pub(crate) struct PendingNotices {
 
 impl Inner {
     pub(crate) fn announce(&self, server: &ServerName, announcement: Announcement) {
-        // Nobody listening is no fault.
+        // An error means that there are no subscribers.
         let _ = self
             .catalog
             .announcements
             .send((server.clone(), announcement));
     }
 
-    /// Tells which lists beside tools differ between two entries of a server, as far as they are offered.
+    /// Announces which of a server's prompts and resources changed between two entries. A server that is not offered
+    /// counts as empty.
     pub(crate) fn announce_list_changes(
         &self,
         server: &ServerName,
@@ -60,7 +61,8 @@ impl Inner {
         );
     }
 
-    /// Passes on what is still owed after a list was fetched because the server told of a change.
+    /// Announces the changes that are still pending after the lists were fetched because of a `list_changed`
+    /// notification.
     pub(crate) fn announce_pending(&self, slot: &ServerSlot) {
         let pending = slot.list_changes().pending();
         self.notify_list_changes(slot.server(), pending);

@@ -1,4 +1,4 @@
-//! What the last discovery of each server changed, as far as it happened since the start.
+//! What the last discovery of each server changed since the program started.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,23 +10,23 @@ use super::CatalogPublisher;
 use crate::hub::Hub;
 use crate::sync::lock;
 
-/// Tools of each kind of change that activity names.
+/// Number of tool names per kind of change in the activity log.
 const NAMED: usize = 5;
-/// Characters of each of those names.
+/// Longest shown tool name, in characters.
 const NAME_LENGTH: usize = 60;
 
-/// A discovery that answered.
+/// A successful discovery.
 #[derive(Clone, Debug)]
 pub struct LastDelta {
-    /// When.
+    /// When it finished.
     pub at: Timestamp,
-    /// How long it took.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
-    /// What it changed.
+    /// The changed tools.
     pub delta: Arc<Delta>,
 }
 
-/// One entry for each server at the most.
+/// The last discovery of each server.
 #[derive(Default)]
 pub(super) struct Deltas {
     last: Mutex<HashMap<ServerName, LastDelta>>,
@@ -38,7 +38,8 @@ impl Deltas {
     }
 }
 
-/// What changed, with counts and the first names: `1 changed: wipe; 2 added: a, b`. `None` when nothing did.
+/// Summarizes changes with counts and the first names: `1 changed: wipe; 2 added: a, b`. Returns `None` if nothing
+/// changed.
 pub(crate) fn change_summary(delta: &Delta) -> Option<String> {
     let changed: Vec<&str> = delta
         .changed
@@ -47,7 +48,7 @@ pub(crate) fn change_summary(delta: &Delta) -> Option<String> {
         .collect();
     let added: Vec<&str> = delta.added.iter().map(String::as_str).collect();
     let removed: Vec<&str> = delta.removed.iter().map(String::as_str).collect();
-    let told: Vec<String> = [("changed", changed), ("added", added), ("removed", removed)]
+    let parts: Vec<String> = [("changed", changed), ("added", added), ("removed", removed)]
         .iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| {
@@ -59,7 +60,7 @@ pub(crate) fn change_summary(delta: &Delta) -> Option<String> {
             format!("{} {what}: {}{more}", names.len(), shown.join(", "))
         })
         .collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 impl CatalogPublisher {
@@ -69,7 +70,7 @@ impl CatalogPublisher {
 }
 
 impl Hub {
-    /// The last discovery of a server that answered since the start, and what it changed.
+    /// Returns the last successful discovery of a server since the program started.
     pub fn last_delta(&self, server: &ServerName) -> Option<LastDelta> {
         lock(&self.inner.catalog.deltas.last).get(server).cloned()
     }

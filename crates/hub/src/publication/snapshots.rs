@@ -1,5 +1,5 @@
-//! The present snapshot of all that is known. The first one is made when somebody asks for it: what a gateway says
-//! of itself does not depend on it, and reading the store takes longer than saying that.
+//! The current snapshot. The first one is built on demand: a gateway's handshake does not depend on it, and reading
+//! the store takes longer than the handshake.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,13 +9,13 @@ use pegboard_catalog::Catalog;
 
 use crate::sync::lock;
 
-/// The snapshot that a hub begins with; empty until somebody asked for it.
+/// The snapshot that a hub starts with; empty until it is built.
 pub type FirstSnapshot = Arc<OnceLock<Arc<Catalog>>>;
 
 pub(super) struct CatalogSnapshots {
     present: ArcSwap<Catalog>,
     is_made: AtomicBool,
-    /// Taken by whoever makes the first one, and held meanwhile: all others wait for it.
+    /// Taken by the thread that builds the first snapshot, and locked meanwhile, so that other readers wait for it.
     unmade: Mutex<Option<DeferredCatalog>>,
 }
 
@@ -25,7 +25,7 @@ struct DeferredCatalog {
 }
 
 impl CatalogSnapshots {
-    /// Begins with a snapshot that is still to be made. Making it must not ask for the present one.
+    /// Starts with a snapshot that `make` builds on demand. `make` must not read the current snapshot.
     pub(super) fn deferred(make: impl FnOnce() -> Catalog + Send + 'static) -> Self {
         Self {
             present: ArcSwap::default(),
@@ -37,12 +37,12 @@ impl CatalogSnapshots {
         }
     }
 
-    /// Whether asking for the present one costs nothing.
+    /// Whether the first snapshot is built.
     pub(super) fn is_made(&self) -> bool {
         self.is_made.load(Ordering::Acquire)
     }
 
-    /// The first snapshot, or the present one if the first was made already.
+    /// Returns the first snapshot, or the current one if the first is already built.
     pub(super) fn first(&self) -> FirstSnapshot {
         match &*lock(&self.unmade) {
             Some(unmade) => unmade.first.clone(),
@@ -68,7 +68,7 @@ impl CatalogSnapshots {
             if let Some(unmade) = held.take() {
                 let first = Arc::new((unmade.make)());
                 self.present.store(first.clone());
-                // Nobody else fills it.
+                // This is the only place that sets it.
                 let _ = unmade.first.set(first);
                 self.is_made.store(true, Ordering::Release);
             }
@@ -102,7 +102,7 @@ mod tests {
         snapshots.store(Arc::default());
         assert!(
             Arc::ptr_eq(first.get().unwrap(), &made),
-            "what somebody began with stays as it was"
+            "the first snapshot does not change"
         );
         let later = snapshots.first();
         assert!(Arc::ptr_eq(later.get().unwrap(), &snapshots.load_full()));

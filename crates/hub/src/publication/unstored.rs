@@ -1,4 +1,4 @@
-//! Servers whose newest list could not be stored: it is served from memory and is lost when the program ends.
+//! Servers whose newest list could not be stored. It is served from memory and lost when the program ends.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use super::CatalogPublisher;
 use crate::hub::Inner;
 use crate::sync::lock;
 
-/// One entry for each server at the most.
+/// The last discovery of each server.
 #[derive(Default)]
 pub(super) struct Unstored {
     faults: Mutex<HashMap<ServerName, ErrorSummary>>,
@@ -29,7 +29,7 @@ impl CatalogPublisher {
 }
 
 impl Inner {
-    /// Remembers and reports whether a server's newest list was stored.
+    /// Records and reports whether a server's newest list was stored.
     pub(crate) fn record_stored(
         &self,
         server: &ServerName,
@@ -39,7 +39,7 @@ impl Inner {
         let Err(error) = stored else {
             return self.catalog.unstored.forget(server);
         };
-        tracing::warn!(target: "pegboard", %server, "its list of tools was not stored: {error}");
+        tracing::warn!(target: "pegboard", %server, "cannot store its list of tools: {error}");
         lock(&self.catalog.unstored.faults).insert(server.clone(), ErrorSummary::from(error));
         let kind = EventKind::ServerNotStored {
             server: server.clone(),

@@ -1,5 +1,5 @@
-//! Resources that servers named in the results of calls. The session that got such a link may read it at once,
-//! before any list of resources names it; no other session may.
+//! Resource links in the results of calls. The session that received a link may read the resource before any list
+//! contains it; no other session may.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use crate::hub::Hub;
 use crate::sync::lock;
 
 const LINK: &str = "\"resource_link\"";
-/// A longer definition is not kept; the link is then known by its uri alone.
+/// A longer definition is not kept; the link is then known by its URI only.
 const DEFINITION_BYTES: usize = 4 * 1024;
 
-/// The links of all sessions, the oldest first.
+/// The links of all sessions, oldest first.
 #[derive(Default)]
 pub(super) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
 
@@ -27,7 +27,7 @@ struct SessionLink {
 }
 
 impl ResourceLinks {
-    /// Keeps the links of a result, and returns their uris.
+    /// Records the links in a result and returns their URIs.
     pub(super) fn record(
         &self,
         session: &SessionId,
@@ -35,7 +35,7 @@ impl ResourceLinks {
         result: &RawValue,
         limits: &Limits,
     ) -> Vec<String> {
-        // Most results have none, and are not parsed.
+        // Most results contain no link and are not parsed.
         if !result.get().contains(LINK) {
             return Vec::new();
         }
@@ -63,7 +63,7 @@ impl ResourceLinks {
         uris
     }
 
-    /// The resource that a server named to a session.
+    /// Returns the resource that a server linked for a session.
     pub(super) fn find(
         &self,
         session: &SessionId,
@@ -84,7 +84,7 @@ impl ResourceLinks {
 }
 
 impl Hub {
-    /// The server that named a resource to this session in the result of a call; the newest one, if several did.
+    /// Returns the server that linked a resource for this session; the most recent one if there are several.
     pub fn linked_server(&self, session: &SessionId, uri: &str) -> Option<ServerName> {
         let links = lock(&self.inner.sessions.links.0);
         let mut newest_first = links.iter().rev();

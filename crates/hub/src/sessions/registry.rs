@@ -1,4 +1,5 @@
-//! Who is connected: clients of the gateway and programs that embed Pegboard. It is told by whoever serves them.
+//! The connected sessions: clients of the gateway and embedding programs. Whoever serves a session records its
+//! requests here.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,27 +13,27 @@ use crate::calls::SessionId;
 use crate::hub::Hub;
 use crate::sync::lock;
 
-/// Sessions that are shown at once; a new one takes the place of the one that was silent for longest.
+/// Upper bound for the listed sessions. A new one replaces the one that was silent for longest.
 const MAX_SESSIONS: usize = 1_000;
-/// A client that never says goodbye is shown for this long after its last word.
+/// How long a modern client, which never disconnects, stays listed after its last request.
 const SILENT_CLIENT_TTL: Duration = Duration::from_secs(30 * 60);
 
-/// How a session reaches us.
+/// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientTransport {
-    /// A client that started Pegboard and speaks on its standard input and output.
+    /// A client that started Pegboard and communicates over stdin and stdout.
     Stdio,
-    /// An HTTP client of a revision with sessions.
+    /// An HTTP client of a protocol revision with sessions.
     HttpLegacy,
-    /// An HTTP client of a revision without sessions; requests of one name count as one.
+    /// An HTTP client of a protocol revision without sessions. Clients with the same name and profile count as one.
     HttpModern,
-    /// A program that uses Pegboard as a library.
+    /// A program that embeds Pegboard as a library.
     Embedder,
 }
 
 impl ClientTransport {
-    /// The word shown to people and programs.
+    /// The name in output and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -43,26 +44,26 @@ impl ClientTransport {
     }
 }
 
-/// One session, as of the moment it was asked for.
+/// A snapshot of one session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionInfo {
     /// Its id, as in the activity log.
     pub id: SessionId,
-    /// How it reaches us.
+    /// How it is connected.
     pub face: ClientTransport,
-    /// What the client calls itself, with its version; foreign text.
+    /// The client's name and version. Untrusted text.
     pub client: Option<Arc<str>>,
-    /// The profile that it uses; empty for the one without a name.
+    /// Its profile; empty for the default one.
     pub profile: String,
-    /// When it began.
+    /// When it was opened.
     pub since: Timestamp,
-    /// When it last asked for something.
+    /// When it made its last request.
     pub last_seen: Timestamp,
-    /// How many tools it called.
+    /// Number of tool calls.
     pub calls: u64,
 }
 
-/// A session that is there; whoever serves it notes what it does. Noting never waits.
+/// A connected session, for recording its requests. Recording never waits.
 #[derive(Debug)]
 pub struct SessionHandle {
     last_seen: AtomicU64,
@@ -109,7 +110,7 @@ impl SessionRegistry {
 }
 
 impl Hub {
-    /// A session is there from now on, until [`Hub::session_ended`].
+    /// Adds a session, which stays listed until [`Hub::session_ended`].
     pub fn session_opened(
         &self,
         id: &SessionId,
@@ -130,8 +131,8 @@ impl Hub {
         self.inner.sessions.registry.add(&id.0, info)
     }
 
-    /// Somebody without a session asks for something; `key` tells such clients apart, and `client` gives what one
-    /// calls itself when it is seen for the first time.
+    /// Returns the handle of a client without sessions, adding it if it is new. `key` identifies the client; `client`
+    /// is called for a new one.
     pub fn open_or_find_client(
         &self,
         key: &str,
@@ -156,12 +157,13 @@ impl Hub {
         registry.add(key, info)
     }
 
-    /// Notes that a session asked for something.
+    /// Records a request of a session.
     pub fn record_session_request(&self, presence: &SessionHandle, is_call: bool) {
         presence.seen(self.inner.clock.now(), is_call);
     }
 
-    /// Who is connected, the newest first. Clients without sessions are shown for a while after their last request.
+    /// Returns the connected sessions, newest first. Clients without sessions stay listed for a while after their
+    /// last request.
     pub fn sessions(&self) -> Vec<SessionInfo> {
         let now = self.inner.clock.now();
         let mut present = lock(&self.inner.sessions.registry.present);

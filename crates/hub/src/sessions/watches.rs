@@ -1,4 +1,4 @@
-//! Who watches which resource, so that a server is asked once however many watch.
+//! Resource subscriptions: a server is asked once, however many sessions watch the resource.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::slots::{ConnectionHold, ServerConnection};
 use crate::sync::lock;
 use crate::telemetry::TraceScope;
 
-/// How long a server may take to agree; others who watch wait behind it.
+/// How long a server may take to confirm; other subscriptions of the server wait meanwhile.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The wishes of all sessions. They outlast a server's process, which is asked again when it is back.
+/// The watched resources of all sessions. They outlast a server's process and are restored when it restarts.
 #[derive(Default)]
 pub(super) struct ResourceWatches(BTreeMap<ServerName, BTreeMap<String, HashSet<SessionId>>>);
 
 impl ResourceWatches {
-    /// Notes a wish; whether it is a new one.
+    /// Adds a watch. Returns whether it is new.
     fn add(
         &mut self,
         session: &SessionId,
@@ -38,7 +38,7 @@ impl ResourceWatches {
             .filter(|all| all.contains(session))
             .count();
         let of_server = self.0.get(server).map_or(0, BTreeMap::len);
-        let (limit, whose) = if own >= limits.subscriptions_per_session {
+        let (limit, owner) = if own >= limits.subscriptions_per_session {
             (limits.subscriptions_per_session, "one session")
         } else if of_server >= limits.subscriptions_per_server {
             (
@@ -52,7 +52,7 @@ impl ResourceWatches {
                 .insert(session.clone());
             return Ok(true);
         };
-        let message = format!("{whose} may watch {limit} resources, and they are used up");
+        let message = format!("{owner} may watch at most {limit} resources");
         let remedy = "Stop watching a resource that is no longer needed.";
         let error = ToolError::new(Reason::Overloaded, message).at_server(server);
         Err(error.with_remedy(remedy))
@@ -78,7 +78,7 @@ impl ResourceWatches {
         }
     }
 
-    /// Takes out all wishes of a session; the servers that had some.
+    /// Removes all watches of a session. Returns the affected servers.
     pub(super) fn remove_session(&mut self, session: &SessionId) -> Vec<ServerName> {
         let mut touched = Vec::new();
         for (server, uris) in &mut self.0 {
@@ -106,9 +106,12 @@ impl ResourceWatches {
 }
 
 impl Hub {
-    /// Begins or ends a session's watch over a resource, by the server's own uri. The server is asked for the
-    /// first who watches and told after the last; while anyone watches, it is not stopped as idle, and after a
-    /// restart it is asked again. What it tells comes by [`Hub::announcements`].
+    /// Starts or stops watching a resource for a session, by the server's own URI. The server is contacted for the
+    /// first and the last watching session. While a resource is watched, its server is not stopped as idle, and after
+    /// a restart the watch is restored. Updates arrive through [`Hub::announcements`].
+    ///
+    /// # Errors
+    /// Fails if the server or resource is unknown, the policy refuses it, a limit is reached, or the server fails.
     pub async fn watch_resource(
         &self,
         session: &SessionId,
@@ -127,14 +130,14 @@ impl Hub {
         }
         if uri.len() > inner.limits.offer_key_bytes {
             let limit = inner.limits.offer_key_bytes;
-            let message = format!("a resource's uri has at most {limit} bytes");
+            let message = format!("a resource URI has at most {limit} bytes");
             return Err(ToolError::new(Reason::ResourceUnknown, message).at_server(server));
         }
         let entry = inner.usable(server)?;
         let trace = TraceScope::new();
         inner.gate_watch(&entry, uri, &trace).await?;
         let is_new = lock(&inner.sessions.watches).add(session, server, uri, &inner.limits)?;
-        // Taken back also when the caller goes away before the server answered.
+        // Removed again if the caller goes away before the server responds.
         let pending = PendingWatch {
             inner,
             session,
@@ -150,7 +153,7 @@ impl Hub {
     }
 }
 
-/// A new wish, dropped again unless it is kept.
+/// A new watch that is removed on drop unless it is kept.
 struct PendingWatch<'a> {
     inner: &'a Arc<Inner>,
     session: &'a SessionId,
@@ -169,14 +172,14 @@ impl Drop for PendingWatch<'_> {
     fn drop(&mut self) {
         if !self.kept {
             lock(&self.inner.sessions.watches).remove(self.session, self.server, self.uri);
-            // A restart may have asked the server for it meanwhile.
+            // A restart may have asked the server for it in the meantime.
             self.inner.sync_watches_in_background(self.server);
         }
     }
 }
 
 impl Inner {
-    /// Asks a server that was just started for what is watched, and keeps it running for that.
+    /// Restores the watches of a server that was just started, and keeps it running for them.
     pub(crate) fn restore_watches(
         self: &Arc<Self>,
         server: &ServerName,
@@ -195,11 +198,11 @@ impl Inner {
         });
     }
 
-    /// Tells a running server, without waiting, what is no longer wished.
+    /// Synchronizes the watches of a running server in the background.
     pub(super) fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
         let slot = self.slots.get(server);
         let running = slot.and_then(|slot| slot.running());
-        // Without a runtime everything is ending, and the server with it.
+        // Without a runtime the program is ending, and the server with it.
         let runtime = tokio::runtime::Handle::try_current();
         if let (Some(running), Ok(_)) = (running, runtime) {
             let (inner, server) = (self.clone(), server.clone());
@@ -214,13 +217,13 @@ impl Inner {
         uris.extend(running.watched.lock().await.iter().cloned());
         for uri in uris {
             if let Err(error) = self.sync_watch(running, server, &uri).await {
-                tracing::warn!(target: "pegboard", %server, "a resource is not watched: {error}");
+                tracing::warn!(target: "pegboard", %server, "cannot watch a resource: {error}");
             }
         }
     }
 
-    /// Brings what a connection was asked for to what is wished now. One at a time for each connection, so that
-    /// the last wish is what the server knows.
+    /// Synchronizes one watch with the server. Serialized per connection, so that the server ends up with the latest
+    /// state.
     async fn sync_watch(
         &self,
         running: &ServerConnection,
@@ -236,9 +239,9 @@ impl Inner {
         if wanted == watched.contains(uri) {
             return Ok(());
         }
-        // Noted first. What is no longer wished is forgotten, because a server that is gone, or that refuses,
-        // tells nothing about it any more either. What is wished may have reached the server when whoever waits
-        // here goes away, so it has to be taken back then.
+        // Recorded before the request. A removed watch is forgotten even if the request fails, because a server that
+        // is gone or refuses sends no updates either. A new watch may have reached the server even if the caller goes
+        // away, so it has to be removed again then.
         match wanted {
             true => watched.insert(uri.to_owned()),
             false => watched.remove(uri),
@@ -246,7 +249,8 @@ impl Inner {
         running.set_watched(watched.len());
         let asked = running.upstream.watch_resource(uri, wanted);
         let agreed = timeout(WATCH_TIMEOUT, asked).await.unwrap_or_else(|_| {
-            let message = format!("server `{server}` did not answer about a resource to watch");
+            let message =
+                format!("server `{server}` did not confirm the watch of a resource in time");
             Err(ToolError::new(Reason::CallTimeout, message).at_server(server))
         });
         if wanted && agreed.is_err() {

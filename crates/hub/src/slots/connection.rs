@@ -12,21 +12,21 @@ use tokio::time::Instant;
 use crate::discovery::SessionResources;
 use crate::sync::lock;
 
-/// How soon an idle server is looked at again whose list is being fetched.
+/// How soon an idle server is checked again while its list is being fetched.
 const LISTING_PAUSE: Duration = Duration::from_millis(200);
 
-/// A connection in use.
+/// An open connection to a server.
 pub(crate) struct ServerConnection {
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) config: ConfigHash,
     pub(crate) since: Instant,
-    /// Requests under way, the discoveries among them.
+    /// Requests in progress, including discoveries.
     users: AtomicUsize,
-    /// Those that a caller waits for: only they keep a server from becoming idle.
+    /// Requests that a caller waits for. Only they keep a server from becoming idle.
     callers: AtomicUsize,
     called: AtomicBool,
     last_used: Mutex<Instant>,
-    /// The resources that the server was asked to watch; held while it is asked for more or less.
+    /// The resources that the server watches; locked while that changes.
     pub(crate) watched: tokio::sync::Mutex<BTreeSet<String>>,
     watches: AtomicUsize,
     pub(crate) session_resources: Arc<SessionResources>,
@@ -62,7 +62,7 @@ impl ServerConnection {
         self.watches.store(resources, Ordering::Release);
     }
 
-    /// Whether a request is under way, or somebody waits to be told of a change.
+    /// Whether a request is in progress or a resource is watched.
     pub(super) fn is_needed(&self) -> bool {
         self.users() > 0 || self.watches.load(Ordering::Acquire) > 0
     }
@@ -71,18 +71,18 @@ impl ServerConnection {
         self.users.load(Ordering::Acquire)
     }
 
-    /// Whether a call is under way, or a session watches one of its resources.
+    /// Whether a call is in progress or a resource is watched.
     fn is_used(&self) -> bool {
         self.callers.load(Ordering::Acquire) > 0 || self.watches.load(Ordering::Acquire) > 0
     }
 
-    /// Whether it stops as soon as its last discovery is over: no other one should begin.
+    /// Whether it stops as soon as its last discovery ends, so that no other one should begin.
     pub(crate) fn is_past_idle(&self, idle: Duration) -> bool {
         !self.is_used() && Instant::now() >= *lock(&self.last_used) + idle
     }
 
-    /// When it may be stopped if no caller uses it until then. A discovery is no use: a list that is renewed more
-    /// often than the server may be idle would keep it running for ever.
+    /// When it may be stopped if no caller uses it until then. Discoveries do not count: a list that is renewed more
+    /// often than the idle timeout would keep the server running forever.
     pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
         let now = Instant::now();
         if self.is_used() {
@@ -96,7 +96,7 @@ impl ServerConnection {
     }
 }
 
-/// Keeps a connection from being stopped.
+/// Keeps a connection open while it exists.
 pub(crate) struct ConnectionHold {
     running: Arc<ServerConnection>,
     is_call: AtomicBool,
@@ -119,7 +119,8 @@ impl ConnectionHold {
         }
     }
 
-    /// Remembers that a call uses it: then it stays until it is idle, however it was started.
+    /// Marks the connection as used by a call: it then stays open until it is idle, even if it was opened for a
+    /// discovery.
     pub(crate) fn mark_called(&self) {
         self.running.called.store(true, Ordering::Release);
         if !self.is_call.swap(true, Ordering::AcqRel) {

@@ -1,4 +1,4 @@
-//! Holding a server's connection: the one that is there, or one that is opened for it.
+//! Opening and holding connections to servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,10 @@ use crate::telemetry::new_trace;
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 impl Inner {
-    /// Holds the server's connection, opening it when there is none. The flag tells whether it was
-    /// opened just now.
+    /// Holds the server's connection, opening it if necessary. The flag says whether it was opened just now.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be started in time, is in its pause after failures, or the hub is shutting down.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         spec: &Arc<ServerSpec>,
@@ -37,7 +39,7 @@ impl Inner {
         let budget = deadline.saturating_duration_since(Instant::now());
         let starting = timeout_at(deadline, slot.lock_start()).await;
         let Ok(_starting) = starting else {
-            return Err(timed_out(spec, "a sign of life", budget));
+            return Err(timed_out(spec, "a response", budget));
         };
         if let Some(hold) = slot.hold(&spec.hash) {
             return Ok((hold, false));
@@ -49,7 +51,7 @@ impl Inner {
         if backoff == Backoff::Respect {
             slot.check_pause(&spec.hash)?;
         }
-        // A shutdown waits for this start, and this start does not keep it waiting.
+        // A shutdown waits for this guard; the `select!` below ends the start early.
         let Some(_begun) = self.tasks.enter() else {
             return Err(shutting_down());
         };
@@ -85,8 +87,9 @@ impl Inner {
         Ok((hold, true))
     }
 
-    /// A server that was started just for its list is stopped again, unless a call waits for it; one reached by HTTP costs nothing
-    /// and stays to tell of changes until it is idle. A server that failed is never kept.
+    /// Closes a server that was started only for its list, unless a call waits for it. An HTTP connection stays open
+    /// until it is idle, because it costs nothing and delivers change notifications. A server that failed is always
+    /// closed.
     pub(crate) fn release_after_discovery(
         self: &Arc<Self>,
         spec: &ServerSpec,
@@ -100,7 +103,7 @@ impl Inner {
         drop(hold);
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });
         if opened && (is_stdio || failed) && slot.retire_if_uncalled(&running, failed) {
-            // The list is there; nobody waits for a process that is slow to go.
+            // In the background: the caller already has the list and need not wait for a slow exit.
             self.end(running, &spec.name, "discovered", *trace);
         }
     }
@@ -126,7 +129,7 @@ impl Inner {
         self.telemetry.emit(trace, kind);
     }
 
-    /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
+    /// Closes a connection in the background. A shutdown waits for it.
     pub(crate) fn end(
         self: &Arc<Self>,
         running: Arc<ServerConnection>,
@@ -140,8 +143,8 @@ impl Inner {
         });
     }
 
-    /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
-    /// a failure to start.
+    /// Handles a connection that ended by itself. The first caller that notices removes it and emits the event. A
+    /// short life counts as a failure to start.
     pub(crate) fn connection_lost(
         self: &Arc<Self>,
         slot: &ServerSlot,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use pegboard_model::ConfigHash;
 use tokio::time::Instant;
 
-/// The second failure in a row costs this wait, each further one twice as much.
+/// The pause after the second consecutive failure; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// No wait between two starts is longer.
+/// The longest pause between two starts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The consecutive failures of a server.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl FailureHistory {
     }
 }
 
-/// One failure may be chance; from the second on the wait doubles.
+/// A single failure may be a coincidence; from the second on the pause doubles.
 fn pause_after(failures: u32) -> Duration {
     match failures {
         0 | 1 => Duration::ZERO,
@@ -59,7 +59,7 @@ fn pause_after(failures: u32) -> Duration {
     }
 }
 
-/// Up to a fifth longer, so that servers that failed together are not retried together.
+/// Adds up to a fifth, so that servers that failed together are not retried together.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [0];
     let _ = getrandom::fill(&mut byte);

@@ -1,4 +1,4 @@
-//! One server's place in the hub: its running connection, who holds it, and its recent trouble.
+//! The runtime state of one server: its connection, the holders of the connection, and its failure history.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,16 +16,16 @@ use crate::sync::lock;
 /// The runtime state of one server.
 pub(crate) struct ServerSlot {
     server: ServerName,
-    /// Held while the server is being started, so that many first calls start one process.
+    /// Held while the server is being started, so that concurrent first calls start one process.
     starting: tokio::sync::Mutex<()>,
     running: Mutex<Option<Arc<ServerConnection>>>,
     failures: Mutex<FailureHistory>,
-    /// When the server ended by itself; `None` once it was started again.
+    /// When the server exited unexpectedly; `None` once it was started again.
     crashed_at: Mutex<Option<Timestamp>>,
     call_permits: Arc<Semaphore>,
-    /// Calls that wait for the server's first list and will need it right after.
+    /// Calls that wait for the server's first list and need the server right after.
     expected_calls: AtomicUsize,
-    /// Callers that wait for this server's discovery and for no other.
+    /// Callers that wait for this server's discovery specifically.
     urgent_waiters: AtomicUsize,
     urgent: Notify,
     queued: AtomicUsize,
@@ -64,7 +64,7 @@ impl ServerSlot {
         self.starting.lock().await
     }
 
-    /// Holds the running connection, if it is alive and still the configured one.
+    /// Holds the connection if it is alive and has the configured definition.
     pub(crate) fn hold(&self, config: &ConfigHash) -> Option<ConnectionHold> {
         let running = lock(&self.running);
         let running = running
@@ -73,7 +73,7 @@ impl ServerSlot {
         Some(ConnectionHold::new(running.clone()))
     }
 
-    /// Puts a new connection in place and holds it; the one it replaces is given back to be closed.
+    /// Installs a new connection and holds it. Returns the replaced one, which the caller closes.
     pub(crate) fn install(
         &self,
         running: Arc<ServerConnection>,
@@ -88,7 +88,7 @@ impl ServerSlot {
         lock(&self.running).clone()
     }
 
-    /// Takes the connection out if it is this one and `condition` holds; nobody can hold it from then on.
+    /// Removes the connection if it is this one and `condition` holds. It cannot be held from then on.
     fn take_if(
         &self,
         this: &Arc<ServerConnection>,
@@ -113,7 +113,7 @@ impl ServerSlot {
         })
     }
 
-    /// Takes out a connection that was opened for a discovery and serves nothing else.
+    /// Removes a connection that was opened for a discovery and is not used otherwise.
     pub(crate) fn retire_if_uncalled(&self, this: &Arc<ServerConnection>, failed: bool) -> bool {
         self.take_if(this, |r| {
             let is_wanted = !failed && self.expected_calls.load(Ordering::Acquire) > 0;
@@ -121,20 +121,20 @@ impl ServerSlot {
         })
     }
 
-    /// Tells, until it is dropped, that a call follows the discovery.
+    /// Announces that a call follows the discovery, until it is dropped.
     pub(crate) fn expect_call(&self) -> CountGuard<'_> {
         self.expected_calls.fetch_add(1, Ordering::AcqRel);
         CountGuard(&self.expected_calls)
     }
 
-    /// Lets this server's discovery start ahead of others that wait for their turn, until it is dropped.
+    /// Lets this server's discovery start ahead of queued ones, until it is dropped.
     pub(crate) fn prioritize(&self) -> CountGuard<'_> {
         self.urgent_waiters.fetch_add(1, Ordering::AcqRel);
         self.urgent.notify_waiters();
         CountGuard(&self.urgent_waiters)
     }
 
-    /// Resolves when a caller waits for this server's discovery and for no other.
+    /// Resolves when a caller waits for this server's discovery specifically.
     pub(crate) async fn prioritized(&self) {
         loop {
             let urgent = self.urgent.notified();
@@ -149,7 +149,7 @@ impl ServerSlot {
         lock(&self.running).take()
     }
 
-    /// Waits for one of the server's places for calls; refuses when too many wait already, or too long.
+    /// Waits for a call permit of the server. Refuses if too many calls wait already, or after `longest`.
     pub(crate) async fn acquire_call_permit(
         &self,
         longest: Duration,
@@ -164,7 +164,7 @@ impl ServerSlot {
         let _queued = CountGuard(&self.queued);
         match timeout(longest, self.call_permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(self.overloaded("was busy with other calls all the time")),
+            _ => Err(self.overloaded("was busy with other calls for too long")),
         }
     }
 
@@ -173,14 +173,14 @@ impl ServerSlot {
         ToolError::new(Reason::Overloaded, message).at_server(&self.server)
     }
 
-    /// Refuses a start while the server is being left alone.
+    /// Refuses a start during the pause after failures.
     pub(crate) fn check_pause(&self, config: &ConfigHash) -> ToolResult<()> {
         let failures = lock(&self.failures);
         let Some(wait) = failures.pause(config) else {
             return Ok(());
         };
         let message = format!(
-            "server `{}` failed {} times in a row and is tried again in {:.1} s; last: {}",
+            "server `{}` failed {} times in a row and is retried in {:.1} s; last error: {}",
             self.server,
             failures.failures(),
             wait.as_secs_f32(),
@@ -216,7 +216,7 @@ impl ServerSlot {
     }
 }
 
-/// Counts one until it is dropped.
+/// A counter that is decremented on drop.
 pub(crate) struct CountGuard<'a>(&'a AtomicUsize);
 
 impl Drop for CountGuard<'_> {

@@ -1,5 +1,4 @@
-//! The log of what was done. Nothing is written where it happens: lines go into a bounded queue, and are
-//! written together.
+//! The activity log. Lines go into a bounded queue and are written in batches, so recording never waits for the disk.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,15 +12,15 @@ use crate::hub::Hub;
 use crate::sync::lock;
 use crate::tasks::Tasks;
 
-/// How long lines are gathered before they are written: while somebody calls all the time, the writer wakes
-/// four times a second and not for every call.
+/// How long lines are collected before they are written. Under constant load the writer wakes four times a second
+/// instead of once per call.
 const WRITE_INTERVAL: Duration = Duration::from_millis(250);
-/// Lines that one question gives at the most.
+/// Upper bound for the lines of one page.
 const MAX_PAGE_LINES: usize = 1_000;
 
 pub(super) struct ActivityLog {
     queue: Arc<Queue>,
-    /// Whether the writer runs, which the first line starts.
+    /// Whether the writer task runs. The first line starts it.
     is_started: AtomicBool,
     dropped: AtomicU64,
     ledger: Arc<dyn Ledger>,
@@ -29,19 +28,19 @@ pub(super) struct ActivityLog {
     most_rows: usize,
 }
 
-/// Lines that wait to be written. A list that is taken whole: a channel would cost more for each line, and takes its
-/// memory in pieces that grow with what they hold.
+/// Lines that wait to be written. A list that is swapped out as a whole: a channel costs more per line and allocates
+/// in blocks.
 struct Queue {
     lines: Mutex<Vec<Activity>>,
     most: usize,
-    /// Told of the first line of a list, and of the end.
+    /// Notified of the first line of a list and of the end.
     filled: Notify,
-    /// Whether nobody adds lines any more.
+    /// Whether the log was dropped, so that no line can follow.
     is_left: AtomicBool,
 }
 
 impl Queue {
-    /// Adds a line, unless the list is full.
+    /// Adds a line. Returns `false` if the list is full.
     fn push(&self, line: Activity) -> bool {
         let mut lines = lock(&self.lines);
         if lines.len() >= self.most {
@@ -77,7 +76,7 @@ impl ActivityLog {
         }
     }
 
-    /// Notes a line. It never waits; a line that finds the queue full is dropped and counted.
+    /// Records a line without waiting. If the queue is full, the line is dropped and counted.
     pub(super) fn record(&self, line: Activity) {
         if !self.queue.push(line) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -87,8 +86,8 @@ impl ActivityLog {
         }
     }
 
-    /// Notes what an event tells, where it is worth a line; `changes` are those of the tools of a server that was
-    /// known before.
+    /// Records an event that belongs in the activity log. `changes` summarizes how the tools of an already known
+    /// server changed.
     pub(super) fn record_event(
         &self,
         at: Timestamp,
@@ -119,7 +118,7 @@ impl ActivityLog {
     }
 
     fn start(&self) {
-        // Without a runtime the lines wait for one.
+        // Without a runtime the lines stay queued until there is one.
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
@@ -154,41 +153,43 @@ async fn write(queue: &Queue, ledger: &dyn Ledger, tasks: &Tasks, most: usize) {
                 () = tokio::time::sleep(WRITE_INTERVAL) => {}
             }
         }
-        // Before the lines are taken, so that none can follow the last ones.
+        // Read before the lines are taken, so that no line can be missed.
         is_last = is_closing || queue.is_left.load(Ordering::Acquire);
         let lines = queue.take();
         if lines.is_empty() {
             continue;
         }
-        if let Err(error) = ledger.note(lines, most).await {
-            tracing::debug!(target: "pegboard", %error, "activity could not be kept");
+        if let Err(error) = ledger.add_activity(lines, most).await {
+            tracing::debug!(target: "pegboard", %error, "cannot store activity");
         }
     }
 }
 
 impl Hub {
-    /// Makes the log ready beside other work, for somebody who is about to do one thing and end.
+    /// Opens the log in the background, for a command that makes one call and exits.
     pub fn prepare_activity(&self) {
         let ledger = self.inner.telemetry.activity.ledger.clone();
         tokio::spawn(async move { ledger.prepare().await });
     }
 
-    /// What was done, the newest first; `before` is the id of the last line of the page before. Calls, discoveries,
-    /// answers of people and changes of the configuration, of all processes that share the store.
+    /// Returns the newest activity of all processes that share the store: calls, discoveries, approvals and
+    /// configuration changes. `before` is the id of the last line of the previous page.
+    ///
+    /// # Errors
+    /// Fails if the ledger cannot be read.
     pub async fn activity(&self, limit: usize, before: Option<u64>) -> ToolResult<Vec<Activity>> {
         let limit = limit.min(MAX_PAGE_LINES);
         let log = &self.inner.telemetry.activity;
         log.ledger.activity(limit, before).await
     }
 
-    /// How many lines of activity were lost because they came faster than they could be written.
+    /// Number of activity lines that were dropped because the queue was full.
     pub fn activity_dropped(&self) -> u64 {
         let log = &self.inner.telemetry.activity;
         log.dropped.load(Ordering::Relaxed)
     }
 
-    /// Notes something that was done through this hub by whoever embeds it, for example a change of the
-    /// configuration by the API. It never waits.
+    /// Records an action of the embedding program, for example a configuration change through the API. Never waits.
     pub fn record_activity(&self, line: Activity) {
         self.inner.telemetry.activity.record(line);
     }

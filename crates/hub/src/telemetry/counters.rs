@@ -1,4 +1,4 @@
-//! Counting what the catalog answered by itself.
+//! Hit and miss counters of the catalog.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,9 +23,9 @@ impl Counters {
 }
 
 impl Telemetry {
-    /// Counts a read of the catalog before which the servers in `asked` are asked. Returns the hits and misses: a
-    /// server is a hit if its tools are known and it need not be asked, and a miss otherwise. A server that is
-    /// disabled or not trusted is neither, because no reader can get its tools.
+    /// Counts a read of the catalog that first contacts the servers in `asked`. Returns the hits and misses: a server
+    /// is a hit if its tools are known and it is not contacted, and a miss otherwise. Disabled and untrusted servers
+    /// count as neither, because their tools cannot be read.
     pub(crate) fn count_lookup(
         &self,
         catalog: &Catalog,

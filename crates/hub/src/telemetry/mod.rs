@@ -185,7 +185,7 @@ pub(crate) fn outcome_of(result: &ToolResult<CallOutcome>) -> &'static str {
     }
 }
 
-/// How a server is spoken to.
+/// The transport of a server, for telemetry.
 pub(crate) fn transport_kind(spec: &ServerSpec) -> TransportKind {
     match spec.transport {
         Transport::Stdio { .. } => TransportKind::Stdio,

@@ -1,4 +1,4 @@
-//! What everything that one request sets in motion has in common.
+//! The trace context that everything caused by one request shares.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{SpanContext, TraceId};
 
-/// The id of a trace and, where the caller or we make spans, the span that the next one lies below.
+/// A trace id and the parent of the next span, if there is one.
 #[derive(Clone)]
 pub(crate) struct TraceScope {
     id: TraceId,
@@ -21,12 +21,12 @@ struct Batch {
 }
 
 impl TraceScope {
-    /// A trace of its own.
+    /// Creates a new trace.
     pub(crate) fn new() -> Self {
         Self::below(None)
     }
 
-    /// The trace of whoever asks, or one of its own.
+    /// Continues the trace of a span, or creates a new one.
     pub(crate) fn below(above: Option<&SpanContext>) -> Self {
         Self {
             id: above.map_or_else(new_trace, SpanContext::trace_id),
@@ -47,20 +47,20 @@ impl TraceScope {
         }
     }
 
-    /// How many servers `tools.discovery.started` reports when a discovery starts: those of its batch, and
-    /// `None` once an earlier discovery of the batch has reported them.
+    /// Returns how many servers `tools.discovery.started` reports when a discovery starts: those of its batch, or
+    /// `None` if an earlier discovery of the batch has reported them.
     pub(crate) fn take_started(&self) -> Option<usize> {
         match &self.batch {
             None => Some(1),
             Some(batch) => {
                 let is_reported = batch.is_reported.swap(true, Ordering::Relaxed);
-                // At least the one that starts: a discovery it was going to join may have ended since.
+                // At least one: a discovery that the batch expected to join may have ended since.
                 (!is_reported).then_some(batch.servers.max(1))
             }
         }
     }
 
-    /// The same trace below a span of ours; without one it stays where it is.
+    /// The same trace below this span, if there is one.
     pub(crate) fn under(self, span: Option<&SpanContext>) -> Self {
         match span {
             Some(span) => Self {
@@ -84,9 +84,9 @@ impl Deref for TraceScope {
     }
 }
 
-/// A new trace id: random bytes of this process, and a count from a random start. Asking the system for
-/// randomness on every call would cost more than the rest of the bookkeeping. Without randomness the process's
-/// number stands in, so that no id is all zeros, which W3C trace context reads as "no trace".
+/// Creates a trace id from random bytes of this process and a counter with a random start. Reading system randomness
+/// for every call would cost more than the rest of its bookkeeping. Without randomness the process id is used, so
+/// that no id is all zeros, which W3C trace context reserves for "no trace".
 pub fn new_trace() -> TraceId {
     static SEED: OnceLock<(u64, AtomicU64)> = OnceLock::new();
     let (process, count) = SEED.get_or_init(|| {

@@ -221,7 +221,7 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
         asked_at: fixture.now,
         expires_at: Timestamp(fixture.now.0 + 60_000),
     };
-    assert!(fixture.ledger.ask(request, 10).await.unwrap());
+    assert!(fixture.ledger.add_request(request, 10).await.unwrap());
     let text = fixture.open("/approvals").await.text;
     for needed in [
         "ls⟨5000 spaces⟩; rm -rf &lt;\\u202e&gt;",

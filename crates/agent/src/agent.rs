@@ -9,9 +9,9 @@ use pegboard_model::{
     TraceId,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Budget, BudgetExceeded};
-use crate::cancel::Cancel;
 use crate::definitions::{Definitions, Loading};
 use crate::event::AgentEvent;
 use crate::message::Conversation;
@@ -144,7 +144,7 @@ impl Agent {
     /// Runs one task in a new conversation.
     pub async fn ask(&self, task: &str) -> RunReport {
         let mut conversation = Conversation::new();
-        self.run(&mut conversation, task, &Cancel::new(), &|_| {})
+        self.run(&mut conversation, task, &CancellationToken::new(), &|_| {})
             .await
     }
 
@@ -154,7 +154,7 @@ impl Agent {
         &self,
         conversation: &mut Conversation,
         task: &str,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> RunReport {
         let started = Instant::now();

@@ -21,7 +21,6 @@
 mod agent;
 mod budget;
 mod calls;
-mod cancel;
 mod event;
 mod model_turn;
 mod report;
@@ -45,7 +44,6 @@ mod provider_http;
 pub use agent::Agent;
 pub use anthropic::Anthropic;
 pub use budget::{Budget, BudgetExceeded};
-pub use cancel::Cancel;
 pub use content::Content;
 pub use definitions::{Definitions, Loading};
 pub use event::AgentEvent;
@@ -55,5 +53,6 @@ pub use provider::{FinishReason, ModelError, Provider, Turn, TurnDelta, TurnRequ
 pub use render::render_tools;
 pub use report::{RunReport, UsedTool};
 pub use retry::Retry;
+pub use tokio_util::sync::CancellationToken;
 pub use toolbox::{ExecutedCall, Toolbox};
 pub use transcript::{CalledTool, called_tools};

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use pegboard_model::{Outcome, Reason, SpanContext, ToolError, ToolResult, TurnFacts};
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::budget::BudgetExceeded;
-use crate::cancel::Cancel;
 use crate::event::AgentEvent;
 use crate::provider::{Turn, TurnDelta, TurnRequest};
 
 /// What can stop a run: cancellation and the deadline.
 #[derive(Clone, Copy)]
 pub(crate) struct StopSignal<'a> {
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) cancel: &'a CancellationToken,
     pub(crate) deadline: Instant,
     pub(crate) time: Duration,
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use pegboard::agent::{
-    Agent, AgentEvent, Anthropic, Cancel, Conversation, OpenAi, Provider, Retry, RunReport,
+    Agent, AgentEvent, Anthropic, CancellationToken, Conversation, OpenAi, Provider, Retry,
+    RunReport,
 };
 use pegboard::{Pegboard, Secret};
 use pegboard_testkit::{ModelScript, ModelServer};
@@ -60,7 +61,9 @@ pub(crate) async fn continue_conversation(
 ) -> (RunReport, Vec<AgentEvent>) {
     let events = Mutex::new(Vec::new());
     let tell = |event: AgentEvent| events.lock().expect("no panic").push(event);
-    let run = agent.run(conversation, task, &Cancel::new(), &tell).await;
+    let run = agent
+        .run(conversation, task, &CancellationToken::new(), &tell)
+        .await;
     (run, events.into_inner().expect("no panic"))
 }
 

@@ -207,7 +207,7 @@ mod tests {
     use futures_util::StreamExt;
 
     #[tokio::test]
-    async fn r_sec_03_a_body_is_taken_up_to_its_limit() {
+    async fn r_sec_03_a_body_is_read_up_to_its_limit() {
         assert_eq!(pieces(&["1234", "", "5678"]).await.unwrap(), "12345678");
         assert_eq!(pieces(&["12345678"]).await.unwrap(), "12345678");
         assert_eq!(pieces(&[]).await.unwrap(), "");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
+    async fn r_sec_03_a_stalled_body_times_out() {
         let stream = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let body = Body::from_stream(stream);
         let refused = read(&HeaderMap::new(), body, &limits(), &budget()).await;

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn r_sec_03_strangers_give_way_before_clients_and_clients_that_are_answered_never_do() {
+    async fn r_sec_03_unauthenticated_connections_are_evicted_first_and_busy_clients_never() {
         let connections = Arc::new(Connections::new(3));
         let admit = || connections.admit();
         let is_open =

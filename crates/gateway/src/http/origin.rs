@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_sec_03_a_name_that_only_looks_like_loopback_is_none() {
+    fn r_sec_03_lookalikes_of_loopback_origins_are_rejected() {
         for good in [
             "http://localhost",
             "https://localhost:5173",

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_tells_its_stream_and_its_number() {
+    fn an_event_id_contains_its_stream_and_number() {
         let last = LastEvent::parse("c1f.2-17").unwrap();
         assert_eq!((last.stream, last.number), ("c1f.2", 17));
         for bad in ["", "c1", "c1-", "c1--", "c1-x", "-"] {

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_03_a_new_token_replaces_the_old_one_and_a_damaged_one_is_told() {
+    fn r_sec_03_a_new_token_replaces_the_old_one_and_a_damaged_one_is_reported() {
         let state = tempfile::tempdir().unwrap();
         let old = token(state.path()).unwrap();
         let new = rotate_token(state.path()).unwrap();

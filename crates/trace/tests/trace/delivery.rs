@@ -147,7 +147,7 @@ async fn spans_that_a_collector_rejects_are_counted() {
 }
 
 #[tokio::test]
-async fn r_obs_02_the_end_sends_what_is_left_without_waiting_for_more() {
+async fn r_obs_02_closing_sends_the_remaining_spans_without_delay() {
     let collector = Collector::start().await;
     let tracer = to(&collector.url);
     (0..700).for_each(|_| record_call(&tracer));

@@ -1,4 +1,4 @@
-//! Whole requests.
+//! Complete requests.
 
 use pegboard_formats::{
     ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, convert,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::corpus;
 
 #[test]
-fn r_reg_07_every_nasty_shape_is_valid_in_every_format() {
+fn r_reg_07_every_difficult_schema_is_valid_in_every_format() {
     for format in Format::all() {
         let document = definitions(&corpus::sources(), format).document;
         assert_eq!(check_tools(&document, format), [], "{format}");
@@ -26,7 +26,7 @@ fn r_reg_07_the_same_tools_give_the_same_bytes() {
 }
 
 #[test]
-fn r_reg_07_no_tools_are_a_valid_list_too() {
+fn r_reg_07_an_empty_list_of_tools_is_valid() {
     for format in Format::all() {
         assert_eq!(
             check_tools(&definitions(&[], format).document, format),
@@ -37,7 +37,7 @@ fn r_reg_07_no_tools_are_a_valid_list_too() {
 }
 
 #[test]
-fn r_reg_07_deferred_tools_stand_behind_a_search() {
+fn r_reg_07_deferred_formats_have_a_search_tool() {
     let sources = corpus::sources();
     let anthropic = definitions(&sources, Format::AnthropicDeferred).document;
     assert_eq!(anthropic[0]["type"], "tool_search_tool_bm25_20251119");
@@ -71,7 +71,7 @@ fn r_reg_07_deferred_tools_stand_behind_a_search() {
 }
 
 #[test]
-fn r_reg_08_names_fit_and_lead_back() {
+fn r_reg_08_names_are_valid_and_map_back() {
     let long = "x".repeat(100);
     let names = ["plain", "9th", "with.dot", "with/slash", &long, "日本", ""];
     let sources: Vec<SourceTool<'_>> = names
@@ -105,7 +105,7 @@ fn r_reg_08_names_fit_and_lead_back() {
 }
 
 #[test]
-fn r_reg_08_renamed_parameters_come_back_in_a_call() {
+fn r_reg_08_renamed_parameters_are_restored_in_a_call() {
     let schema = r#"{"type":"object","properties":{"Created<":{"type":"string"},
         "filter[id]":{"type":"object","properties":{"c d":{"type":"integer"}}}}}"#;
     let source = SourceTool {
@@ -130,7 +130,7 @@ fn r_reg_08_renamed_parameters_come_back_in_a_call() {
 }
 
 #[test]
-fn r_reg_07_examples_that_fit_are_shown_and_others_are_reported() {
+fn r_reg_07_valid_examples_are_sent_and_others_are_reported() {
     let sources = corpus::sources();
     let source = sources.iter().find(|s| s.name == "at_least_one").unwrap();
     let converted = convert(source, Format::Anthropic);
@@ -147,7 +147,7 @@ fn r_reg_07_examples_that_fit_are_shown_and_others_are_reported() {
 }
 
 #[test]
-fn r_reg_07_a_description_that_is_too_long_is_cut_with_a_mark() {
+fn r_reg_07_a_long_description_is_truncated_with_a_mark() {
     let text = "é😀".repeat(2_000);
     let source = SourceTool {
         name: "a",

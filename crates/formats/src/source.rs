@@ -36,8 +36,8 @@ pub enum DeferredSearch {
     /// At the provider, over the sent definitions.
     #[default]
     Provider,
-    /// At the caller, which responds with [`crate::anthropic_search_answer`] or
-    /// [`crate::openai_search_answer`].
+    /// At the caller, which responds with [`crate::anthropic_search_result`] or
+    /// [`crate::openai_search_result`].
     Client,
 }
 

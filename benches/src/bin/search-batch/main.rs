@@ -118,7 +118,7 @@ enum Ranker<'a> {
     Pegboard {
         corpus: &'a Corpus,
         index: Box<Index>,
-        vectors: Option<CorpusVectors>,
+        vectors: Option<Box<CorpusVectors>>,
     },
 }
 
@@ -129,7 +129,7 @@ impl<'a> Ranker<'a> {
             Method::Bm25 => return Ok(Self::Bm25(baseline())),
             Method::Substring => return Ok(Self::Substring(baseline())),
             Method::Words => None,
-            Method::Full => Some(CorpusVectors::new(corpus, args.quiet)?),
+            Method::Full => Some(Box::new(CorpusVectors::new(corpus, args.quiet)?)),
         };
         let index = Box::new(corpus.index());
         Ok(Self::Pegboard {
@@ -151,7 +151,7 @@ impl<'a> Ranker<'a> {
             } => (corpus, index, vectors),
         };
         let vector = vectors.as_ref().map(|vectors| vectors.query(text));
-        let meaning = vectors.as_ref().zip(vector.as_ref());
+        let meaning = vectors.as_deref().zip(vector.as_ref());
         let query = Query {
             text,
             meaning: meaning.map(|(vectors, query)| SemanticQuery {

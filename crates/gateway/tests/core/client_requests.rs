@@ -194,7 +194,7 @@ async fn r_sec_11_requests_that_are_disabled_for_a_server_never_reach_the_client
             let expected = match (of, method) {
                 (true, ASKS) => "decline",
                 (true, _) => "INPUT_REFUSED",
-                (false, _) => "switched off",
+                (false, _) => "is disabled",
             };
             assert!(said.contains(expected), "{client} {of} {method}: {said}");
         }

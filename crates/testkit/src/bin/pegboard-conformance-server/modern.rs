@@ -1,4 +1,4 @@
-//! The stateless era, 2026-07-28: every request says who asks and what it can do.
+//! The modern era, 2026-07-28: every request contains the client's info and capabilities.
 
 use pegboard_jsonrpc::meta;
 pub(crate) use pegboard_jsonrpc::meta::PROTOCOL_VERSION as VERSION_KEY;
@@ -16,15 +16,15 @@ use crate::message::{
 use crate::shared::{ChangeEvent, SharedState};
 
 pub(crate) const LISTEN: &str = "subscriptions/listen";
-/// Long enough that a client which ignores changes is found out.
+/// Long enough to detect a client that ignores changes.
 const TTL_MS: u64 = 60_000;
 
-/// Whether a message is meant for this era.
+/// Whether a message belongs to this era.
 pub(crate) fn is_modern(message: &Value) -> bool {
     message["method"] == "server/discover" || !message["params"]["_meta"][VERSION_KEY].is_null()
 }
 
-/// Whether a request says what every request has to say.
+/// Checks the required members of a request.
 pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
     let meta = &params["_meta"];
     let Some(version) = meta[VERSION_KEY].as_str() else {
@@ -46,16 +46,16 @@ pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
     }
 }
 
-/// The refusal of a revision this era does not speak.
+/// The error for an unsupported revision.
 pub(crate) fn unsupported(version: &str) -> RpcError {
     RpcError::new(
         UNSUPPORTED_VERSION,
-        format!("revision `{version}` is not spoken here"),
+        format!("unsupported revision `{version}`"),
     )
     .with(json!({"supported": [VERSION], "requested": version}))
 }
 
-/// Answers a request that was checked.
+/// Responds to a checked request.
 pub(crate) async fn answer(
     shared: &SharedState,
     method: &str,
@@ -81,7 +81,7 @@ pub(crate) async fn answer(
             if !undeclared.is_empty() {
                 return Err(RpcError::new(
                     MISSING_CAPABILITY,
-                    "the client cannot answer what has to be asked",
+                    "the client does not support the required input",
                 )
                 .with(json!({"requiredCapabilities": undeclared})));
             }
@@ -124,7 +124,7 @@ fn complete(method: &str, mut result: Value) -> Value {
     result
 }
 
-/// Tells the client what it wants to hear of, until the task is ended.
+/// Sends the subscribed notifications until the task is aborted.
 pub(crate) async fn listen(
     mut changes: broadcast::Receiver<ChangeEvent>,
     id: &Value,
@@ -132,7 +132,7 @@ pub(crate) async fn listen(
     sender: &EmissionSender,
 ) {
     let wanted = &params["notifications"];
-    let agreed: serde_json::Map<String, Value> = [
+    let accepted: serde_json::Map<String, Value> = [
         "toolsListChanged",
         "promptsListChanged",
         "resourcesListChanged",
@@ -145,7 +145,7 @@ pub(crate) async fn listen(
         sender,
         id,
         "notifications/subscriptions/acknowledged",
-        json!({"notifications": agreed}),
+        json!({"notifications": accepted}),
     );
     loop {
         match changes.recv().await {
@@ -160,7 +160,7 @@ pub(crate) async fn listen(
     }
 }
 
-/// The `params` of the notification, when the client wants it.
+/// The `params` of a notification, if the client subscribed to it.
 fn notification_params(wanted: &Value, changes: &ChangeEvent) -> Option<Value> {
     let key = match changes {
         ChangeEvent::Tools => "toolsListChanged",

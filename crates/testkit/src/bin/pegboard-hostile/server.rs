@@ -1,4 +1,4 @@
-//! The protocol side of the server: which request gets which answer, whatever carries it.
+//! The protocol of the server, independent of the transport.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -14,7 +14,7 @@ use pegboard_testkit::{Script, append_line};
 use crate::response::Body;
 use crate::{calling, listing};
 
-/// A server: its script and what it remembers.
+/// A server: its script and its state.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) script: Script,
@@ -24,7 +24,7 @@ pub(crate) struct Server {
     initialized: AtomicBool,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Answer(Body),
@@ -42,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Counts a message and says which one it is, from 1.
+    /// Counts a message and returns its number, from 1.
     pub(crate) fn count(&self, method: &str) -> u32 {
         if let (true, Some(file)) = (self.script.count_methods, &self.script.count_file) {
             let _ = append_line(file, &format!("got {method}"));
@@ -50,21 +50,21 @@ impl Server {
         self.messages.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Whether the server has stopped answering.
+    /// Whether the server stops responding at this message.
     pub(crate) fn hangs(&self, method: &str, number: u32) -> bool {
         self.script
             .hang
             .is_some_and(|when| when.is_met_by(method, number))
     }
 
-    /// Whether the server ends at this message.
+    /// Whether the server crashes at this message.
     pub(crate) fn crashes(&self, method: &str, number: u32) -> bool {
         self.script
             .crash
             .is_some_and(|crash| crash.when.is_met_by(method, number))
     }
 
-    /// The wrong shapes of the answer to a message.
+    /// The wrong shapes of the response to a message.
     pub(crate) fn shapes(&self, method: &str, number: u32) -> impl Iterator<Item = &ResponseShape> {
         let matching = self
             .script
@@ -74,7 +74,7 @@ impl Server {
         matching.map(|fault| &fault.shape)
     }
 
-    /// What becomes of a request. Over HTTP nobody can tell whether a conversation was opened.
+    /// Handles a request. Over HTTP all connections share the handshake state.
     pub(crate) fn handle(
         &self,
         method: &str,
@@ -116,13 +116,13 @@ impl Server {
 
     fn initialize(&self, params: &Value) -> Body {
         self.initialized.store(true, Ordering::SeqCst);
-        let asked = params["protocolVersion"].as_str().unwrap_or(LATEST_LEGACY);
+        let requested = params["protocolVersion"].as_str().unwrap_or(LATEST_LEGACY);
         let version = self
             .script
             .protocol_version
             .as_deref()
-            .unwrap_or(match asked {
-                "2024-11-05" | "2025-03-26" | "2025-06-18" => asked,
+            .unwrap_or(match requested {
+                "2024-11-05" | "2025-03-26" | "2025-06-18" => requested,
                 _ => LATEST_LEGACY,
             });
         let mut result = json!({
@@ -201,7 +201,7 @@ impl Server {
     }
 }
 
-/// Whether a request names its revision itself.
+/// Whether a request contains its revision.
 pub(crate) fn is_modern(params: &Value) -> bool {
     params
         .get("_meta")

@@ -75,26 +75,26 @@ key_table! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AgentSettings, AGENT_KEYS;
 
-    /// The API of the model.
+    /// The API of the model. By default the one whose key is in the environment.
     provider: Option<AgentProvider> = None, optional_one_of();
-    /// The name of the model.
+    /// The name of the model. By default `ANTHROPIC_MODEL` or `OPENAI_MODEL`.
     model: Option<String> = None, TEXT;
-    /// Base URL of a server that offers the same API.
+    /// Base URL of another server with the same API; for OpenAI including `/v1`.
     base_url: Option<Template> = None, URL;
-    /// The API key, best as `${secret:NAME}`.
+    /// The API key, best as `${secret:NAME}`. By default `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.
     api_key: Option<Template> = None, TEMPLATE;
-    /// The system prompt.
+    /// The system prompt. A summary of all tools is appended.
     system: Option<String> = None, TEXT;
-    /// How the model gets access to the tools: through the `meta` tools, by the provider's own search (`deferred`), or
-    /// `all` at once.
+    /// How the model [gets access to the tools](agent.md#loading-tools): through the `meta` tools (the default), by the
+    /// provider's own search (`deferred`), or `all` at once.
     loading: Option<AgentLoading> = None, optional_one_of();
-    /// Maximum number of requests to the model.
+    /// Maximum number of requests to the model for one task. By default 40.
     max_turns: Option<usize> = None, optional_count::<100_000>();
-    /// Maximum number of tool calls.
+    /// Maximum number of tool calls for one task. By default 200.
     max_calls: Option<usize> = None, optional_count::<100_000>();
-    /// Maximum number of input and output tokens together.
+    /// Maximum number of input and output tokens for one task. By default 2,000,000.
     max_tokens: Option<usize> = None, optional_count::<1_000_000_000>();
-    /// Maximum duration of one run.
+    /// Maximum duration of one task. By default 30 minutes.
     max_time: Option<Duration> = None, OPTIONAL_DURATION;
 }
 

@@ -24,7 +24,7 @@ const INTRODUCTION: &str = "\
 Every key of a config file. [Configuration](configuration.md) explains the files, layers, formats and trust. Types:
 
 - **duration**: a string such as `500ms`, `30s`, `5m`, `24h`, `7d` or `1h30m`, or a whole number of seconds
-- **template**: a string in which [`${…}`](configuration.md) is resolved
+- **template**: a string in which [`${…}`](configuration.md#values-with-) is resolved
 - **policy**: `allow`, `ask`, `deny` or `disable`
 ";
 

@@ -41,9 +41,9 @@ keys! {
     "command": COMMAND, TRANSPORT, { visibility: Arguments, is_editable: true };
     /// Arguments of the program. There is no shell; use `sh`, `-c` if you need one.
     "args": ValueType::TemplateList, TRANSPORT, { visibility: Arguments, default: "`[]`", is_editable: true };
-    /// Variables of the program, in addition to the [inherited ones](configuration.md).
+    /// Variables of the program, in addition to the [inherited ones](configuration.md#what-a-servers-process-sees).
     "env": ValueType::TemplateTable, TRANSPORT, { visibility: Hidden, default: "`{}`", is_editable: true };
-    /// The [working directory](configuration.md), relative to the config file. `${project}` is the
+    /// The [working directory](configuration.md#paths-and-folders), relative to the config file. `${project}` is the
     /// project folder.
     "cwd": ValueType::Template, TRANSPORT,
         { default: "a private folder; for a project's server the project folder", is_editable: true };
@@ -73,13 +73,13 @@ keys! {
     /// [Policies](policies.md) by tool name, pattern or annotation.
     "policies": ValueType::PolicyTable,
         |server, entry, reader| server.options.read_policies(entry, reader), { default: "`{}`" };
-    /// Whether the server may send [elicitations](gateway.md) to the user.
+    /// Whether the server may send [elicitations](gateway.md#requests-from-servers) to the user.
     "elicitation": ValueType::Boolean,
         |server, entry, reader| server.options.elicitation = reader.boolean(entry), { default: "`true`" };
     /// Whether the server may use the client's model. A project's server also needs `project_sampling` in your own file.
     "sampling": ValueType::Boolean,
         |server, entry, reader| server.options.sampling = reader.boolean(entry), { default: "`true`" };
-    /// Overrides of single tools, by the server's own names.
+    /// Overrides of single tools, by the server's own names. A list, as other clients write it, has no effect.
     "tools": TOOLS, |server, entry, reader| server.options.read_tools(entry, reader), { default: "`{}`" };
     /// Time from the start of the server to the last page of its tools.
     "discovery_timeout": ValueType::Duration,

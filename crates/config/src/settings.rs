@@ -54,16 +54,16 @@ key_table! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct Settings, SETTING_KEYS;
 
-    /// Which servers are discovered when a client opens a session: `unknown` (never discovered), `stale` (also those
-    /// with a stale list) or `all`.
+    /// Which servers are discovered when a client opens a session: those that were never discovered (`unknown`), also
+    /// those with a stale list (`stale`), or `all`.
     refresh_on_start: RefreshOnStart = RefreshOnStart::Unknown, one_of();
     /// What happens when a stale list is read: it is used and refreshed in the `background`, or it is `always`
     /// refreshed first, within `answer_deadline`. `always` starts servers when tools are listed.
     stale_refresh: StaleRefresh = StaleRefresh::Background, one_of();
-    /// How long a listing waits for servers that were [never tried](how-it-works.md).
+    /// How long a listing waits for servers that were [never tried](how-it-works.md#first-discoveries).
     answer_deadline: Duration = Duration::from_secs(2), DURATION_OR_ZERO;
     /// Maximum number of concurrent discoveries. The machine's load
-    /// [determines](how-it-works.md) how many servers start at once.
+    /// [determines](how-it-works.md#first-discoveries) how many servers start at once.
     concurrent_discoveries: usize = Limits::default().concurrent_discoveries, count::<1024>();
     /// How long a list of tools stays fresh, for servers that do not set it. A project's file can only shorten it.
     // Approvals and annotation rules are checked again when a list's TTL is over.
@@ -89,7 +89,7 @@ key_table! {
     /// file can only tighten it.
     ask_destructive: AskDestructive = AskDestructive::WhenPossible, one_of(),
         Only(|current, wanted| wanted >= current, "can only require more approvals", IN_OWN_FILE);
-    /// Where [approvals are requested](policies.md): in the client that calls (`client`), in the dashboard
+    /// Where [approvals are requested](policies.md#who-is-asked): in the client that calls (`client`), in the dashboard
     /// and by `pegboard approvals` (`inbox`), or `both`. Ignored in a project's file.
     ask_via: AskVia = AskVia::Both, one_of(), Ignored("cannot change who approves calls", IN_OWN_FILE);
     /// How long an approval through the calling client is valid. It never becomes a lasting grant. Ignored in a

@@ -69,7 +69,7 @@ key_table! {
     headers: BTreeMap<String, Template> = BTreeMap::new(), HEADERS;
     /// A Langfuse project.
     langfuse: Option<LangfuseSettings> = None, LANGFUSE;
-    /// Whether arguments, results and queries are recorded, [redacted](observability.md).
+    /// Whether arguments, results and queries are recorded, [redacted](observability.md#what-is-not-recorded).
     capture_content: bool = false, BOOLEAN;
     /// The service name of the spans.
     service_name: Option<String> = None, SERVICE_NAME;

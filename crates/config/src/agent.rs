@@ -12,7 +12,7 @@ use crate::kinds::{
 };
 use crate::load::LoadedConfig;
 use crate::sensitive::Visibility;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 
 /// The API that the model is reached through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +21,6 @@ pub enum AgentProvider {
     Anthropic,
     /// The OpenAI Responses API.
     OpenAi,
-}
-
-impl AgentProvider {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-        }
-    }
 }
 
 /// How the model gets access to the tools.
@@ -43,19 +34,9 @@ pub enum AgentLoading {
     All,
 }
 
-impl AgentLoading {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Meta => "meta",
-            Self::Deferred => "deferred",
-            Self::All => "all",
-        }
-    }
-}
-
 impl_words! {
-    AgentProvider: Anthropic, OpenAi;
-    AgentLoading: Meta, Deferred, All;
+    AgentProvider: Anthropic = "anthropic", OpenAi = "openai";
+    AgentLoading: Meta = "meta", Deferred = "deferred", All = "all";
 }
 
 /// A URL, displayed without user, password and query.
@@ -63,12 +44,11 @@ const URL: Kind<Option<Template>> = Kind {
     visibility: Visibility::Address,
     ..TEMPLATE
 };
-const OPTIONAL_DURATION: Kind<Option<Duration>> = Kind {
-    value_type: ValueType::Duration,
-    visibility: Visibility::Open,
-    read: |entry, reader| reader.duration(entry, false).map(Some),
-    show: |duration| duration.map_or(String::new(), format_duration),
-};
+const OPTIONAL_DURATION: Kind<Option<Duration>> = Kind::new(
+    ValueType::Duration,
+    |entry, reader| reader.duration(entry, false).map(Some),
+    |duration| duration.map_or(String::new(), format_duration),
+);
 
 key_table! {
     /// The `[agent]` table. Every key is optional.
@@ -100,11 +80,7 @@ key_table! {
 
 /// Reads `[agent]` of the user's own files. The table is ignored in project files, because it could send the user's
 /// API key to another host.
-pub(crate) fn read_agent(
-    files: &[ConfigFile],
-    values: &ReferenceSource<'_>,
-    loaded: &mut LoadedConfig,
-) {
+pub(crate) fn read_agent(files: &[ConfigFile], values: &Resolver<'_>, loaded: &mut LoadedConfig) {
     for file in files {
         let Some(root) = file.table("agent") else {
             continue;

@@ -30,6 +30,26 @@ pub struct EffectiveValue {
     pub note: Option<String>,
 }
 
+impl EffectiveValue {
+    pub(crate) fn new(key: String, value: String, layer: Layer) -> Self {
+        Self {
+            key,
+            value,
+            layer,
+            file: None,
+            line: None,
+            note: None,
+        }
+    }
+
+    /// Sets file and line from an offset.
+    pub(crate) fn at(mut self, source: &SourceText, offset: usize) -> Self {
+        self.file = Some(source.path.clone());
+        self.line = Some(source.line_of(offset));
+        self
+    }
+}
+
 /// Adds one row for each value below a key. `root` is the name of the root table.
 pub(crate) fn explain_entry(
     rows: &mut Vec<EffectiveValue>,
@@ -41,15 +61,7 @@ pub(crate) fn explain_entry(
 ) {
     let visibility = visibility(root, &entry.key);
     let mut push = |key: String, value: String, at: usize| {
-        let line = Some(source.line_of(at));
-        rows.push(EffectiveValue {
-            key,
-            value,
-            layer,
-            file: Some(source.path.clone()),
-            line,
-            note: None,
-        });
+        rows.push(EffectiveValue::new(key, value, layer).at(source, at));
     };
     flatten(key, &entry.node, entry.key_start, visibility, &mut push);
 }

@@ -15,7 +15,7 @@ use crate::problem::{Problem, Severity, shown_path};
 use crate::reader::{TableReader, duplicates};
 use crate::regular_file::{ReadError, not_regular, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 use crate::text::SourceText;
 
 /// Root keys of a config file.
@@ -159,7 +159,7 @@ impl ConfigFile {
     pub(crate) fn reader<'a>(
         &'a self,
         server: Option<&'a str>,
-        values: &'a ReferenceSource<'a>,
+        values: &'a Resolver<'a>,
     ) -> TableReader<'a> {
         TableReader {
             source: &self.source,
@@ -180,7 +180,7 @@ impl ConfigFile {
     }
 
     /// Reports unknown and duplicate root keys.
-    pub(crate) fn check_root(&mut self, values: &ReferenceSource<'_>, problems: &mut Vec<Problem>) {
+    pub(crate) fn check_root(&mut self, values: &Resolver<'_>, problems: &mut Vec<Problem>) {
         let mut reader = self.reader(None, values);
         match self.source.tree() {
             Some(tree) if !tree.is_empty() && !matches!(tree.value, Value::Map(_)) => {

@@ -11,7 +11,7 @@ use crate::node::{Entry, Value};
 use crate::problem::{Problem, shown_text};
 use crate::server::{Definition, read_server};
 use crate::settings::Settings;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 
 /// Maximum number of lines that a message about duplicates lists.
 const SHOWN_LINES: usize = 8;
@@ -35,7 +35,7 @@ impl ConfigFile {
     pub(crate) fn servers(
         &self,
         settings: &Settings,
-        values: &ReferenceSource<'_>,
+        values: &Resolver<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
     ) -> Vec<FileServer<'_>> {
@@ -72,7 +72,7 @@ impl ConfigFile {
     fn named_servers(
         &self,
         settings: &Settings,
-        values: &ReferenceSource<'_>,
+        values: &Resolver<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
     ) -> Vec<FileServer<'_>> {

@@ -161,8 +161,16 @@ pub(crate) fn words<T: Word>() -> Vec<&'static str> {
     T::ALL.iter().map(|value| value.word()).collect()
 }
 
-/// Implements [`Word`] for enums that have `as_str`.
+/// Implements [`Word`] for enums, with the given words or with those of `as_str`.
 macro_rules! impl_words {
+    ($($type:ident: $($variant:ident = $word:literal),+;)+) => {$(
+        impl $crate::keys::Word for $type {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+            fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    )+};
     ($($type:ident: $($variant:ident),+;)+) => {$(
         impl $crate::keys::Word for $type {
             const ALL: &'static [Self] = &[$(Self::$variant),+];

@@ -9,85 +9,88 @@ use crate::node::Entry;
 use crate::reader::TableReader;
 use crate::sensitive::Visibility;
 
+pub(crate) type Read<V> = fn(&Entry, &mut TableReader<'_>) -> Option<V>;
+
 /// How the values of one type are read and displayed.
 pub(crate) struct Kind<V> {
     pub(crate) value_type: ValueType,
     pub(crate) visibility: Visibility,
-    pub(crate) read: fn(&Entry, &mut TableReader<'_>) -> Option<V>,
+    pub(crate) read: Read<V>,
     /// Formats a value; empty for an absent one.
     pub(crate) show: fn(&V) -> String,
 }
 
-pub(crate) const BOOLEAN: Kind<bool> = Kind {
-    value_type: ValueType::Boolean,
-    visibility: Visibility::Open,
-    read: |entry, reader| reader.boolean(entry),
-    show: bool::to_string,
-};
-pub(crate) const TEXT: Kind<Option<String>> = Kind {
-    value_type: ValueType::Text,
-    visibility: Visibility::Open,
-    read: |entry, reader| reader.text(entry).map(Some),
-    show: |text| text.clone().unwrap_or_default(),
-};
-pub(crate) const TEXTS: Kind<Vec<String>> = Kind {
-    value_type: ValueType::TextList,
-    visibility: Visibility::Open,
-    read: |entry, reader| reader.texts(entry),
-    show: |texts| format!("[{}]", texts.join(", ")),
-};
-pub(crate) const DURATION: Kind<Duration> = Kind {
-    value_type: ValueType::Duration,
-    visibility: Visibility::Open,
-    read: |entry, reader| reader.duration(entry, false),
-    show: |duration| format_duration(*duration),
-};
+impl<V> Kind<V> {
+    pub(crate) const fn new(value_type: ValueType, read: Read<V>, show: fn(&V) -> String) -> Self {
+        Self {
+            value_type,
+            visibility: Visibility::Open,
+            read,
+            show,
+        }
+    }
+}
+
+pub(crate) const BOOLEAN: Kind<bool> = Kind::new(
+    ValueType::Boolean,
+    |entry, reader| reader.boolean(entry),
+    bool::to_string,
+);
+pub(crate) const TEXT: Kind<Option<String>> = Kind::new(
+    ValueType::Text,
+    |entry, reader| reader.text(entry).map(Some),
+    |text| text.clone().unwrap_or_default(),
+);
+pub(crate) const TEXTS: Kind<Vec<String>> = Kind::new(
+    ValueType::TextList,
+    |entry, reader| reader.texts(entry),
+    |texts| format!("[{}]", texts.join(", ")),
+);
+pub(crate) const DURATION: Kind<Duration> = Kind::new(
+    ValueType::Duration,
+    |entry, reader| reader.duration(entry, false),
+    |duration| format_duration(*duration),
+);
 pub(crate) const DURATION_OR_ZERO: Kind<Duration> = Kind {
     read: |entry, reader| reader.duration(entry, true),
     ..DURATION
 };
 /// Text with `${…}`. Its value is never displayed.
 pub(crate) const TEMPLATE: Kind<Option<Template>> = Kind {
-    value_type: ValueType::Template,
     visibility: Visibility::Hidden,
-    read: |entry, reader| reader.template(&entry.key, &entry.node).map(Some),
-    show: |_| String::new(),
+    ..Kind::new(
+        ValueType::Template,
+        |entry, reader| reader.template(&entry.key, &entry.node).map(Some),
+        |_| String::new(),
+    )
 };
 
 pub(crate) const fn count<const MAX: usize>() -> Kind<usize> {
-    Kind {
-        value_type: ValueType::Count { max: MAX },
-        visibility: Visibility::Open,
-        read: |entry, reader| reader.count(entry, MAX),
-        show: usize::to_string,
-    }
-}
-
-pub(crate) const fn one_of<T: Word>() -> Kind<T> {
-    Kind {
-        value_type: ValueType::OneOf(words::<T>),
-        visibility: Visibility::Open,
-        read: |entry, reader| reader.one_of(entry),
-        show: |value| value.word().to_owned(),
-    }
+    let read: Read<usize> = |entry, reader| reader.count(entry, MAX);
+    Kind::new(ValueType::Count { max: MAX }, read, usize::to_string)
 }
 
 pub(crate) const fn optional_count<const MAX: usize>() -> Kind<Option<usize>> {
-    Kind {
-        value_type: ValueType::Count { max: MAX },
-        visibility: Visibility::Open,
-        read: |entry, reader| reader.count(entry, MAX).map(Some),
-        show: |number| number.map_or(String::new(), |number| number.to_string()),
-    }
+    Kind::new(
+        ValueType::Count { max: MAX },
+        |entry, reader| reader.count(entry, MAX).map(Some),
+        |number| number.map_or(String::new(), |number| number.to_string()),
+    )
+}
+
+pub(crate) const fn one_of<T: Word>() -> Kind<T> {
+    let read: Read<T> = |entry, reader| reader.one_of(entry);
+    Kind::new(ValueType::OneOf(words::<T>), read, |value| {
+        value.word().to_owned()
+    })
 }
 
 pub(crate) const fn optional_one_of<T: Word>() -> Kind<Option<T>> {
-    Kind {
-        value_type: ValueType::OneOf(words::<T>),
-        visibility: Visibility::Open,
-        read: |entry, reader| reader.one_of(entry).map(Some),
-        show: |value| value.map_or("", Word::word).to_owned(),
-    }
+    Kind::new(
+        ValueType::OneOf(words::<T>),
+        |entry, reader| reader.one_of(entry).map(Some),
+        |value| value.map_or("", Word::word).to_owned(),
+    )
 }
 
 /// What a project's file may do with a key. The texts complete "a project file …" and say what to do instead.

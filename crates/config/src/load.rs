@@ -23,7 +23,7 @@ use crate::reader::nearest;
 use crate::review::TrustReview;
 use crate::settings::{SETTING_KEYS, Settings};
 use crate::specs::build_specs;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 use crate::trace::{TraceSettings, read_trace};
 
 /// Command-line options that affect loading.
@@ -149,7 +149,7 @@ pub fn load(
     };
     let mut files = read_files(options, env, paths, limits, &mut loaded);
     let project = loaded.project.clone();
-    let values = ReferenceSource::new(env, limits, &paths.state_dir).in_project(project.as_deref());
+    let values = Resolver::new(env, limits, &paths.state_dir).in_project(project.as_deref());
     for file in &mut files {
         file.check_root(&values, &mut loaded.problems);
     }
@@ -166,7 +166,7 @@ pub fn load(
     loaded
 }
 
-fn read_settings(files: &[ConfigFile], values: &ReferenceSource<'_>, loaded: &mut LoadedConfig) {
+fn read_settings(files: &[ConfigFile], values: &Resolver<'_>, loaded: &mut LoadedConfig) {
     let mut applied: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(entry) = file.table("settings") else {
@@ -183,13 +183,12 @@ fn read_settings(files: &[ConfigFile], values: &ReferenceSource<'_>, loaded: &mu
     for key in keys {
         let place = applied.get(key.name);
         let value = (key.read.show)(&loaded.settings);
-        loaded.values.push(EffectiveValue {
-            key: format!("settings.{}", key.name),
-            value: UntrustedText::new(&value).to_string(),
-            layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),
-            file: place.map(|(file, _)| file.source.path.clone()),
-            line: place.map(|(file, entry)| file.source.line_of(entry.key_start)),
-            note: None,
+        let layer = place.map_or(Layer::Builtin, |(file, _)| file.layer);
+        let value = UntrustedText::new(&value).to_string();
+        let row = EffectiveValue::new(format!("settings.{}", key.name), value, layer);
+        loaded.values.push(match place {
+            Some((file, entry)) => row.at(&file.source, entry.key_start),
+            None => row,
         });
     }
 }

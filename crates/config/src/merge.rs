@@ -17,7 +17,7 @@ use crate::policies::retained_rules;
 use crate::problem::{shown_path, shown_text};
 use crate::review::ReplacedServer;
 use crate::server::Definition;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 
 /// A server after all files were merged.
 pub(crate) struct MergedServer<'n> {
@@ -38,6 +38,20 @@ pub(crate) struct MergedServer<'n> {
 }
 
 impl<'n> MergedServer<'n> {
+    fn new(definition: Option<Box<Definition>>, layer: Layer) -> Self {
+        Self {
+            definition,
+            layer,
+            place: None,
+            problems: Vec::new(),
+            replaces: None,
+            own: None,
+            env_overrides: Vec::new(),
+            user_rules: Vec::new(),
+            user_requests: ClientRequests::default(),
+        }
+    }
+
     fn file(&self) -> Option<&'n ConfigFile> {
         self.place.map(|(file, _, _)| file)
     }
@@ -90,7 +104,7 @@ impl MergedServer<'_> {
 
 pub(crate) fn merge_servers<'n>(
     files: &'n [ConfigFile],
-    values: &ReferenceSource<'_>,
+    values: &Resolver<'_>,
     loaded: &mut LoadedConfig,
 ) -> BTreeMap<String, MergedServer<'n>> {
     let mut merged: BTreeMap<String, MergedServer<'n>> = BTreeMap::new();
@@ -99,28 +113,16 @@ pub(crate) fn merge_servers<'n>(
         let found = file.servers(&loaded.settings, values, room, &mut loaded.problems);
         room = room.saturating_sub(found.len());
         for (root, entry) in file.own_entries(&loaded.settings) {
-            loaded.values.push(EffectiveValue {
-                key: format!("{}.{}", root.key, shown_text(&entry.key, 60)),
-                value: "Pegboard itself (ignored)".to_owned(),
-                layer: file.layer,
-                file: Some(file.source.path.clone()),
-                line: Some(file.source.line_of(entry.key_start)),
-                note: None,
-            });
+            let key = format!("{}.{}", root.key, shown_text(&entry.key, 60));
+            let value = "Pegboard itself (ignored)".to_owned();
+            let row = EffectiveValue::new(key, value, file.layer);
+            loaded.values.push(row.at(&file.source, entry.key_start));
         }
         for server in found {
             let key = server.name.map_or(server.shown, |name| name.to_string());
-            let mut new = MergedServer {
-                definition: server.definition,
-                layer: file.layer,
-                place: Some((file, server.root, server.entry)),
-                problems: server.problems,
-                replaces: None,
-                own: None,
-                env_overrides: Vec::new(),
-                user_rules: Vec::new(),
-                user_requests: ClientRequests::default(),
-            };
+            let mut new = MergedServer::new(server.definition, file.layer);
+            new.place = Some((file, server.root, server.entry));
+            new.problems = server.problems;
             match merged.get_mut(&key) {
                 // Different invalid names of one file may look the same when escaped; keep the problems of all.
                 Some(old) if old.file().is_some_and(|old| std::ptr::eq(old, file)) => {
@@ -151,19 +153,7 @@ pub(crate) fn apply_environment(
     let known = |name: &str| merged.contains_key(name);
     let defined = servers_from_environment(known, &loaded.settings, env, &mut loaded.problems);
     for (name, definition) in defined {
-        let definition = Some(Box::new(definition));
-        let (problems, env_overrides) = (Vec::new(), Vec::new());
-        let new = MergedServer {
-            definition,
-            layer: Layer::Environment,
-            place: None,
-            problems,
-            replaces: None,
-            own: None,
-            env_overrides,
-            user_rules: Vec::new(),
-            user_requests: ClientRequests::default(),
-        };
+        let new = MergedServer::new(Some(Box::new(definition)), Layer::Environment);
         merged.insert(name.to_string(), new);
     }
     for (name, server) in merged.iter_mut() {

@@ -12,7 +12,7 @@ use crate::explain::explain_entry;
 use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::server::Definition;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 
 /// Maximum number of rules in all files together. More would slow down every listing.
 const MAX_RULES: usize = 1_000;
@@ -21,7 +21,7 @@ const MAX_RULES: usize = 1_000;
 /// ignoring it could allow what it was meant to prevent.
 pub(crate) fn read_policies(
     files: &[ConfigFile],
-    values: &ReferenceSource<'_>,
+    values: &Resolver<'_>,
     loaded: &mut LoadedConfig,
 ) -> Arc<GlobalRules> {
     let mut global = GlobalRules {

@@ -15,7 +15,7 @@ use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_path};
 use crate::profile_narrowing::{RejectedKey, WrittenKeys, bounded, narrowed};
 use crate::reader::{TableReader, nearest};
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 
 /// The profile of clients that do not name one.
 pub const DEFAULT_PROFILE: &str = "default";
@@ -36,18 +36,8 @@ pub enum ProfileMode {
     Both,
 }
 
-impl ProfileMode {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Lazy => "lazy",
-            Self::Direct => "direct",
-            Self::Both => "both",
-        }
-    }
-}
-
 impl_words! {
-    ProfileMode: Lazy, Direct, Both;
+    ProfileMode: Lazy = "lazy", Direct = "direct", Both = "both";
 }
 
 /// Tools as `server/tool`.
@@ -81,7 +71,7 @@ type ProfileEntries<'n> = BTreeMap<&'n str, (&'n ConfigFile, &'n Entry)>;
 /// servers are loaded.
 pub(crate) fn read_profiles(
     files: &[ConfigFile],
-    values: &ReferenceSource<'_>,
+    values: &Resolver<'_>,
     loaded: &mut LoadedConfig,
 ) {
     let (mut own, mut project_profiles) = (ProfileEntries::new(), ProfileEntries::new());

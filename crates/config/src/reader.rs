@@ -11,7 +11,7 @@ use crate::keys::{Key, Word, find};
 use crate::node::{Entry, Node, Value};
 use crate::problem::{Problem, Severity};
 use crate::sensitive::masked_name;
-use crate::template::{ReferenceSource, TemplateError, is_secret_reference, resolve};
+use crate::template::{Resolver, TemplateError, is_secret_reference, resolve};
 use crate::text::SourceText;
 
 /// Annotations that a policy rule can name instead of a tool.
@@ -20,7 +20,7 @@ pub(crate) const ANNOTATIONS: [&str; 2] = ["@destructive", "@read_only"];
 /// Reads the values of one table and collects its problems.
 pub(crate) struct TableReader<'a> {
     pub(crate) source: &'a SourceText,
-    pub(crate) values: &'a ReferenceSource<'a>,
+    pub(crate) values: &'a Resolver<'a>,
     /// The file's layer. A project's servers run in the project folder, the user's own servers do not.
     pub(crate) layer: Layer,
     /// The folder that relative paths start from.

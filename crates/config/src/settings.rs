@@ -11,11 +11,10 @@ use serde::Serialize;
 use crate::keys::ValueType;
 use crate::kinds::InProjects::{Ignored, Only};
 use crate::kinds::{
-    BOOLEAN, DURATION, DURATION_OR_ZERO, Kind, TEXT, TEXTS, count, key_table, one_of,
+    BOOLEAN, DURATION, DURATION_OR_ZERO, Kind, Read, TEXT, TEXTS, count, key_table, one_of,
 };
 use crate::node::{Entry, Value};
 use crate::reader::TableReader;
-use crate::sensitive::Visibility;
 
 /// The default port of the HTTP server.
 pub const DEFAULT_PORT: u16 = 7340;
@@ -24,25 +23,19 @@ const LOG_FILTER: Kind<Option<String>> = Kind {
     show: |filter| filter.clone().unwrap_or_else(|| "off".to_owned()),
     ..TEXT
 };
-const PORT: Kind<Option<u16>> = Kind {
-    value_type: ValueType::Count {
+const PORT: Kind<Option<u16>> = Kind::new(
+    ValueType::Count {
         max: u16::MAX as usize,
     },
-    visibility: Visibility::Open,
-    read: |entry, reader| {
+    |entry, reader| {
         let port = reader.count(entry, usize::from(u16::MAX))?;
         Some(u16::try_from(port).ok())
     },
-    show: |port| port.unwrap_or(DEFAULT_PORT).to_string(),
-};
-const IP_ADDRESS: Kind<IpAddr> = Kind {
-    value_type: ValueType::Text,
-    visibility: Visibility::Open,
-    read: address,
-    show: IpAddr::to_string,
-};
+    |port| port.unwrap_or(DEFAULT_PORT).to_string(),
+);
+const IP_ADDRESS: Kind<IpAddr> = Kind::new(ValueType::Text, address, IpAddr::to_string);
 
-const fn texts(read: fn(&Entry, &mut TableReader<'_>) -> Option<Vec<String>>) -> Kind<Vec<String>> {
+const fn texts(read: Read<Vec<String>>) -> Kind<Vec<String>> {
     Kind { read, ..TEXTS }
 }
 

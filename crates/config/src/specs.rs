@@ -189,22 +189,15 @@ fn explain(name: &str, server: &MergedServer<'_>, values: &mut Vec<EffectiveValu
             explain_entry(values, "servers", key, inner, &file.source, server.layer);
         }
     }
-    for env_overrides in &server.env_overrides {
-        let key = format!("servers.{name}.{}", env_overrides.key);
+    for change in &server.env_overrides {
+        let key = format!("servers.{name}.{}", change.key);
         let mut position = 0;
         values.retain(|row| {
             position += 1;
             position <= first || row.key != key
         });
-        let (value, layer) = (env_overrides.shown.clone(), Layer::Environment);
-        values.push(EffectiveValue {
-            key,
-            value,
-            layer,
-            file: None,
-            line: None,
-            note: None,
-        });
+        let value = change.shown.clone();
+        values.push(EffectiveValue::new(key, value, Layer::Environment));
     }
     if let (Some(note), Some(row)) = (&server.replaces, values.get_mut(first)) {
         row.note = Some(note.clone());

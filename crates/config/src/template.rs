@@ -14,7 +14,7 @@ use crate::regular_file::special_file_problem;
 use crate::secrets::SecretStore;
 
 /// The sources that references are resolved from, and the size limit of values.
-pub(crate) struct ReferenceSource<'a> {
+pub(crate) struct Resolver<'a> {
     pub(crate) env: &'a Environment,
     pub(crate) limits: &'a Limits,
     /// The value of `${project}`.
@@ -35,7 +35,7 @@ struct SecretVersions {
     problem: Option<Problem>,
 }
 
-impl<'a> ReferenceSource<'a> {
+impl<'a> Resolver<'a> {
     pub(crate) fn new(env: &'a Environment, limits: &'a Limits, state_dir: &'a Path) -> Self {
         Self {
             env,
@@ -120,7 +120,7 @@ enum Piece<'a> {
 /// the server receives.
 pub(crate) fn resolve(
     text: &str,
-    values: &ReferenceSource<'_>,
+    values: &Resolver<'_>,
     own: &BTreeMap<String, Template>,
 ) -> Result<Template, TemplateError> {
     if !text.contains("${") && text.len() <= values.limits.value_bytes {
@@ -150,7 +150,7 @@ pub(crate) fn resolve(
 
 /// Returns the value of an environment variable, or the default.
 fn variable<'v>(
-    values: &'v ReferenceSource<'_>,
+    values: &'v Resolver<'_>,
     name: &str,
     default: Option<&'v str>,
 ) -> Result<&'v str, TemplateError> {
@@ -396,7 +396,7 @@ mod tests {
             ..Limits::default()
         };
         let folder = tempfile::tempdir().unwrap();
-        let values = ReferenceSource::new(&env, &limits, folder.path());
+        let values = Resolver::new(&env, &limits, folder.path());
         let got = resolve(text, &values, &BTreeMap::new())
             .map(|t| t.resolve(&NoSecrets).unwrap().reveal().to_owned());
         assert_eq!(got, expected.map(str::to_owned), "{text:?}");
@@ -452,7 +452,7 @@ mod tests {
             ..Environment::default()
         };
         let limits = Limits::default();
-        let values = ReferenceSource::without_secrets(&env, &limits);
+        let values = Resolver::without_secrets(&env, &limits);
         let kept = TemplatePart::StoredSecret {
             name: "key".to_owned(),
             version: "1".to_owned(),

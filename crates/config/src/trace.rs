@@ -16,7 +16,7 @@ use crate::node::Entry;
 use crate::problem::Severity;
 use crate::reader::TableReader;
 use crate::sensitive::Visibility;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 use crate::template_checks::{header_error, url_error};
 
 /// Credentials of a Langfuse project.
@@ -36,10 +36,12 @@ const ENDPOINT: Kind<Option<Template>> = Kind {
     ..TEMPLATE
 };
 const HEADERS: Kind<BTreeMap<String, Template>> = Kind {
-    value_type: ValueType::TemplateTable,
     visibility: Visibility::Hidden,
-    read: |entry, reader| Some(headers(entry, reader)),
-    show: |_| "{}".to_owned(),
+    ..Kind::new(
+        ValueType::TemplateTable,
+        |entry, reader| Some(headers(entry, reader)),
+        |_| "{}".to_owned(),
+    )
 };
 const LANGFUSE: Kind<Option<LangfuseSettings>> = Kind {
     value_type: ValueType::Custom(|| {
@@ -77,35 +79,20 @@ key_table! {
     environment: Option<String> = None, TEXT;
 }
 
-type SetLangfuse = fn(&mut WrittenLangfuse, Option<Template>);
-
 keys! {
     /// The keys of `[trace.langfuse]`.
-    const LANGFUSE_KEYS: SetLangfuse;
+    const LANGFUSE_KEYS: fn(&str, &Entry, &mut TableReader<'_>) -> Option<Template>;
 
     /// The public key, `pk-lf-…`.
-    "public_key": ValueType::Template, |langfuse, key| langfuse.public_key = key, { visibility: Visibility::Hidden };
+    "public_key": ValueType::Template, |key, entry, reader| reader.template(key, &entry.node);
     /// The secret key, `sk-lf-…`.
-    "secret_key": ValueType::Template, |langfuse, key| langfuse.secret_key = key, { visibility: Visibility::Hidden };
+    "secret_key": ValueType::Template, |key, entry, reader| reader.template(key, &entry.node);
     /// The URL of the Langfuse server.
-    "base_url": ValueType::Template, |langfuse, url| langfuse.base_url = url,
-        { visibility: Visibility::Hidden, default: "`https://cloud.langfuse.com`" };
-}
-
-/// The `[trace.langfuse]` table while it is read.
-#[derive(Default)]
-pub(crate) struct WrittenLangfuse {
-    public_key: Option<Template>,
-    secret_key: Option<Template>,
-    base_url: Option<Template>,
+    "base_url": ValueType::Template, address, { default: "`https://cloud.langfuse.com`" };
 }
 
 /// Reads the tables of all files, key by key.
-pub(crate) fn read_trace(
-    files: &[ConfigFile],
-    values: &ReferenceSource<'_>,
-    loaded: &mut LoadedConfig,
-) {
+pub(crate) fn read_trace(files: &[ConfigFile], values: &Resolver<'_>, loaded: &mut LoadedConfig) {
     let mut applied: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(root) = file.table("trace") else {
@@ -179,27 +166,23 @@ fn headers(entry: &Entry, reader: &mut TableReader<'_>) -> BTreeMap<String, Temp
 fn langfuse(entry: &Entry, reader: &mut TableReader<'_>) -> Option<LangfuseSettings> {
     let example =
         r#"{"public_key": "${secret:langfuse_public}", "secret_key": "${secret:langfuse}"}"#;
-    let mut written = WrittenLangfuse::default();
     let entries = reader.table(entry, example)?;
+    let mut values = BTreeMap::new();
     reader.each_key(
         entries,
         LANGFUSE_KEYS,
         "`trace.langfuse`",
-        |reader, entry, set| {
-            let key = format!("langfuse.{}", entry.key);
-            let value = match entry.key.as_str() {
-                "base_url" => address(&key, entry, reader),
-                _ => reader.template(&key, &entry.node),
-            };
-            set(&mut written, value);
+        |reader, entry, read| {
+            let value = read(&format!("langfuse.{}", entry.key), entry, reader)?;
+            values.insert(entry.key.as_str(), value);
             Some(())
         },
     );
-    match (written.public_key, written.secret_key) {
+    match (values.remove("public_key"), values.remove("secret_key")) {
         (Some(public_key), Some(secret_key)) => Some(LangfuseSettings {
             public_key,
             secret_key,
-            base_url: written.base_url,
+            base_url: values.remove("base_url"),
         }),
         _ => {
             let message = "`langfuse` needs `public_key` and `secret_key`";

@@ -13,7 +13,7 @@ use crate::problem::{Problem, Severity, shown_path};
 use crate::reader::TableReader;
 use crate::server::read_server;
 use crate::settings::Settings;
-use crate::template::ReferenceSource;
+use crate::template::Resolver;
 use crate::text::SourceText;
 
 /// Compares the edited file with the old one after the same change to its values. This detects any unintended effect
@@ -103,7 +103,7 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
         return Ok(());
     };
     let (env, limits) = (Environment::default(), Limits::default());
-    let values = ReferenceSource::without_secrets(&env, &limits);
+    let values = Resolver::without_secrets(&env, &limits);
     let folder = source.path.parent().unwrap_or(Path::new("/"));
     let mut reader = TableReader {
         source,
@@ -128,44 +128,24 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
 /// The error for a file whose form is too unusual to edit, with what to write by hand.
 pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
     let place = step.place();
+    let entry = format!("`{}` under `{}`", place.key, place.root);
     let what = match step {
         Step::Put { fields, .. } => {
             let keys: Vec<&str> = fields.iter().map(|(key, _)| key.as_str()).collect();
-            format!(
-                "add `{}` under `{}` with the keys {}",
-                place.key,
-                place.root,
-                keys.join(", ")
-            )
+            format!("add {entry} with the keys {}", keys.join(", "))
         }
-        Step::Remove { .. } | Step::Entry { value: None, .. } => {
-            format!("remove `{}` under `{}`", place.key, place.root)
-        }
+        Step::Remove { .. } | Step::Entry { value: None, .. } => format!("remove {entry}"),
         Step::Entry {
             value: Some(value), ..
-        } => format!("set `{}` under `{}` to {value}", place.key, place.root),
+        } => format!("set {entry} to {value}"),
         Step::Set {
             path,
             value: Some(_),
             ..
-        } => {
-            format!(
-                "set `{}` of `{}` under `{}`",
-                path.join("."),
-                place.key,
-                place.root
-            )
-        }
+        } => format!("set `{}` of {entry}", path.join(".")),
         Step::Set {
             path, value: None, ..
-        } => {
-            format!(
-                "remove `{}` of `{}` under `{}`",
-                path.join("."),
-                place.key,
-                place.root
-            )
-        }
+        } => format!("remove `{}` of {entry}", path.join(".")),
     };
     let message = format!(
         "`{}` cannot be edited safely because of its form; nothing was written",

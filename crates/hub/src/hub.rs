@@ -51,21 +51,22 @@ pub struct Hub {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// The parts of the hub, each with private state, and the dependencies and settings that they share.
 pub(crate) struct Inner {
     pub(crate) catalog: CatalogPublisher,
     pub(crate) slots: ServerSlots,
+    pub(crate) discovery: DiscoveryScheduler,
+    pub(crate) approvals: Approvals,
+    pub(crate) sessions: Sessions,
+    pub(crate) search: MeaningSearch,
+    pub(crate) schemas: SchemaChecks,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) tasks: Tasks,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) connector: Arc<dyn Connect>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) approvals: Approvals,
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
-    pub(crate) telemetry: Telemetry,
-    pub(crate) discovery: DiscoveryScheduler,
-    pub(crate) schemas: SchemaChecks,
-    pub(crate) search: MeaningSearch,
-    pub(crate) sessions: Sessions,
-    pub(crate) tasks: Tasks,
 }
 
 impl Hub {

@@ -33,14 +33,13 @@ pub use discovery::{
     DiscoverySource, Freshness, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed,
     StartProgress, freshness, time_to_live,
 };
-pub use telemetry::new_trace;
-
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};
 pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
 pub use publication::{FirstSnapshot, LastDelta};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
+pub use telemetry::new_trace;
 
 pub use pegboard_catalog::ResolvedTool;
 pub use pegboard_upstream::{

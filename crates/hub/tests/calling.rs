@@ -360,7 +360,7 @@ async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
 }
 
 #[tokio::test]
-async fn r_obs_04_health_tells_each_servers_state() {
+async fn r_obs_04_health_reports_each_servers_state() {
     let bench = Bench::new(&["a", "b", "c"]).await;
     bench.servers.tools("a", &["one"]);
     let fail_connect = Some(Reason::SpawnDenied);

@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn r_sec_02_the_machine_does_run_calls_that_were_agreed_to() {
+fn r_sec_02_the_machine_does_run_approved_calls() {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {

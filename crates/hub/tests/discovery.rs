@@ -200,7 +200,7 @@ async fn r_disc_04_status_time_and_error_follow_each_discovery() {
 }
 
 #[tokio::test]
-async fn r_disc_05_a_changed_definition_is_discovered_anew_and_old_tools_are_not_served() {
+async fn r_disc_05_a_changed_definition_is_discovered_again_and_old_tools_are_not_served() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["old"]);
     bench.hub.ensure_known().await;
@@ -385,7 +385,7 @@ async fn r_disc_10_a_disabled_servers_tools_leave_at_once_and_are_kept() {
 }
 
 #[tokio::test]
-async fn r_disc_11_concurrent_askers_share_one_discovery() {
+async fn r_disc_11_concurrent_callers_share_one_discovery() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.set(
         "a",

@@ -87,7 +87,7 @@ async fn r_disc_02_an_idle_machine_starts_all_servers_within_a_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_disc_02_a_call_starts_its_server_ahead_of_those_that_nobody_waits_for() {
+async fn r_disc_02_a_call_starts_its_server_ahead_of_the_queue() {
     let names = names(processors() * 2 + 2);
     let bench = bench_of(&names).await;
     bench.servers.is_busy.store(true, Ordering::Relaxed);
@@ -179,7 +179,7 @@ async fn r_disc_01_a_server_that_overran_the_deadline_is_not_waited_for_by_the_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_disc_01_a_try_that_did_not_end_is_no_discovery_of_another_process() {
+async fn r_disc_01_an_unfinished_attempt_does_not_count_as_a_discovery() {
     let bench = Bench::new(&["slow"]).await;
     bench.servers.set("slow", Behaviour::hanging());
     bench.hub.ensure_known().await;

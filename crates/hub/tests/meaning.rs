@@ -248,7 +248,7 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_encoder_rests_after_tools_were_read_and_a_while_after_requests() {
+async fn an_encoder_releases_memory_after_encoding_tools_and_a_while_after_queries() {
     let bench = known(false).await;
     bench.hub.index_meaning_in_background();
     let rests = |wanted: usize| {
@@ -301,7 +301,7 @@ async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
 }
 
 #[tokio::test]
-async fn what_led_nowhere_is_not_remembered() {
+async fn a_search_without_a_call_is_not_remembered() {
     let bench = known(true).await;
     bench.ready().await;
     bench.find(Some("a"), "do");

@@ -177,7 +177,7 @@ async fn r_sec_01_a_bad_offer_is_left_out_and_named() {
 }
 
 #[tokio::test]
-async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
+async fn r_gate_03_a_changed_list_is_fetched_and_announced_once_it_can_be_read() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.set("a", offering());
     bench.hub.ensure_known().await;
@@ -212,7 +212,7 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
 }
 
 #[tokio::test]
-async fn r_gate_03_taking_a_server_away_tells_that_its_lists_changed() {
+async fn r_gate_03_removing_a_server_announces_that_its_lists_changed() {
     let bench = Bench::new(&["a", "b"]).await;
     bench.servers.set("a", offering());
     bench.servers.tools("b", &["two"]);

@@ -249,7 +249,7 @@ async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_
 }
 
 #[tokio::test]
-async fn r_sec_02_a_tool_that_changes_while_somebody_is_asked_does_not_run() {
+async fn r_sec_02_a_tool_that_changes_during_an_approval_does_not_run() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", "{}");
     let request = waiting(&bench.hub).await;
@@ -491,7 +491,7 @@ async fn r_pol_02_the_client_that_calls_is_asked_first() {
 }
 
 #[tokio::test]
-async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
+async fn r_pol_01_a_destructive_tool_asks_only_if_there_is_a_way_to_ask() {
     let bench = bench(spec("a"), LONG).await;
     let mut tool = tool_json("one");
     tool["annotations"] = json!({"destructiveHint": true});
@@ -571,7 +571,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
 }
 
 #[tokio::test]
-async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
+async fn r_pol_02_the_next_round_of_a_call_needs_no_second_approval() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", "{}");
     decide(&bench.hub, ApprovalDecision::Once).await;
@@ -589,7 +589,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
 }
 
 #[tokio::test]
-async fn r_obs_04_activity_tells_what_was_done_and_no_contents() {
+async fn r_obs_04_activity_records_what_was_done_and_no_contents() {
     let bench = bench(asking(), LONG).await;
     let call = start(&bench.hub, "s", r#"{"text":"canary"}"#);
     decide(&bench.hub, ApprovalDecision::Always).await;

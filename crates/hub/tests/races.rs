@@ -202,7 +202,7 @@ async fn r_sec_04_a_shutdown_during_the_start_for_a_call_leaves_nothing_running(
 }
 
 #[tokio::test]
-async fn r_disc_04_a_discovery_given_up_by_a_shutdown_is_not_shown_as_under_way() {
+async fn r_disc_04_a_discovery_cancelled_by_a_shutdown_is_not_shown_as_in_progress() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.set("a", Behaviour::hanging());
     bench.hub.session_started();
@@ -229,7 +229,7 @@ async fn r_disc_05_a_corrected_definition_is_not_held_back_by_the_failures_of_th
 }
 
 #[tokio::test]
-async fn a_crash_that_a_call_notices_is_told_and_counts_as_a_failure() {
+async fn a_crash_that_a_call_notices_is_reported_and_counts_as_a_failure() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
@@ -285,7 +285,7 @@ async fn r_disc_12_stale_marks_follow_the_time_without_anybody_looking_after_the
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_be_had_is_not_asked_for_after_every_call() {
+async fn a_list_that_fails_is_not_fetched_after_every_call() {
     let bench = Bench::new(&["a"]).await;
     bench.servers.tools("a", &["one"]);
     bench.hub.ensure_known().await;
@@ -318,7 +318,7 @@ impl Approver for Slow {
 }
 
 #[tokio::test]
-async fn a_server_disabled_while_a_person_is_asked_is_not_called() {
+async fn a_server_disabled_during_an_approval_is_not_called() {
     let (asked, answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let slow = Slow {
         asked: asked.clone(),

@@ -137,7 +137,7 @@ impl Set {
 }
 
 #[tokio::test]
-async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
+async fn r_obs_02_everything_that_a_call_causes_is_nested_below_its_span() {
     let mut denied = spec("b");
     denied.policy = Some(Policy::Deny);
     let set = set(Listening::default(), vec![spec("a"), denied]).await;
@@ -173,7 +173,7 @@ async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
 }
 
 #[tokio::test]
-async fn r_obs_02_a_lookup_tells_hits_and_misses_and_a_search_what_it_found() {
+async fn r_obs_02_a_lookup_records_hits_and_misses_and_a_search_its_results() {
     let set = set(Listening::default(), vec![spec("a"), spec("b")]).await;
     set.hub.ensure_known().await;
     let lines = set.listening.take();
@@ -194,7 +194,7 @@ async fn r_obs_02_a_lookup_tells_hits_and_misses_and_a_search_what_it_found() {
 }
 
 #[tokio::test]
-async fn r_obs_02_a_recorder_that_only_counts_hears_the_same_without_spans() {
+async fn r_obs_02_a_recorder_without_spans_receives_the_same_facts() {
     let deaf = Listening {
         is_deaf: true,
         ..Listening::default()

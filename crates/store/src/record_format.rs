@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn r_store_k04_bytes_of_another_format_are_told_apart() {
+    fn r_store_k04_bytes_of_another_format_are_recognised() {
         let bytes = encode(&failed()).unwrap();
         assert_eq!(decode(&bytes), Ok(failed()));
         let newer: Vec<u8> = [&[FORMAT + 1], &bytes[1..]].concat();

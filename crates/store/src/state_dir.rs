@@ -283,7 +283,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn r_store_k07_a_link_or_a_foreign_folder_is_no_state_folder() {
+    fn r_store_k07_a_link_or_a_folder_of_another_user_is_refused() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("target");

@@ -167,7 +167,7 @@ async fn r_store_k02_any_byte_flipped() {
 }
 
 #[tokio::test]
-async fn r_store_05_damage_met_while_open_is_healed_and_told_at_the_next_load() {
+async fn r_store_05_damage_found_while_open_is_repaired_and_reported_at_the_next_load() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     let store = open(folder.path());

@@ -161,7 +161,7 @@ async fn behaves(ledger: &dyn Ledger) {
 }
 
 #[tokio::test]
-async fn r_pol_02_every_ledger_keeps_requests_answers_consents_and_activity() {
+async fn r_pol_02_every_ledger_stores_requests_decisions_grants_and_activity() {
     behaves(&MemoryLedger::new()).await;
     let folder = tempfile::tempdir().unwrap();
     behaves(&open(folder.path())).await;
@@ -197,7 +197,7 @@ async fn r_pol_02_an_answer_in_one_process_wakes_the_one_that_waits() {
 }
 
 #[tokio::test]
-async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
+async fn r_sec_02_a_forged_decision_does_not_count() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = open(folder.path());
     assert!(ledger.add_request(request("aa", 10, 100), 9).await.unwrap());
@@ -227,7 +227,7 @@ async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
 }
 
 #[tokio::test]
-async fn r_sec_02_a_damaged_ledger_is_set_aside_and_gives_no_consent() {
+async fn r_sec_02_a_damaged_ledger_is_set_aside_and_grants_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     std::fs::create_dir_all(folder.path()).unwrap();

@@ -98,7 +98,7 @@ async fn one_tool_holds_only_so_many_queries() {
 }
 
 #[tokio::test]
-async fn r_sec_01_what_somebody_else_wrote_is_not_given_out() {
+async fn r_sec_01_a_record_that_pegboard_did_not_write_is_not_returned() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let (alpha, hash) = (name("alpha"), config("alpha"));

@@ -225,7 +225,7 @@ async fn check_untrusted(sql: &str) {
 }
 
 #[tokio::test]
-async fn r_store_k03_a_row_that_somebody_changed_is_left_out_with_a_notice() {
+async fn r_store_k03_a_manipulated_row_is_ignored_with_a_notice() {
     check_untrusted("UPDATE server SET body = CAST(body || x'00' AS BLOB) WHERE name = 'alpha'")
         .await;
     check_untrusted("UPDATE server SET body = x'' WHERE name = 'alpha'").await;

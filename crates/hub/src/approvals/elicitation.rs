@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn r_pol_02_only_a_clear_consent_is_one() {
+    fn r_pol_02_only_an_explicit_approval_counts() {
         use ApprovalDecision::{Once, Refuse, Session};
         let says =
             |word: &str| format!(r#"{{"action":"accept","content":{{"decision":"{word}"}}}}"#);

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex};
 
 use pegboard_model::{AskVia, Grant, ServerName, ToolVersion};
 use pegboard_store::Ledger;
-use serde_json::value::RawValue;
 
 use self::grant_index::GrantIndex;
 pub use self::inbox::InboxWatch;
@@ -20,7 +19,7 @@ pub use self::prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, P
 pub(crate) use self::request::{ApprovalContext, ApprovalOutcome};
 use self::session_grants::SessionGrants;
 pub use self::shown_arguments::readable as readable_arguments;
-use crate::calls::{CallRequest, SessionId};
+use crate::calls::CallRequest;
 use crate::sync::lock;
 
 /// The grants of sessions and of the ledger, and the ways to ask a person.
@@ -102,11 +101,6 @@ impl Approvals {
         }
     }
 
-    /// Grants a version for the rest of a session.
-    pub(crate) fn grant_session(&self, session: &SessionId, version: &ToolVersion) {
-        self.session_grants.add(session, version);
-    }
-
     /// Stores a grant. A failure is logged, because the call that it belongs to is approved in any case.
     pub(crate) async fn store_grant(&self, grant: Grant) {
         if let Err(error) = self.ledger.save_grant(grant).await {
@@ -114,19 +108,7 @@ impl Approvals {
         }
     }
 
-    /// An approved call returned `input_required`: its next round needs no second approval.
-    pub(crate) fn expect_next_round(
-        &self,
-        request: &CallRequest,
-        version: &ToolVersion,
-        result: &RawValue,
-    ) {
-        self.session_grants
-            .expect_next_round(request, version, result);
-    }
-
-    /// A session is over.
-    pub(crate) fn end_session(&self, session: &SessionId) {
-        self.session_grants.forget(session);
+    pub(crate) fn session_grants(&self) -> &SessionGrants {
+        &self.session_grants
     }
 }

@@ -15,7 +15,7 @@ use crate::sync::lock;
 /// How long an approved call may wait for the client's input; the gateway keeps its state equally long.
 const NEXT_ROUND: Duration = Duration::from_secs(10 * 60);
 
-pub(super) struct SessionGrants {
+pub(crate) struct SessionGrants {
     sessions: Mutex<HashMap<SessionId, HashSet<ToolVersion>>>,
     rounds: Mutex<HashMap<[u8; 32], Instant>>,
     most: usize,
@@ -39,7 +39,7 @@ impl SessionGrants {
     }
 
     /// Adds a grant for a session. Beyond the limit it is not stored, and the approval covers only its call.
-    pub(super) fn add(&self, session: &SessionId, version: &ToolVersion) {
+    pub(crate) fn add(&self, session: &SessionId, version: &ToolVersion) {
         let mut sessions = lock(&self.sessions);
         let held: usize = sessions.values().map(HashSet::len).sum();
         if held < self.most {
@@ -48,7 +48,7 @@ impl SessionGrants {
         }
     }
 
-    pub(super) fn forget(&self, session: &SessionId) {
+    pub(crate) fn forget(&self, session: &SessionId) {
         lock(&self.sessions).remove(session);
     }
 
@@ -61,7 +61,7 @@ impl SessionGrants {
     }
 
     /// An approved call returned `input_required`: its next round needs no second approval.
-    pub(super) fn expect_next_round(
+    pub(crate) fn expect_next_round(
         &self,
         request: &CallRequest,
         version: &ToolVersion,

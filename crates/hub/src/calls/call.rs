@@ -110,8 +110,8 @@ impl Inner {
         }
         self.remember_successful_search(&request.session, view);
         if let Some(server) = view.server() {
-            let (sessions, limits) = (&self.sessions, &self.limits);
-            let uris = sessions.record_links(&request.session, server, &outcome.result, limits);
+            let links = self.sessions.links();
+            let uris = links.record(&request.session, server, &outcome.result, &self.limits);
             self.withdraw_session_resources(server, uris, trace);
         }
     }

@@ -66,8 +66,11 @@ impl Inner {
                 if let (Ok(outcome), Some(version)) = (&result, pass.approved_once())
                     && outcome.kind == OutcomeKind::InputRequired
                 {
-                    self.approvals
-                        .expect_next_round(request, version, &outcome.result);
+                    self.approvals.session_grants().expect_next_round(
+                        request,
+                        version,
+                        &outcome.result,
+                    );
                 }
                 result
             }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn r_disc_12_a_positive_hint_counts_and_zero_is_no_hint() {
+    fn r_disc_12_a_positive_hint_counts_and_zero_does_not() {
         check(600, Some(3_600_000), false, Freshness::Fresh);
         check(600, Some(0), false, Freshness::Stale);
         check(20, Some(10_000), false, Freshness::Stale);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn k09_a_failure_under_a_clock_years_ahead_holds_nobody_back() {
+    fn k09_a_failure_under_a_clock_years_ahead_delays_no_retry() {
         let time = Duration::from_secs(300);
         let recent =
             |at: u64, now: u64| is_recent(Timestamp(at * 1000), Timestamp(now * 1000), time);

@@ -111,7 +111,7 @@ mod tests {
     use tokio::sync::Barrier;
 
     #[tokio::test]
-    async fn r_disc_11_a_thousand_askers_share_one_flight() {
+    async fn r_disc_11_a_thousand_callers_share_one_flight() {
         let (flights, tasks) = (Arc::new(SingleFlight::new()), Tasks::new());
         let runs = Arc::new(AtomicUsize::new(0));
         let gate = Arc::new(Barrier::new(2));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closing_gives_every_asker_an_answer() {
+    async fn closing_ends_every_wait() {
         let (flights, tasks) = (SingleFlight::<_, ()>::new(), Tasks::new());
         let asked = flights.join(&tasks, 1, std::future::pending);
         let closed = async {

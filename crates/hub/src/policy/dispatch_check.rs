@@ -19,9 +19,6 @@ use crate::telemetry::TraceScope;
 
 impl Inner {
     /// Refuses a call if the tool, its server or its rules changed since the gate allowed it.
-    ///
-    /// # Errors
-    /// Fails with the change that happened.
     pub(crate) async fn check_dispatch(
         self: &Arc<Self>,
         request: &CallRequest,

@@ -103,9 +103,6 @@ impl GatePass {
 
 impl Inner {
     /// Decides whether a call may run.
-    ///
-    /// # Errors
-    /// Fails with the rule that refuses the call.
     pub(crate) async fn gate(
         self: &Arc<Self>,
         request: &CallRequest,
@@ -257,7 +254,9 @@ impl Inner {
                 return refuse(Reason::ApprovalRefused, &why);
             }
             ApprovalDecision::Session if request.is_lasting => {
-                self.approvals.grant_session(&request.session, version);
+                self.approvals
+                    .session_grants()
+                    .add(&request.session, version);
             }
             ApprovalDecision::Always => {
                 let grant = Grant {

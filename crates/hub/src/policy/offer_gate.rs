@@ -49,7 +49,7 @@ impl Inner {
         let linked = match (find(entry, about), about) {
             (None, OfferRef::Resource(uri)) => {
                 let server = &entry.spec.name;
-                self.sessions.linked(&request.session, server, uri)
+                self.sessions.links().find(&request.session, server, uri)
             }
             _ => None,
         };

@@ -18,7 +18,7 @@ const DEFINITION_BYTES: usize = 4 * 1024;
 
 /// The links of all sessions, oldest first.
 #[derive(Default)]
-pub(super) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
+pub(crate) struct ResourceLinks(Mutex<VecDeque<SessionLink>>);
 
 struct SessionLink {
     session: SessionId,
@@ -28,7 +28,7 @@ struct SessionLink {
 
 impl ResourceLinks {
     /// Records the links in a result and returns their URIs.
-    pub(super) fn record(
+    pub(crate) fn record(
         &self,
         session: &SessionId,
         server: &ServerName,
@@ -64,7 +64,7 @@ impl ResourceLinks {
     }
 
     /// Returns the resource that a server linked for a session.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         session: &SessionId,
         server: &ServerName,

@@ -4,10 +4,7 @@ mod links;
 mod registry;
 mod watches;
 
-use std::sync::{Arc, Mutex};
-
-use pegboard_model::{Limits, Offer, ServerName};
-use serde_json::value::RawValue;
+use std::sync::Mutex;
 
 use self::links::ResourceLinks;
 use self::registry::SessionRegistry;
@@ -26,25 +23,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Records the resource links in a result and returns their URIs.
-    pub(crate) fn record_links(
-        &self,
-        session: &SessionId,
-        server: &ServerName,
-        result: &RawValue,
-        limits: &Limits,
-    ) -> Vec<String> {
-        self.links.record(session, server, result, limits)
-    }
-
-    /// Returns the resource that a server linked for a session.
-    pub(crate) fn linked(
-        &self,
-        session: &SessionId,
-        server: &ServerName,
-        uri: &str,
-    ) -> Option<Arc<Offer>> {
-        self.links.find(session, server, uri)
+    pub(crate) fn links(&self) -> &ResourceLinks {
+        &self.links
     }
 }
 
@@ -54,7 +34,7 @@ impl Hub {
         let sessions = &self.inner.sessions;
         sessions.links.forget(session);
         sessions.registry.remove(session);
-        self.inner.approvals.end_session(session);
+        self.inner.approvals.session_grants().forget(session);
         let servers = lock(&sessions.watches).remove_session(session);
         for server in &servers {
             self.inner.sync_watches_in_background(server);

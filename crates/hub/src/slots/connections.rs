@@ -21,9 +21,6 @@ const SHORT_LIFE: Duration = Duration::from_secs(10);
 
 impl Inner {
     /// Holds the server's connection, opening it if necessary. The flag says whether it was opened just now.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be started in time, is in its pause after failures, or the hub is shutting down.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         spec: &Arc<ServerSpec>,

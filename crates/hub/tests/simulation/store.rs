@@ -36,7 +36,7 @@ impl FaultyStore {
             return Ok(());
         }
         self.faults.fetch_add(1, Ordering::Relaxed);
-        Err(ToolError::new(Reason::StoreIo, "no space left on device").into())
+        Err(ToolError::new(Reason::StoreIo, "no space left on device"))
     }
 }
 

@@ -146,7 +146,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 MACHINE,
-                "r_sec_02_the_machine_does_run_calls_that_were_agreed_to",
+                "r_sec_02_the_machine_does_run_approved_calls",
             ),
         ],
         pending: None,

@@ -46,7 +46,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 KEEPING,
-                "r_store_k03_a_row_that_somebody_changed_is_left_out_with_a_notice",
+                "r_store_k03_a_manipulated_row_is_ignored_with_a_notice",
             ),
             (
                 KEEPING,
@@ -54,7 +54,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "store/tests/ledger.rs",
-                "r_sec_02_a_decision_that_somebody_else_wrote_does_not_count",
+                "r_sec_02_a_forged_decision_does_not_count",
             ),
         ],
         pending: None,

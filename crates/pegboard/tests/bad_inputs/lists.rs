@@ -109,7 +109,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "hub/src/freshness.rs",
-                "r_disc_12_a_positive_hint_counts_and_zero_is_no_hint",
+                "r_disc_12_a_positive_hint_counts_and_zero_does_not",
             ),
         ],
         pending: None,

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_pol_02_somebody_looks_until_the_look_ends_also_in_another_process() {
+    fn r_pol_02_a_viewer_counts_until_it_is_dropped_also_across_processes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inbox.lock");
         // Two instances with the same file see each other only through the lock, like two processes.

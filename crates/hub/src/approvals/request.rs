@@ -49,7 +49,7 @@ impl ApprovalContext {
     }
 }
 
-/// What came of a context.
+/// The outcome of an approval request.
 pub(crate) enum ApprovalOutcome {
     Decided {
         decision: ApprovalDecision,

@@ -1,7 +1,7 @@
 //! A serialized JSON-RPC response.
 
 use bytes::Bytes;
-pub(crate) use pegboard_jsonrpc::code;
+pub(crate) use pegboard_jsonrpc::{code, rpc_error as rpc};
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 
@@ -79,14 +79,5 @@ impl Response {
             parts: vec![text.into()],
             status,
         }
-    }
-}
-
-/// Creates a JSON-RPC error without data.
-pub(crate) fn rpc(code: i64, message: impl Into<String>) -> RpcError {
-    RpcError {
-        code,
-        message: message.into(),
-        data: None,
     }
 }

@@ -129,7 +129,7 @@ pub fn parse(text: &str, depth: usize) -> Result<Message<'_>, MessageError> {
         (Some(result), None) if deep => Ok(RpcResponse::TooDeep(result.to_owned())),
         (Some(result), None) => Ok(RpcResponse::Result(result.to_owned())),
         (None, Some(_)) if deep => Err(TOO_DEEP),
-        (None, Some(error)) => rpc_error(error)
+        (None, Some(error)) => error_object(error)
             .map(RpcResponse::Error)
             .ok_or("has an error without a code"),
     };
@@ -179,7 +179,7 @@ pub fn parse_batch(text: &str) -> Result<Vec<&RawValue>, MessageError> {
     elements.ok_or(MessageError::NotRpc)
 }
 
-fn rpc_error(raw: &RawValue) -> Option<RpcError> {
+fn error_object(raw: &RawValue) -> Option<RpcError> {
     #[derive(Deserialize)]
     struct WireError<'a> {
         code: i64,

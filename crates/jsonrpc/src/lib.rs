@@ -18,5 +18,5 @@ pub use envelope::{parse, parse_batch};
 pub use pegboard_model::RpcError;
 pub use raw::{capped_array, present, string};
 pub use surrogates::{paired, repaired, replace_lone};
-pub use write::{cancelled, error_response, notification, request, result_response};
+pub use write::{cancelled, error_response, notification, request, result_response, rpc_error};
 pub use write::{push_quoted, push_single_line, quoted};

@@ -5,6 +5,15 @@ use std::fmt::Write;
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 
+/// Creates an error without data.
+pub fn rpc_error(code: i64, message: impl Into<String>) -> RpcError {
+    RpcError {
+        code,
+        message: message.into(),
+        data: None,
+    }
+}
+
 /// Serializes a request, without a line end.
 pub fn request(id: u64, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)

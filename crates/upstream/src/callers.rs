@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pegboard_jsonrpc::{code, paired, present, repaired};
+use pegboard_jsonrpc::{code, paired, present, repaired, rpc_error};
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -26,7 +26,7 @@ pub(crate) struct CallerRegistry {
     /// By the id of the call, so that the newest is the last.
     running: Mutex<BTreeMap<u64, ActiveCall>>,
     /// By the server's own request id.
-    questions: Mutex<HashMap<String, PendingRequest>>,
+    requests: Mutex<HashMap<String, PendingRequest>>,
     pub(crate) roots: Roots,
     /// The sessions that have made calls, for messages between calls.
     listeners: Listeners,
@@ -49,20 +49,20 @@ pub(crate) enum MessageSource {
     /// The stream of this call.
     Call(u64),
     /// A stream that belongs to no call, while calls have their own streams.
-    Aside,
+    Side,
     /// The only stream of the connection.
     Shared,
 }
 
 impl CallerRegistry {
     /// Registers a call. Dropping the returned guard ends it, together with the client requests that belong to it.
-    pub(crate) fn enter<'a>(&'a self, call: u64, origin: CallOrigin<'_>) -> RunningCall<'a> {
-        let present = ActiveCall {
+    pub(crate) fn begin_call<'a>(&'a self, call: u64, origin: CallOrigin<'_>) -> RunningCall<'a> {
+        let active = ActiveCall {
             caller: Arc::clone(origin.caller),
             activity: Arc::clone(origin.activity),
         };
-        self.listeners.add(&present.caller);
-        self.running().insert(call, present);
+        self.listeners.add(&active.caller);
+        self.running().insert(call, active);
         self.roots.called();
         RunningCall {
             callers: self,
@@ -82,22 +82,22 @@ impl CallerRegistry {
             )]
             token: Option<&'a RawValue>,
         }
-        let told = params.and_then(|params| {
+        let progress = params.and_then(|params| {
             let token = serde_json::from_str::<Progress<'_>>(params.get())
                 .ok()?
                 .token?;
             Some((params, token.get().parse::<u64>().ok()?))
         });
-        let Some((params, call)) = told else {
+        let Some((params, call)) = progress else {
             return false;
         };
-        let Some(present) = self.running().get(&call).cloned() else {
+        let Some(active) = self.running().get(&call).cloned() else {
             return false;
         };
-        let is_wanted = present.caller.wants_progress();
+        let is_wanted = active.caller.wants_progress();
         if is_wanted {
-            present.activity.touch();
-            present
+            active.activity.touch();
+            active
                 .caller
                 .progress(repaired(params).as_deref().unwrap_or(params));
         }
@@ -106,11 +106,11 @@ impl CallerRegistry {
 
     /// Forwards a log message. On a stream of no call it goes to a client only if it is clear which one; if no call is
     /// running it goes to the sessions that called earlier.
-    pub(crate) fn message(&self, params: &RawValue, place: MessageSource) {
-        let present: Vec<_> = match place {
+    pub(crate) fn message(&self, params: &RawValue, source: MessageSource) {
+        let active: Vec<_> = match source {
             MessageSource::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
             MessageSource::Shared => self.running().values().cloned().collect(),
-            MessageSource::Aside => match self.newest() {
+            MessageSource::Side => match self.newest() {
                 Ok((call, _)) => self.running().get(&call).cloned().into_iter().collect(),
                 Err(_) if self.running().is_empty() => Vec::new(),
                 Err(_) => return,
@@ -118,50 +118,49 @@ impl CallerRegistry {
         };
         let repaired = repaired(params);
         let params = repaired.as_deref().unwrap_or(params);
-        if present.is_empty() && !matches!(place, MessageSource::Call(_)) {
+        if active.is_empty() && !matches!(source, MessageSource::Call(_)) {
             return self.listeners.message(params);
         }
-        for present in present {
-            present.caller.message(params);
+        for active in active {
+            active.caller.message(params);
         }
     }
 
     /// Opens a request of a legacy server to the client it is meant for. The error is our response to the server.
-    pub(crate) fn question(
+    pub(crate) fn request_client(
         self: &Arc<Self>,
         id: &RawValue,
         method: &str,
         params: Option<&RawValue>,
-        place: MessageSource,
+        source: MessageSource,
     ) -> Result<ClientRequest, RpcError> {
-        let (call, present) = match place {
+        let (call, active) = match source {
             MessageSource::Call(call) => {
-                let present = self.running().get(&call).cloned();
-                (call, present.ok_or_else(no_active_call)?)
+                let active = self.running().get(&call).cloned();
+                (call, active.ok_or_else(no_active_call)?)
             }
-            MessageSource::Aside | MessageSource::Shared => self.newest()?,
+            MessageSource::Side | MessageSource::Shared => self.newest()?,
         };
-        self.open_question(call, present, id, method, params)
+        self.open_request(call, active, id, method, params)
     }
 
     /// Returns the newest call of a session.
-    pub(crate) fn running_of(&self, session: &str) -> Option<(u64, ActiveCall)> {
+    pub(crate) fn newest_call_of(&self, session: &str) -> Option<(u64, ActiveCall)> {
         let running = self.running();
         let mut newest_first = running.iter().rev();
-        let (call, present) =
-            newest_first.find(|(_, present)| present.caller.session() == session)?;
-        Some((*call, present.clone()))
+        let (call, active) = newest_first.find(|(_, active)| active.caller.session() == session)?;
+        Some((*call, active.clone()))
     }
 
     /// Returns the newest call whose client supports roots, if it is clear which session is meant.
-    pub(crate) fn rooted(&self) -> Option<(u64, ActiveCall)> {
-        let (call, present) = self.newest().ok()?;
-        let has_roots = declares(present.caller.capabilities(), "roots/list", None);
-        has_roots.then_some((call, present))
+    pub(crate) fn newest_call_with_roots(&self) -> Option<(u64, ActiveCall)> {
+        let (call, active) = self.newest().ok()?;
+        let has_roots = declares(active.caller.capabilities(), "roots/list", None);
+        has_roots.then_some((call, active))
     }
 
     /// Opens a request to the client of one call.
-    pub(crate) fn open_question(
+    pub(crate) fn open_request(
         self: &Arc<Self>,
         call: u64,
         ActiveCall { caller, activity }: ActiveCall,
@@ -173,27 +172,27 @@ impl CallerRegistry {
             let what = format!(
                 "the client of this call does not support `{method}`, or it is disabled for this server"
             );
-            return Err(refused(code::METHOD_NOT_FOUND, what));
+            return Err(rpc_error(code::METHOD_NOT_FOUND, what));
         }
         let (stop, stopped) = oneshot::channel();
         let key = id.get().to_owned();
         {
-            let mut questions = self.questions();
-            if questions.len() >= MAX_PENDING_REQUESTS {
+            let mut requests = self.requests();
+            if requests.len() >= MAX_PENDING_REQUESTS {
                 let what =
                     format!("{MAX_PENDING_REQUESTS} requests are already waiting for clients");
-                return Err(refused(code::INTERNAL_ERROR, what));
+                return Err(rpc_error(code::INTERNAL_ERROR, what));
             }
-            if questions.contains_key(&key) {
+            if requests.contains_key(&key) {
                 let what = "a request with this id is already pending";
-                return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
+                return Err(rpc_error(code::INTERNAL_ERROR, what));
             }
-            questions.insert(key.clone(), PendingRequest { call, stop });
+            requests.insert(key.clone(), PendingRequest { call, stop });
         }
-        activity.question_opened();
+        activity.client_wait_began();
         if !self.running().contains_key(&call) {
             // The call ended between the lookup and the insertion.
-            self.end_questions(call);
+            self.end_requests(call);
         }
         Ok(ClientRequest {
             caller,
@@ -219,14 +218,14 @@ impl CallerRegistry {
         let id = params
             .and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok())
             .and_then(|cancelled| cancelled.id);
-        if let Some(open) = id.and_then(|id| self.questions().remove(id.get())) {
+        if let Some(open) = id.and_then(|id| self.requests().remove(id.get())) {
             let _ = open.stop.send(StopReason::Withdrawn);
         }
     }
 
     /// Ends all pending client requests, because the connection is closed.
     pub(crate) fn close(&self) {
-        for (_, open) in std::mem::take(&mut *self.questions()) {
+        for (_, open) in std::mem::take(&mut *self.requests()) {
             let _ = open.stop.send(StopReason::Withdrawn);
         }
     }
@@ -234,24 +233,24 @@ impl CallerRegistry {
     /// Returns the newest call, if all calls that may have caused the request belong to one session. A call that waits
     /// for its client cannot send another request, so it counts only if there is no other call.
     fn newest(&self) -> Result<(u64, ActiveCall), RpcError> {
-        let waiting: Vec<u64> = self.questions().values().map(|open| open.call).collect();
+        let waiting: Vec<u64> = self.requests().values().map(|open| open.call).collect();
         let running = self.running();
         let free = |call: &u64| !waiting.contains(call);
         let is_any_free = running.keys().any(free);
         let mut candidates = (running.iter()).filter(|(call, _)| !is_any_free || free(call));
         let (call, newest) = candidates.next_back().ok_or_else(no_active_call)?;
         let session = newest.caller.session();
-        if candidates.any(|(_, present)| present.caller.session() != session) {
+        if candidates.any(|(_, active)| active.caller.session() != session) {
             let what = "calls of several clients are running, so the recipient is ambiguous";
-            return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
+            return Err(rpc_error(code::INTERNAL_ERROR, what));
         }
         Ok((*call, newest.clone()))
     }
 
-    fn end_questions(&self, call: u64) {
+    fn end_requests(&self, call: u64) {
         let ended: Vec<_> = {
-            let mut questions = self.questions();
-            questions
+            let mut requests = self.requests();
+            requests
                 .extract_if(|_, open| open.call == call)
                 .map(|(_, open)| open.stop)
                 .collect()
@@ -265,24 +264,14 @@ impl CallerRegistry {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn questions(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> MutexGuard<'_, HashMap<String, PendingRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn no_active_call() -> RpcError {
     let what = "no client call is running that could receive this request";
-    refused(code::METHOD_NOT_FOUND, what.to_owned())
-}
-
-fn refused(code: i64, message: String) -> RpcError {
-    RpcError {
-        code,
-        message,
-        data: None,
-    }
+    rpc_error(code::METHOD_NOT_FOUND, what)
 }
 
 /// A running call of a client. Dropping it ends the call.
@@ -294,7 +283,7 @@ pub(crate) struct RunningCall<'a> {
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         self.callers.running().remove(&self.call);
-        self.callers.end_questions(self.call);
+        self.callers.end_requests(self.call);
     }
 }
 
@@ -307,7 +296,7 @@ pub(crate) struct ClientRequestGuard {
 
 impl Drop for ClientRequestGuard {
     fn drop(&mut self) {
-        self.callers.questions().remove(&self.key);
-        self.activity.question_closed();
+        self.callers.requests().remove(&self.key);
+        self.activity.client_wait_ended();
     }
 }

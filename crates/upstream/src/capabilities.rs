@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_a_server_has_is_read_from_its_own_words() {
-        let told = ServerCapabilities::read(Some(
+        let read = ServerCapabilities::read(Some(
             r#"{"prompts":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}"#,
         ));
         let expected = ServerCapabilities {
@@ -165,7 +165,7 @@ mod tests {
             prompts_changed: true,
             resources_changed: false,
         };
-        assert_eq!(told, expected);
+        assert_eq!(read, expected);
         assert_eq!(ServerCapabilities::read(None), ServerCapabilities::UNKNOWN);
         assert!(!ServerCapabilities::read(Some("[]")).prompts);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegboard_jsonrpc::{code, error_response, result_response};
+use pegboard_jsonrpc::{code, error_response, result_response, rpc_error};
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -32,16 +32,16 @@ pub(crate) struct ClientRequest {
 impl ClientRequest {
     /// Sends the request to the client. Returns the frame with the response for the server; `None` if the server no
     /// longer wants it.
-    pub(crate) async fn put(self) -> Option<String> {
+    pub(crate) async fn respond(self) -> Option<String> {
         let id = self.id.clone();
-        Some(match self.answer().await? {
+        Some(match self.response().await? {
             Ok(result) => result_response(&id, result.get()),
             Err(error) => error_response(&id, &error),
         })
     }
 
     /// Returns the client's response; `None` if the server no longer wants it.
-    pub(crate) async fn answer(self) -> Option<Result<Box<RawValue>, RpcError>> {
+    pub(crate) async fn response(self) -> Option<Result<Box<RawValue>, RpcError>> {
         let Self {
             caller,
             id: _,
@@ -53,18 +53,17 @@ impl ClientRequest {
         tokio::select! {
             biased;
             stop = stopped => match stop {
-                Ok(StopReason::CallEnded) => Some(Err(over())),
+                Ok(StopReason::CallEnded) => Some(Err(call_ended())),
                 Ok(StopReason::Withdrawn) | Err(_) => None,
             },
-            answer = caller.ask(&method, params.as_deref()) => Some(answer),
+            response = caller.ask(&method, params.as_deref()) => Some(response),
         }
     }
 }
 
-fn over() -> RpcError {
-    RpcError {
-        code: code::INTERNAL_ERROR,
-        message: "the call that this request belonged to has ended".to_owned(),
-        data: None,
-    }
+fn call_ended() -> RpcError {
+    rpc_error(
+        code::INTERNAL_ERROR,
+        "the call that this request belonged to has ended",
+    )
 }

@@ -32,7 +32,7 @@ pub(crate) trait HandshakeTransport: Send + Sync {
     fn initialize(&self, params: &str) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
     /// Completes the handshake. A legacy server gets `notifications/initialized`.
-    fn agreed(&self, handshake: &Handshake) -> impl Future<Output = ()> + Send;
+    fn complete(&self, handshake: &Handshake) -> impl Future<Output = ()> + Send;
 
     /// Returns the number of lines so far that were not protocol messages.
     fn noise(&self) -> u64;
@@ -53,29 +53,29 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         let discover = self.transport.discover(&params);
         tokio::pin!(discover);
         let probed = tokio::select! {
-            answer = &mut discover => Some(answer),
+            response = &mut discover => Some(response),
             () = tokio::time::sleep(PROBE_TIMEOUT) => None,
         };
         let handshake = match probed {
-            Some(answer) => match self.probed(answer)? {
+            Some(response) => match self.probed(response)? {
                 Some(handshake) => handshake,
                 None => self.initialize().await.map_err(probe_failure)?,
             },
             None => self.wait_for_either(discover).await?,
         };
-        Ok(self.agreed(handshake).await)
+        Ok(self.complete(handshake).await)
     }
 
     /// Performs the legacy handshake.
     pub(crate) async fn initialize_legacy(&self) -> ToolResult<Handshake> {
         let handshake = self.initialize().await?;
-        Ok(self.agreed(handshake).await)
+        Ok(self.complete(handshake).await)
     }
 
     async fn initialize(&self) -> ToolResult<Handshake> {
         let params = initialize_params(self.client);
-        let answer = self.transport.initialize(&params).await?;
-        classify_initialize(answer, self.limits).into_handshake(self.errors)
+        let response = self.transport.initialize(&params).await?;
+        classify_initialize(response, self.limits).into_handshake(self.errors)
     }
 
     /// Waits for the responses to both requests. The first conclusive one decides.
@@ -91,13 +91,13 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut discover, if !not_modern => match self.probed(answer)? {
+                response = &mut discover, if !not_modern => match self.probed(response)? {
                     Some(handshake) => return Ok(handshake),
                     None => not_modern = true,
                 },
-                answer = &mut initialize, if refusal.is_none() => {
-                    let answer = answer.map_err(probe_failure)?;
-                    match classify_initialize(answer, self.limits) {
+                response = &mut initialize, if refusal.is_none() => {
+                    let response = response.map_err(probe_failure)?;
+                    match classify_initialize(response, self.limits) {
                         InitializeOutcome::Legacy(handshake) => return Ok(handshake),
                         // It is or may be modern; the late response to the first request says more.
                         outcome @ (InitializeOutcome::Modern(_) | InitializeOutcome::NoMethod(_)) => refusal = Some(outcome),
@@ -114,12 +114,12 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
     /// Returns `None` if the server is not modern.
     fn probed(
         &self,
-        answer: ToolResult<RpcResponse>,
+        response: ToolResult<RpcResponse>,
     ) -> Result<Option<Handshake>, HandshakeFailure> {
-        match answer {
+        match response {
             Err(error) if error.reason == Reason::FrameInvalid => Ok(None),
             Err(error) => Err(probe_failure(error)),
-            Ok(answer) => match classify_discover(&answer, self.limits) {
+            Ok(response) => match classify_discover(&response, self.limits) {
                 DiscoverOutcome::Modern(handshake) => Ok(Some(handshake)),
                 DiscoverOutcome::Legacy => Ok(None),
                 DiscoverOutcome::UnsupportedVersions(versions) => Err(HandshakeFailure {
@@ -130,8 +130,8 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         }
     }
 
-    async fn agreed(&self, mut handshake: Handshake) -> Handshake {
-        self.transport.agreed(&handshake).await;
+    async fn complete(&self, mut handshake: Handshake) -> Handshake {
+        self.transport.complete(&handshake).await;
         handshake.noise = self.transport.noise();
         handshake
     }
@@ -170,7 +170,7 @@ mod tests {
             version: "0".into(),
         };
         let (errors, limits) = (errors(), Limits::default());
-        let opener = HandshakeClient {
+        let handshake_client = HandshakeClient {
             transport: &*rpc,
             client: &client,
             errors: &errors,
@@ -182,20 +182,20 @@ mod tests {
             let _ = reading.end.await;
             rpc.finish(errors.error(Reason::ServerExited, "ended"));
         };
-        let learnt = async {
+        let detected = async {
             tokio::select! {
                 biased;
-                learnt = opener.detect_era() => learnt,
+                detected = handshake_client.detect_era() => detected,
                 () = async { tokio::join!(watch, std::future::pending::<()>()); } => unreachable!(),
             }
         };
-        let (learnt, _peer) = tokio::join!(learnt, script(peer));
-        (learnt, begun.elapsed().as_secs())
+        let (detected, _peer) = tokio::join!(detected, script(peer));
+        (detected, begun.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
     async fn r_disc_12_a_modern_server_is_learnt_by_one_request() {
-        let (learnt, _) = detect_era(|mut peer| async {
+        let (detected, _) = detect_era(|mut peer| async {
             let line = peer.line().await;
             assert!(
                 line.contains("server/discover")
@@ -206,14 +206,14 @@ mod tests {
             peer
         })
         .await;
-        let handshake = learnt.unwrap();
+        let handshake = detected.unwrap();
         assert_eq!((handshake.era, handshake.list_changed), (Era::Modern, true));
     }
 
     #[tokio::test(start_paused = true)]
     async fn any_error_that_is_not_modern_means_legacy() {
         for code in [-32601, -32602, -32600, -32000, -32603, 0, 400, -32042] {
-            let (learnt, _) = detect_era(|mut peer| async move {
+            let (detected, _) = detect_era(|mut peer| async move {
                 let (id, _) = peer.request().await;
                 peer.error(id, &format!("{{\"code\":{code},\"message\":\"?\"}}"))
                     .await;
@@ -224,7 +224,7 @@ mod tests {
                 peer
             })
             .await;
-            let handshake = learnt.unwrap();
+            let handshake = detected.unwrap();
             assert_eq!(
                 (handshake.era, handshake.protocol_version.as_str()),
                 (Era::Legacy, "2025-06-18"),
@@ -235,7 +235,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_legacy_server_that_ignores_the_probe_costs_one_second() {
-        let (learnt, seconds) = detect_era(|mut peer| async {
+        let (detected, seconds) = detect_era(|mut peer| async {
             peer.request().await;
             let (id, method) = peer.request().await;
             assert_eq!(method, "initialize");
@@ -243,13 +243,13 @@ mod tests {
             peer
         })
         .await;
-        assert_eq!((learnt.unwrap().era, seconds), (Era::Legacy, 1));
+        assert_eq!((detected.unwrap().era, seconds), (Era::Legacy, 1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_modern_server_may_need_twelve_seconds_to_start() {
         for first_refuses in [false, true] {
-            let (learnt, seconds) = detect_era(|mut peer| async move {
+            let (detected, seconds) = detect_era(|mut peer| async move {
                 tokio::time::sleep(Duration::from_secs(12)).await;
                 let (discover, _) = peer.request().await;
                 let (initialize, _) = peer.request().await;
@@ -263,7 +263,7 @@ mod tests {
                 peer
             })
             .await;
-            let handshake = learnt.unwrap();
+            let handshake = detected.unwrap();
             assert_eq!(
                 (handshake.era, handshake.list_changed, seconds),
                 (Era::Modern, true, 12)
@@ -273,7 +273,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_version_error_to_initialize_proves_a_modern_server() {
-        let (learnt, _) = detect_era(|mut peer| async {
+        let (detected, _) = detect_era(|mut peer| async {
             let (id, _) = peer.request().await;
             peer.error(id, NO_METHOD).await;
             let (id, _) = peer.request().await;
@@ -281,23 +281,23 @@ mod tests {
             peer
         })
         .await;
-        assert_eq!(learnt.unwrap().era, Era::Modern);
+        assert_eq!(detected.unwrap().era, Era::Modern);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_end_or_a_refusal_after_the_probe_asks_for_a_fresh_process() {
-        let (learnt, _) = detect_era(|mut peer| async {
+        let (detected, _) = detect_era(|mut peer| async {
             peer.request().await;
             drop(peer);
             pair().2
         })
         .await;
-        let setback = learnt.unwrap_err();
+        let failure = detected.unwrap_err();
         assert_eq!(
-            (setback.error.reason, setback.may_retry_initialize),
+            (failure.error.reason, failure.may_retry_initialize),
             (Reason::ServerExited, true)
         );
-        let (learnt, _) = detect_era(|mut peer| async {
+        let (detected, _) = detect_era(|mut peer| async {
             let (id, _) = peer.request().await;
             peer.error(id, NO_METHOD).await;
             let (id, _) = peer.request().await;
@@ -306,32 +306,32 @@ mod tests {
             peer
         })
         .await;
-        let setback = learnt.unwrap_err();
+        let failure = detected.unwrap_err();
         assert_eq!(
-            (setback.error.reason, setback.may_retry_initialize),
+            (failure.error.reason, failure.may_retry_initialize),
             (Reason::HandshakeFailed, true)
         );
-        assert!(setback.error.message.contains("not now"));
+        assert!(failure.error.message.contains("not now"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn unknown_revisions_are_refused_with_the_known_ones() {
-        for (method, answer) in [
+        for (method, response) in [
             ("server/discover", r#"{"supportedVersions":["2031-01-01"]}"#),
             ("initialize", r#"{"protocolVersion":"1999-01-01"}"#),
         ] {
-            let (learnt, _) = detect_era(|mut peer| async move {
+            let (detected, _) = detect_era(|mut peer| async move {
                 loop {
                     let (id, asked) = peer.request().await;
                     if asked == method {
-                        peer.result(id, answer).await;
+                        peer.result(id, response).await;
                         return peer;
                     }
                     peer.error(id, NO_METHOD).await;
                 }
             })
             .await;
-            let error = learnt.unwrap_err().error;
+            let error = detected.unwrap_err().error;
             assert_eq!(error.reason, Reason::VersionUnsupported);
             assert!(
                 error.message.contains("2025-11-25") && error.message.contains("2026-07-28"),

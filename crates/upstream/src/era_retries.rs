@@ -11,11 +11,11 @@ pub(crate) struct EraRetries(Mutex<HashSet<ConfigHash>>);
 
 impl EraRetries {
     /// Beyond this many all are forgotten, which costs one failed attempt for each.
-    const MOST: usize = 5_000;
+    const MAX_DEFINITIONS: usize = 5_000;
 
     pub(crate) fn add(&self, hash: ConfigHash) {
         let mut era_retries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if era_retries.len() >= Self::MOST {
+        if era_retries.len() >= Self::MAX_DEFINITIONS {
             era_retries.clear();
         }
         era_retries.insert(hash);

@@ -86,11 +86,12 @@ impl ErrorContext {
         };
         let subject = self.subject(subject);
         let what = format_args!("answered {subject} with {}", self.rpc(error));
-        self.error(reason, what).with_rpc(self.passed_on(error))
+        self.error(reason, what)
+            .with_rpc(self.without_secrets(error))
     }
 
     /// Returns the error as the server wrote it, without our secrets.
-    fn passed_on(&self, error: &RpcError) -> pegboard_model::RpcError {
+    fn without_secrets(&self, error: &RpcError) -> RpcError {
         let data = error.data.as_deref().and_then(|data| {
             match self.redactor.clean(&replace_lone(data)) {
                 Cow::Borrowed(text) => Some(text.to_owned()),
@@ -98,7 +99,7 @@ impl ErrorContext {
                 Cow::Owned(text) => serde_json::from_str::<IgnoredAny>(&text).ok().map(|_| text),
             }
         });
-        pegboard_model::RpcError {
+        RpcError {
             code: error.code,
             message: self.redactor.clean(&error.message).into_owned(),
             data,
@@ -192,6 +193,8 @@ fn rounded(duration: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use pegboard_jsonrpc::rpc_error;
+
     use super::*;
 
     fn errors() -> ErrorContext {
@@ -206,11 +209,7 @@ mod tests {
 
     #[test]
     fn r_sec_01_words_of_a_server_are_cut_cleaned_and_escaped() {
-        let error = RpcError {
-            code: -32000,
-            message: "key canary-value \u{1b}[2J".into(),
-            data: None,
-        };
+        let error = rpc_error(-32000, "key canary-value \u{1b}[2J");
         let error = errors().refused(RequestSubject::Call("read"), &error);
         assert_eq!(error.reason, Reason::ServerError);
         assert_eq!(
@@ -232,11 +231,7 @@ mod tests {
             (-32601, Reason::ToolUnknown),
             (-1, Reason::ServerError),
         ] {
-            let error = RpcError {
-                code,
-                message: String::new(),
-                data: None,
-            };
+            let error = rpc_error(code, "");
             assert_eq!(
                 errors().refused(RequestSubject::Call("t"), &error).reason,
                 reason

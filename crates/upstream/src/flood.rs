@@ -44,7 +44,7 @@ impl FloodControl {
 
     /// Records a handled line: the number of unsolicited messages in it, and the list whose change it announced (zero
     /// if none). Responses do not count: there are no more of them than requests.
-    pub(crate) fn taken(&mut self, line: &[u8], unsolicited: u64, list: u8) {
+    pub(crate) fn record(&mut self, line: &[u8], unsolicited: u64, list: u8) {
         self.count(unsolicited);
         if list != 0 && line.len() <= REMEMBERED_BYTES {
             self.announcement.clear();

@@ -34,13 +34,13 @@ impl<W: RpcTransport> Session<W> {
         arguments: &RawValue,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        let passed = OutgoingRequest {
+        let request = OutgoingRequest {
             method: "tools/call",
             body: Body::Call { tool, arguments },
             name: Some(tool),
             subject: RequestSubject::Call(tool),
         };
-        self.forward(passed, &options).await
+        self.forward(request, &options).await
     }
 
     /// Forwards any other request within its time limit.
@@ -50,18 +50,18 @@ impl<W: RpcTransport> Session<W> {
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
         let method = forward.method;
-        let passed = OutgoingRequest {
+        let request = OutgoingRequest {
             method,
             body: Body::Members(forward.members),
             name: forward.name.filter(|_| TAKES_INPUT.contains(&method)),
             subject: RequestSubject::Method(method),
         };
-        self.forward(passed, &options).await
+        self.forward(request, &options).await
     }
 
     async fn forward(
         &self,
-        passed: OutgoingRequest<'_>,
+        request: OutgoingRequest<'_>,
         options: &CallOptions,
     ) -> ToolResult<CallOutcome> {
         let errors = &self.setup.errors;
@@ -71,35 +71,35 @@ impl<W: RpcTransport> Session<W> {
             max_duration: options.max_duration,
         };
         // Boxed once: the future is large, and every combinator around it would copy it.
-        let asking = Box::pin(self.forward_or_redetect(passed, options, &activity));
-        let answer = match time_limit.limit(&activity, asking).await {
-            Ok(answer) => answer?,
+        let sending = Box::pin(self.forward_or_redetect(request, options, &activity));
+        let response = match time_limit.limit(&activity, sending).await {
+            Ok(response) => response?,
             Err(limit) => {
                 self.mark_era_unproven();
-                return Err(errors.timeout(passed.subject, limit));
+                return Err(errors.timeout(request.subject, limit));
             }
         };
-        match answer {
-            RpcResponse::Result(result) => outcome(passed.subject, result, errors),
+        match response {
+            RpcResponse::Result(result) => outcome(request.subject, result, errors),
             RpcResponse::TooDeep(_) => Err(errors.too_deep()),
-            RpcResponse::Error(error) => Err(errors.refused(passed.subject, &error)),
+            RpcResponse::Error(error) => Err(errors.refused(request.subject, &error)),
         }
     }
 
     async fn forward_or_redetect(
         &self,
-        passed: OutgoingRequest<'_>,
+        request: OutgoingRequest<'_>,
         options: &CallOptions,
         activity: &Arc<CallActivity>,
     ) -> ToolResult<RpcResponse> {
-        let answer = self.forward_once(passed, options, activity).await;
+        let response = self.forward_once(request, options, activity).await;
         if !self.is_era_unproven() {
-            return answer;
+            return response;
         }
         // The call may be repeated only if the response proves that it did not run.
-        let (refused, ran_nothing) = match &answer {
+        let (refused, was_not_run) = match &response {
             Ok(RpcResponse::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                (self.setup.errors.refused(passed.subject, error), true)
+                (self.setup.errors.refused(request.subject, error), true)
             }
             Err(error) => {
                 let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;
@@ -107,19 +107,19 @@ impl<W: RpcTransport> Session<W> {
             }
             Ok(_) => {
                 self.proven.store(true, Ordering::Relaxed);
-                return answer;
+                return response;
             }
         };
-        let is_relearnt = Box::pin(self.redetect_era(&refused)).await;
-        if is_relearnt && ran_nothing && self.handshake().era == Era::Legacy {
-            return self.forward_once(passed, options, activity).await;
+        let is_redetected = Box::pin(self.redetect_era(&refused)).await;
+        if is_redetected && was_not_run && self.handshake().era == Era::Legacy {
+            return self.forward_once(request, options, activity).await;
         }
-        answer
+        response
     }
 
     async fn forward_once(
         &self,
-        passed: OutgoingRequest<'_>,
+        request: OutgoingRequest<'_>,
         options: &CallOptions,
         activity: &Arc<CallActivity>,
     ) -> ToolResult<RpcResponse> {
@@ -137,31 +137,31 @@ impl<W: RpcTransport> Session<W> {
         if let Some(origin) = origin {
             Box::pin(self.transport.prepare(origin)).await;
         }
-        let ask = RpcRequest {
+        let rpc_request = RpcRequest {
             dialect: self.dialect(),
-            method: passed.method,
-            body: passed.body,
+            method: request.method,
+            body: request.body,
             meta: options.meta.as_ref(),
             input: options
                 .input
                 .as_ref()
-                .filter(|_| TAKES_INPUT.contains(&passed.method)),
-            name: passed.name,
+                .filter(|_| TAKES_INPUT.contains(&request.method)),
+            name: request.name,
             headers: &options.headers,
             size: ResponseSize::Result,
             origin,
         };
-        self.transport.ask(ask).await
+        self.transport.send(rpc_request).await
     }
 
     /// Sends `logging/setLevel` to a legacy server unless the level is already set. A modern server reads the level
     /// from each request.
     async fn set_level(&self, level: &serde_json::Value) {
-        let agreed = self.agreed();
+        let negotiated = self.negotiated();
         let Some(level) = level.as_str() else {
             return;
         };
-        if agreed.dialect.is_modern() || !agreed.has.logging {
+        if negotiated.dialect.is_modern() || !negotiated.capabilities.logging {
             return;
         }
         let wanted = (self.transport.generation(), level.to_owned());
@@ -169,9 +169,9 @@ impl<W: RpcTransport> Session<W> {
             return;
         }
         let members = format!(r#""level":{}"#, quoted(level));
-        let ask = RpcRequest::own(&agreed.dialect, "logging/setLevel", &members);
+        let rpc_request = RpcRequest::own(&negotiated.dialect, "logging/setLevel", &members);
         // A server that refuses a level still runs the call, and would refuse it the next time as well.
-        if self.transport.ask(ask).await.is_ok() {
+        if self.transport.send(rpc_request).await.is_ok() {
             *self.last_level() = Some(wanted);
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandsh
         return ParsedHandshake::Unusable;
     };
     match common_version(&supported) {
-        Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Modern, version, limits)),
+        Some(version) => negotiated(&fields, Era::Modern, version, limits),
         None => ParsedHandshake::NoCommonVersion(supported),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHand
         .iter()
         .find(|known| **known == version)
     {
-        Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Legacy, version, limits)),
+        Some(version) => negotiated(&fields, Era::Legacy, version, limits),
         None => ParsedHandshake::NoCommonVersion(vec![version.into_owned()]),
     }
 }
@@ -136,7 +136,12 @@ fn versions(raw: &RawValue) -> Option<Vec<String>> {
     )
 }
 
-fn told(fields: &RawHandshake<'_>, era: Era, version: &str, limits: &Limits) -> Handshake {
+fn negotiated(
+    fields: &RawHandshake<'_>,
+    era: Era,
+    version: &str,
+    limits: &Limits,
+) -> ParsedHandshake {
     #[derive(Default, Deserialize)]
     struct Capabilities<'a> {
         #[serde(borrow, default)]
@@ -164,7 +169,7 @@ fn told(fields: &RawHandshake<'_>, era: Era, version: &str, limits: &Limits) -> 
         .and_then(|raw| serde_json::from_str::<Meta<'_>>(raw.get()).ok())
         .and_then(|meta| meta.info);
     let instructions = fields.instructions.and_then(string);
-    Handshake {
+    ParsedHandshake::Negotiated(Handshake {
         era,
         protocol_version: version.to_owned(),
         info: fields.info.or(in_meta).and_then(info),
@@ -174,7 +179,7 @@ fn told(fields: &RawHandshake<'_>, era: Era, version: &str, limits: &Limits) -> 
         declares_tools: Some(tools.is_some()),
         capabilities: fields.capabilities.map(|raw| raw.get().into()),
         noise: 0,
-    }
+    })
 }
 
 fn info(raw: &RawValue) -> Option<ServerInfo> {
@@ -213,33 +218,40 @@ mod tests {
             r#"{"supportedVersions":["2099-01-01","2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
                 "instructions":"abcdef","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1"}}}"#,
         );
-        let ParsedHandshake::Negotiated(told) = parse_discover(&modern, &limits) else {
+        let ParsedHandshake::Negotiated(handshake) = parse_discover(&modern, &limits) else {
             panic!()
         };
         assert_eq!(
-            (told.era, told.protocol_version.as_str(), told.list_changed),
+            (
+                handshake.era,
+                handshake.protocol_version.as_str(),
+                handshake.list_changed
+            ),
             (Era::Modern, "2026-07-28", true)
         );
-        assert_eq!(told.instructions.as_deref(), Some("abcd"));
-        assert_eq!(told.info.unwrap().name, "n");
+        assert_eq!(handshake.instructions.as_deref(), Some("abcd"));
+        assert_eq!(handshake.info.unwrap().name, "n");
         let legacy =
             raw(r#"{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":7}}"#);
-        let ParsedHandshake::Negotiated(told) = parse_initialize(&legacy, &limits) else {
+        let ParsedHandshake::Negotiated(handshake) = parse_initialize(&legacy, &limits) else {
             panic!()
         };
-        assert_eq!((told.era, told.declares_tools), (Era::Legacy, Some(false)));
-        assert_eq!(told.info.unwrap().name, "");
+        assert_eq!(
+            (handshake.era, handshake.declares_tools),
+            (Era::Legacy, Some(false))
+        );
+        assert_eq!(handshake.info.unwrap().name, "");
     }
 
     #[test]
     fn unknown_revisions_are_not_agreed_to() {
         for version in ["1999-01-01", "", "9999-12-31", "2026-07-28"] {
-            let answer = raw(&format!(
+            let response = raw(&format!(
                 r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#
             ));
             assert!(
                 matches!(
-                    parse_initialize(&answer, &Limits::default()),
+                    parse_initialize(&response, &Limits::default()),
                     ParsedHandshake::NoCommonVersion(_)
                 ),
                 "{version}"

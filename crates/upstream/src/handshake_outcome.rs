@@ -37,12 +37,12 @@ pub(crate) enum InitializeOutcome {
 }
 
 /// Classifies the response to `server/discover`. Any error that is not a modern one means legacy.
-pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> DiscoverOutcome {
+pub(crate) fn classify_discover(response: &RpcResponse, limits: &Limits) -> DiscoverOutcome {
     let foreign = |versions: Vec<String>| match knows_legacy(&versions) {
         true => DiscoverOutcome::Legacy,
         false => DiscoverOutcome::UnsupportedVersions(versions),
     };
-    match answer {
+    match response {
         RpcResponse::Result(result) => match parse_discover(result, limits) {
             ParsedHandshake::Negotiated(handshake) => DiscoverOutcome::Modern(handshake),
             ParsedHandshake::NoCommonVersion(versions) => foreign(versions),
@@ -57,8 +57,8 @@ pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> Discov
 }
 
 /// Classifies the response to `initialize`.
-pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> InitializeOutcome {
-    match answer {
+pub(crate) fn classify_initialize(response: RpcResponse, limits: &Limits) -> InitializeOutcome {
+    match response {
         RpcResponse::Result(result) => match parse_initialize(&result, limits) {
             ParsedHandshake::Negotiated(handshake) => InitializeOutcome::Legacy(handshake),
             ParsedHandshake::NoCommonVersion(versions) => {

@@ -1,5 +1,8 @@
 //! Encodes texts for HTTP headers.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 /// The markers around base64 text.
 const OPENS: &str = "=?base64?";
 const CLOSES: &str = "?=";
@@ -10,32 +13,8 @@ pub(crate) fn header_text(text: &str) -> String {
     if is_plain && !text.starts_with(OPENS) {
         text.to_owned()
     } else {
-        format!("{OPENS}{}{CLOSES}", base64(text.as_bytes()))
+        format!("{OPENS}{}{CLOSES}", STANDARD.encode(text))
     }
-}
-
-/// Encodes bytes as padded base64.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let number = group
-            .iter()
-            .fold(0u32, |number, byte| number << 8 | u32::from(*byte))
-            << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let digit = DIGITS
-                .get((number >> (18 - 6 * place) & 63) as usize)
-                .copied()
-                .unwrap_or(b'=');
-            text.push(if place <= group.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pegboard_jsonrpc::{Request, code, error_response, present, result_response, string};
+use pegboard_jsonrpc::{
+    Request, code, error_response, present, result_response, rpc_error, string,
+};
 use pegboard_model::{Reason, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,9 +58,9 @@ pub(crate) struct Inbound {
 /// The reaction to a request of a server.
 pub(crate) enum RequestAction {
     /// Respond with this frame.
-    Reply(String),
+    Respond(String),
     /// Forward it to a client.
-    Put(ClientRequest),
+    Forward(ClientRequest),
     /// Ask the session that owns the server's roots.
     Roots(RootsRequest),
 }
@@ -67,9 +69,9 @@ impl RequestAction {
     /// Returns the response frame, once there is one.
     pub(crate) async fn frame(self) -> Option<String> {
         match self {
-            Self::Reply(frame) => Some(frame),
-            Self::Put(question) => question.put().await,
-            Self::Roots(request) => request.put().await,
+            Self::Respond(frame) => Some(frame),
+            Self::Forward(request_client) => request_client.respond().await,
+            Self::Roots(request) => request.respond().await,
         }
     }
 }
@@ -162,7 +164,7 @@ impl Inbound {
         &self,
         method: &str,
         params: Option<&RawValue>,
-        place: MessageSource,
+        source: MessageSource,
     ) {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
         match method {
@@ -171,7 +173,7 @@ impl Inbound {
             "notifications/message" => {
                 self.log(params);
                 if let Some(params) = params {
-                    self.callers.message(params, place);
+                    self.callers.message(params, source);
                 }
             }
             "notifications/tools/list_changed" => self.changed(TOOLS),
@@ -227,13 +229,13 @@ impl Inbound {
         &self,
         request: &Request<'_>,
         is_modern: bool,
-        place: MessageSource,
+        source: MessageSource,
     ) -> RequestAction {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
         let Request { id, method, params } = request;
         let refused = match method.as_ref() {
-            "ping" if !is_modern => return RequestAction::Reply(result_response(id, "{}")),
-            root_request::METHOD if !is_modern && place == MessageSource::Shared => {
+            "ping" if !is_modern => return RequestAction::Respond(result_response(id, "{}")),
+            root_request::METHOD if !is_modern && source == MessageSource::Shared => {
                 return RequestAction::Roots(RootsRequest {
                     callers: Arc::clone(&self.callers),
                     id: (*id).to_owned(),
@@ -241,21 +243,17 @@ impl Inbound {
                 });
             }
             "elicitation/create" | "sampling/createMessage" | "roots/list" if !is_modern => {
-                match self.callers.question(id, method, *params, place) {
-                    Ok(question) => return RequestAction::Put(question),
+                match self.callers.request_client(id, method, *params, source) {
+                    Ok(request) => return RequestAction::Forward(request),
                     Err(error) => error,
                 }
             }
-            _ => RpcError {
-                code: code::METHOD_NOT_FOUND,
-                message: "Method not found".to_owned(),
-                data: None,
-            },
+            _ => rpc_error(code::METHOD_NOT_FOUND, "Method not found"),
         };
         self.refused.fetch_add(1, Ordering::Relaxed);
         let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        RequestAction::Reply(error_response(id, &refused))
+        RequestAction::Respond(error_response(id, &refused))
     }
 
     /// Returns the counters.
@@ -345,9 +343,9 @@ mod tests {
     use crate::testing::errors;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<String>>);
+    struct RecordedLogs(Mutex<Vec<String>>);
 
-    impl LogSink for Kept {
+    impl LogSink for RecordedLogs {
         fn append(&self, server: &ServerName, text: &str) {
             self.0.lock().unwrap().push(format!("{server}: {text}"));
         }
@@ -355,7 +353,7 @@ mod tests {
 
     #[test]
     fn r_sec_01_c03_text_on_standard_output_is_logged_once_and_counted() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(RecordedLogs::default());
         let inbound = Inbound::new(errors(), kept.clone());
         (0..3).for_each(|_| inbound.count_noise());
         let lines = kept.0.lock().unwrap().clone();
@@ -366,7 +364,7 @@ mod tests {
 
     #[test]
     fn r_sec_01_c14_a_refused_request_is_logged_and_a_flood_of_them_is_not() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(RecordedLogs::default());
         let inbound = Inbound::new(errors(), kept.clone());
         let id = RawValue::from_string("1".into()).unwrap();
         let ask = |method: &str, is_modern| {
@@ -376,8 +374,8 @@ mod tests {
                 params: None,
             };
             match inbound.handle_request(&request, is_modern, MessageSource::Shared) {
-                RequestAction::Reply(frame) => frame,
-                RequestAction::Put(_) | RequestAction::Roots(_) => panic!("nobody is there"),
+                RequestAction::Respond(frame) => frame,
+                RequestAction::Forward(_) | RequestAction::Roots(_) => panic!("there is no client"),
             }
         };
         assert!(ask("ping", false).contains("\"result\":{}"));

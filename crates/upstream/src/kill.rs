@@ -29,7 +29,7 @@ pub(crate) enum StopMode {
     /// Close stdin and send SIGTERM at once, wait briefly, SIGKILL.
     Firm,
     /// SIGKILL at once.
-    None,
+    Immediate,
 }
 
 /// The process group of a server. Dropping it kills the remaining processes.
@@ -58,7 +58,7 @@ impl ProcessGroup {
 
     pub(crate) fn signal(&self, signal: Signal) {
         // Until the leader is reaped, the group id belongs to it.
-        let is_ours = self.leader.as_ref().is_none_or(Process::is_there);
+        let is_ours = self.leader.as_ref().is_none_or(Process::is_unreaped);
         if is_ours && !self.is_over.load(Ordering::Acquire) {
             let _ = kill_process_group(self.pid, signal);
         }
@@ -122,7 +122,7 @@ async fn escalate(child: &mut Child, group: &ProcessGroup, mode: StopMode) -> Op
     {
         return status.ok();
     }
-    if mode < StopMode::None {
+    if mode < StopMode::Immediate {
         group.signal(Signal::TERM);
         let grace = if mode == StopMode::Gentle {
             AFTER_TERM

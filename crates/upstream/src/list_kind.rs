@@ -40,9 +40,9 @@ impl ListKind {
 }
 
 /// Returns whether a server with these capabilities may have this list.
-pub(crate) fn may_offer(kind: OfferKind, has: ServerCapabilities) -> bool {
+pub(crate) fn may_offer(kind: OfferKind, capabilities: ServerCapabilities) -> bool {
     match kind {
-        OfferKind::Prompts => has.prompts,
-        OfferKind::Resources | OfferKind::Templates => has.resources,
+        OfferKind::Prompts => capabilities.prompts,
+        OfferKind::Resources | OfferKind::Templates => capabilities.resources,
     }
 }

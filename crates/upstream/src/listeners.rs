@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::contract::{Caller, Listener};
 
 /// The maximum number of remembered sessions. The oldest is forgotten first.
-const MOST: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Arc<dyn Listener>>>);
@@ -27,7 +27,7 @@ impl Listeners {
             return;
         };
         listeners.retain(|held| held.is_connected());
-        if listeners.len() >= MOST {
+        if listeners.len() >= MAX_SESSIONS {
             listeners.remove(0);
         }
         listeners.push(listener);

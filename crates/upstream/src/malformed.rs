@@ -27,7 +27,7 @@ pub(crate) struct MessageTraces {
 impl MessageTraces {
     /// Returns whether these are the remains of a response. A single member may be a coincidence, and noise must not
     /// fail a caller.
-    pub(crate) fn is_answer(self) -> bool {
+    pub(crate) fn is_response(self) -> bool {
         let members = [self.id.is_some(), self.has_version, self.has_outcome];
         !self.has_method && members.iter().filter(|is_there| **is_there).count() >= 2
     }
@@ -160,7 +160,7 @@ impl PartialMessage {
     /// Classifies the next line, which is not a message by itself.
     pub(crate) fn next(self, line: &str) -> Continuation {
         let Some(mut text) = self.text else {
-            return match self.traces.is_answer() {
+            return match self.traces.is_response() {
                 true => Continuation::Split(self.traces),
                 false => Continuation::Unrelated,
             };
@@ -172,7 +172,9 @@ impl PartialMessage {
         // White space between tokens is insignificant, and inside a string a line end is not allowed anyway.
         text.push_str(line);
         match diagnose(&text) {
-            Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) if traces.is_answer() => {
+            Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces)
+                if traces.is_response() =>
+            {
                 Continuation::Split(traces)
             }
             Diagnosis::PartialMessage(traces) if text.len() <= KEPT_BYTES => {
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn r_sec_01_the_traces_of_an_answer_are_found() {
-        for (text, id, is_answer) in [
+        for (text, id, is_response) in [
             (
                 r#"{"jsonrpc":"2.0","id":4,"result":{"x":NaN}}"#,
                 Some(4),
@@ -222,7 +224,11 @@ mod tests {
             let (Diagnosis::Whole(traces)
             | Diagnosis::PartialMessage(traces)
             | Diagnosis::Broken(traces, _)) = diagnose(text);
-            assert_eq!((traces.id, traces.is_answer()), (id, is_answer), "{text}");
+            assert_eq!(
+                (traces.id, traces.is_response()),
+                (id, is_response),
+                "{text}"
+            );
         }
     }
 

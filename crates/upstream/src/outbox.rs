@@ -38,8 +38,8 @@ struct Sink {
 /// Whether other frames are likely to follow at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    None,
-    Others,
+    Immediate,
+    Batched,
 }
 
 enum Push {
@@ -65,14 +65,14 @@ impl Outbox {
 
     /// Sends a frame, waiting for space if necessary. Returns `false` if the stream is closed. A frame is written
     /// completely or not at all, even if the future is dropped.
-    pub(crate) async fn send(self: &Arc<Self>, frame: String, company: WriteMode) -> bool {
+    pub(crate) async fn send(self: &Arc<Self>, frame: String, mode: WriteMode) -> bool {
         let frame = line(frame);
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
             // Registered before the attempt, so that space freed in between is not missed.
             room.as_mut().enable();
-            match self.push(&frame, company) {
+            match self.push(&frame, mode) {
                 Push::Taken => return true,
                 Push::Closed => return false,
                 Push::Full => room.await,
@@ -83,7 +83,7 @@ impl Outbox {
     /// Sends a frame if there is space for it.
     pub(crate) fn try_send(self: &Arc<Self>, frame: String) {
         // Callers do not wait for these: a server that does not read loses them.
-        let _ = self.push(&line(frame), WriteMode::None);
+        let _ = self.push(&line(frame), WriteMode::Immediate);
     }
 
     /// Closes the stream and discards what was not written.
@@ -97,7 +97,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    fn push(self: &Arc<Self>, frame: &[u8], company: WriteMode) -> Push {
+    fn push(self: &Arc<Self>, frame: &[u8], mode: WriteMode) -> Push {
         let mut sink = self.lock();
         if sink.backlog.len() - sink.written >= BACKLOG_BYTES {
             return if sink.stream.is_some() {
@@ -107,7 +107,7 @@ impl Outbox {
             };
         }
         let runtime = Handle::try_current().ok();
-        let is_collected = company == WriteMode::Others && runtime.is_some();
+        let is_collected = mode == WriteMode::Batched && runtime.is_some();
         let is_idle = sink.backlog.is_empty();
         let Some(stream) = &mut sink.stream else {
             return Push::Closed;
@@ -198,7 +198,7 @@ mod tests {
             for number in 0..500 {
                 assert!(
                     outbox
-                        .send(format!("frame {number}"), WriteMode::None)
+                        .send(format!("frame {number}"), WriteMode::Immediate)
                         .await
                 );
             }
@@ -218,13 +218,13 @@ mod tests {
         let outbox = Outbox::new(Box::new(counted.clone()));
         let writes = || counted.0.lock().unwrap().clone();
         for number in 0..3 {
-            assert!(outbox.send(number.to_string(), WriteMode::Others).await);
+            assert!(outbox.send(number.to_string(), WriteMode::Batched).await);
         }
-        assert!(outbox.send("3".to_owned(), WriteMode::None).await);
+        assert!(outbox.send("3".to_owned(), WriteMode::Immediate).await);
         assert_eq!(writes(), [""; 0], "nobody else was ready yet");
         tokio::task::yield_now().await;
         assert_eq!(writes(), ["0\n1\n2\n3\n"]);
-        assert!(outbox.send("4".to_owned(), WriteMode::None).await);
+        assert!(outbox.send("4".to_owned(), WriteMode::Immediate).await);
         assert_eq!(writes(), ["0\n1\n2\n3\n", "4\n"]);
     }
 
@@ -258,9 +258,9 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         let frame = "x".repeat(300 * 1024);
         for _ in 0..4 {
-            assert!(outbox.send(frame.clone(), WriteMode::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::Immediate).await);
         }
-        let mut fifth = Box::pin(outbox.send(frame.clone(), WriteMode::None));
+        let mut fifth = Box::pin(outbox.send(frame.clone(), WriteMode::Immediate));
         let mut context = Context::from_waker(Waker::noop());
         assert!(fifth.as_mut().poll(&mut context).is_pending());
         for _ in 0..100 {
@@ -279,17 +279,17 @@ mod tests {
         let outbox = Outbox::new(Box::new(near));
         assert!(
             outbox
-                .send("x".repeat(2 * BACKLOG_BYTES), WriteMode::None)
+                .send("x".repeat(2 * BACKLOG_BYTES), WriteMode::Immediate)
                 .await
         );
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
-            async move { outbox.send("next".to_owned(), WriteMode::None).await }
+            async move { outbox.send("next".to_owned(), WriteMode::Immediate).await }
         });
         tokio::task::yield_now().await;
         outbox.close();
         assert!(!waiting.await.unwrap());
-        assert!(!outbox.send("later".to_owned(), WriteMode::None).await);
+        assert!(!outbox.send("later".to_owned(), WriteMode::Immediate).await);
     }
 
     #[tokio::test]
@@ -299,10 +299,10 @@ mod tests {
         let frame = "x".repeat(200 * 1024);
         let mut sunk = vec![0; frame.len() + 1];
         for _ in 0..3 {
-            assert!(outbox.send(frame.clone(), WriteMode::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::Immediate).await);
         }
         for _ in 0..50 {
-            assert!(outbox.send(frame.clone(), WriteMode::None).await);
+            assert!(outbox.send(frame.clone(), WriteMode::Immediate).await);
             far.read_exact(&mut sunk).await.unwrap();
             assert_eq!(sunk.last(), Some(&b'\n'), "frames stay whole");
         }

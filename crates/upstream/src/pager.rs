@@ -204,23 +204,12 @@ fn shorter(pages: usize, known: Option<u64>, page: Option<u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
-    use pegboard_model::ServerName;
+    use pegboard_jsonrpc::rpc_error;
 
     use super::*;
-    use crate::redact::Redactor;
-    use pegboard_jsonrpc::RpcError;
-
-    fn errors() -> ErrorContext {
-        let server = ServerName::parse("paged").unwrap();
-        ErrorContext {
-            server,
-            redactor: Arc::new(Redactor::default()),
-            text_bytes: 200,
-        }
-    }
+    use crate::testing::errors;
 
     fn small() -> Limits {
         Limits {
@@ -238,15 +227,11 @@ mod tests {
         let listing = list_all(ListKind::Tools, &errors(), &small(), true, |cursor| {
             let page = pages[asked.len().min(pages.len() - 1)];
             asked.push(cursor);
-            let answer = match page.strip_prefix("error ") {
-                Some(code) => RpcResponse::Error(RpcError {
-                    code: code.parse().unwrap(),
-                    message: "no".into(),
-                    data: None,
-                }),
+            let response = match page.strip_prefix("error ") {
+                Some(code) => RpcResponse::Error(rpc_error(code.parse().unwrap(), "no")),
                 None => RpcResponse::Result(RawValue::from_string(page.to_owned()).unwrap()),
             };
-            async { Ok(answer) }
+            async { Ok(response) }
         })
         .await?;
         Ok((listing, asked))
@@ -311,8 +296,15 @@ mod tests {
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let list = async |page: String| {
             let page = || RawValue::from_string(page.clone()).unwrap();
-            let answer = |_| async { Ok(RpcResponse::TooDeep(page())) };
-            list_all(ListKind::Tools, &errors(), &Limits::default(), true, answer).await
+            let response = |_| async { Ok(RpcResponse::TooDeep(page())) };
+            list_all(
+                ListKind::Tools,
+                &errors(),
+                &Limits::default(),
+                true,
+                response,
+            )
+            .await
         };
         let page =
             format!(r#"{{"tools":[{{"name":"a"}},{{"name":"b","x":{bomb}}},{{"name":"c"}}]}}"#);
@@ -342,13 +334,7 @@ mod tests {
     async fn r_disc_09_a_server_without_the_method_has_no_tools() {
         let (listing, _) = list(&["error -32601"]).await.unwrap();
         assert!(listing.tools.is_empty());
-        let refusal = || async {
-            Ok(RpcResponse::Error(RpcError {
-                code: -32601,
-                message: "no".into(),
-                data: None,
-            }))
-        };
+        let refusal = || async { Ok(RpcResponse::Error(rpc_error(code::METHOD_NOT_FOUND, "no"))) };
         let error = list_all(ListKind::Tools, &errors(), &small(), false, |_| refusal())
             .await
             .unwrap_err();

@@ -58,7 +58,7 @@ impl Process {
     }
 
     /// Returns whether the process has not been reaped yet.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_unreaped(&self) -> bool {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
             use rustix::process::{WaitId, WaitIdOptions, waitid};

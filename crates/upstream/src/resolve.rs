@@ -153,11 +153,11 @@ impl<'a> Resolver<'a> {
         if program.is_empty() {
             return Err(self.invalid("command", "is empty"));
         }
-        let telling = secret_arguments(args.iter().map(Template::written));
+        let secret_flags = secret_arguments(args.iter().map(Template::written));
         let args = args
             .iter()
-            .zip(telling)
-            .map(|(arg, is_telling)| self.argument(arg, is_telling))
+            .zip(secret_flags)
+            .map(|(arg, may_be_secret)| self.argument(arg, may_be_secret))
             .collect::<ToolResult<Vec<_>>>()?;
         let is_own = self.spec.origin.layer != Layer::Project;
         let is_private = cwd.is_none() && setup.work_dirs.is_some();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// The longest time a client may take for a request of the server; a person may have to look something up.
-const LONGEST_QUESTION: Duration = Duration::from_secs(3600);
+const MAX_CLIENT_WAIT: Duration = Duration::from_secs(3600);
 
 /// When a call was last active. The time that the server waits for its client does not count.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct CallActivity {
     begun: Instant,
     /// Milliseconds since `begun`.
     last: AtomicU64,
-    questions: Mutex<ClientWait>,
+    client_wait: Mutex<ClientWait>,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl CallActivity {
         Self {
             begun: Instant::now(),
             last: AtomicU64::new(0),
-            questions: Mutex::default(),
+            client_wait: Mutex::default(),
         }
     }
 
@@ -42,21 +42,21 @@ impl CallActivity {
     }
 
     /// Records that a request was sent to the client.
-    pub(crate) fn question_opened(&self) {
-        let mut questions = self.questions();
-        questions.open += 1;
-        questions.since.get_or_insert_with(Instant::now);
+    pub(crate) fn client_wait_began(&self) {
+        let mut client_wait = self.client_wait();
+        client_wait.open += 1;
+        client_wait.since.get_or_insert_with(Instant::now);
     }
 
     /// Records that a client request was answered or is no longer pending.
-    pub(crate) fn question_closed(&self) {
+    pub(crate) fn client_wait_ended(&self) {
         self.touch();
-        let mut questions = self.questions();
-        questions.open = questions.open.saturating_sub(1);
-        if questions.open == 0
-            && let Some(since) = questions.since.take()
+        let mut client_wait = self.client_wait();
+        client_wait.open = client_wait.open.saturating_sub(1);
+        if client_wait.open == 0
+            && let Some(since) = client_wait.since.take()
         {
-            questions.before += since.elapsed();
+            client_wait.before += since.elapsed();
         }
     }
 
@@ -66,13 +66,13 @@ impl CallActivity {
 
     /// Returns the total time of earlier waits for the client, and until when the current wait may last.
     fn waited(&self) -> (Duration, Option<Instant>) {
-        let questions = self.questions();
-        let until = questions.since.map(|since| since + LONGEST_QUESTION);
-        (questions.before, until)
+        let client_wait = self.client_wait();
+        let until = client_wait.since.map(|since| since + MAX_CLIENT_WAIT);
+        (client_wait.before, until)
     }
 
-    fn questions(&self) -> MutexGuard<'_, ClientWait> {
-        self.questions
+    fn client_wait(&self) -> MutexGuard<'_, ClientWait> {
+        self.client_wait
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,7 +145,12 @@ mod tests {
     use super::*;
 
     /// Runs work of some seconds, active each second if `beats`. Returns the outcome and the elapsed seconds.
-    async fn run(work: u64, beats: bool, idle: u64, max_duration: u64) -> (Result<(), u64>, u64) {
+    async fn run(
+        work: u64,
+        is_active: bool,
+        idle: u64,
+        max_duration: u64,
+    ) -> (Result<(), u64>, u64) {
         let time_limit = TimeLimit {
             idle: Duration::from_secs(idle),
             max_duration: Duration::from_secs(max_duration),
@@ -154,7 +159,7 @@ mod tests {
         let working = async {
             for _ in 0..work {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                if beats {
+                if is_active {
                     activity.touch();
                 }
             }
@@ -185,18 +190,18 @@ mod tests {
         let activity = CallActivity::new();
         let asking = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
-            activity.question_opened();
+            activity.client_wait_began();
             tokio::time::sleep(Duration::from_secs(100)).await;
-            activity.question_closed();
+            activity.client_wait_ended();
             tokio::time::sleep(Duration::from_secs(2)).await;
         };
         assert_eq!(limit.limit(&activity, asking).await, Ok(()));
         let idle = async {
-            activity.question_opened();
+            activity.client_wait_began();
             std::future::pending::<()>().await;
         };
         let begun = Instant::now();
         assert!(limit.limit(&activity, idle).await.is_err(), "not for ever");
-        assert!(begun.elapsed() >= LONGEST_QUESTION);
+        assert!(begun.elapsed() >= MAX_CLIENT_WAIT);
     }
 }

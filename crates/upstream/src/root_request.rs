@@ -17,7 +17,7 @@ pub(crate) const METHOD: &str = "roots/list";
 /// How long a server may take to answer the ping that shows whether it requests roots.
 const PING_TIME: Duration = Duration::from_secs(1);
 /// How long the client may take before the first call is sent without roots.
-const ANSWER_TIME: Duration = Duration::from_secs(5);
+const CLIENT_TIME: Duration = Duration::from_secs(5);
 /// How long a server gets to process the roots: it inspects folders and does not report when it is done.
 const TAKEN_TIME: Duration = Duration::from_millis(200);
 
@@ -30,28 +30,32 @@ pub(crate) struct RootsRequest {
 
 impl RootsRequest {
     /// Asks the session that owns the roots. Returns the frame with the response for the server.
-    pub(crate) async fn put(self) -> Option<String> {
+    pub(crate) async fn respond(self) -> Option<String> {
         let roots = &self.callers.roots;
         let _answering = roots.open();
         let found = match roots.owner() {
             // It may have a running call, and different roots by now.
-            Some(owner) => self.callers.running_of(&owner),
-            None => roots.when_called(|| self.callers.rooted()).await,
+            Some(owner) => self.callers.newest_call_of(&owner),
+            None => {
+                roots
+                    .when_called(|| self.callers.newest_call_with_roots())
+                    .await
+            }
         };
-        let Some((call, present)) = found else {
+        let Some((call, active)) = found else {
             return Some(result_response(&self.id, roots.known().get()));
         };
-        let session = present.caller.session().to_owned();
+        let session = active.caller.session().to_owned();
         let params = self.params.as_deref();
         let question = self
             .callers
-            .open_question(call, present, &self.id, METHOD, params);
-        let answer = match question {
-            Ok(question) => question.answer().await,
+            .open_request(call, active, &self.id, METHOD, params);
+        let response = match question {
+            Ok(question) => question.response().await,
             Err(_) => None,
         };
-        let known = match answer {
-            Some(Ok(answer)) => roots.learn(&session, &answer),
+        let known = match response {
+            Some(Ok(response)) => roots.learn(&session, &response),
             // The client does not answer: its previous answer still holds.
             _ => roots.known(),
         };
@@ -68,7 +72,7 @@ impl StdioRpc {
         let Some(claim) = has_roots.then(|| callers.roots.claim()).flatten() else {
             return callers.roots.settled().await;
         };
-        let _running = callers.enter(self.new_id(), origin);
+        let _running = callers.begin_call(self.new_id(), origin);
         if claim.is_outdated {
             self.notify("notifications/roots/list_changed", "{}").await;
         }
@@ -76,7 +80,7 @@ impl StdioRpc {
         let id = self.new_id();
         let ping = self.request(id, request(id, "ping", "{}"), ResponseSize::Frame, false);
         let _ = timeout(PING_TIME, ping).await;
-        if let Ok(true) = timeout(ANSWER_TIME, claim.answered()).await {
+        if let Ok(true) = timeout(CLIENT_TIME, claim.answered()).await {
             tokio::time::sleep(TAKEN_TIME).await;
         }
     }

@@ -23,7 +23,7 @@ use crate::transport::{RpcRequest, RpcTransport};
 pub(crate) struct Negotiated {
     handshake: Handshake,
     pub(crate) dialect: Dialect,
-    pub(crate) has: ServerCapabilities,
+    pub(crate) capabilities: ServerCapabilities,
 }
 
 impl Negotiated {
@@ -33,11 +33,11 @@ impl Negotiated {
             Era::Modern => Dialect::modern(&handshake.protocol_version, client),
             Era::Legacy => Dialect::legacy(&handshake.protocol_version),
         };
-        let has = ServerCapabilities::read(handshake.capabilities.as_deref());
+        let capabilities = ServerCapabilities::read(handshake.capabilities.as_deref());
         Self {
             handshake,
             dialect,
-            has,
+            capabilities,
         }
     }
 }
@@ -102,16 +102,16 @@ impl<W: RpcTransport> Session<W> {
     }
 
     pub(crate) fn handshake(&self) -> &Handshake {
-        &self.agreed().handshake
+        &self.negotiated().handshake
     }
 
     pub(crate) fn dialect(&self) -> &Dialect {
-        &self.agreed().dialect
+        &self.negotiated().dialect
     }
 
     /// Returns the capabilities that the server declared.
-    pub(crate) fn has(&self) -> ServerCapabilities {
-        self.agreed().has
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+        self.negotiated().capabilities
     }
 
     /// Fetches all pages of the list of tools, within the time limit.
@@ -121,7 +121,7 @@ impl<W: RpcTransport> Session<W> {
 
     /// Fetches all pages of another list. A server without the capability has an empty list.
     pub(crate) async fn offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
-        if !may_offer(kind, self.has()) {
+        if !may_offer(kind, self.capabilities()) {
             return Ok(Vec::new());
         }
         let listing = self.list_of(ListKind::Offers(kind)).await?;
@@ -155,7 +155,7 @@ impl<W: RpcTransport> Session<W> {
         })
     }
 
-    pub(crate) fn agreed(&self) -> &Negotiated {
+    pub(crate) fn negotiated(&self) -> &Negotiated {
         self.redetected.get().unwrap_or(&self.first)
     }
 
@@ -185,10 +185,10 @@ impl<W: RpcTransport> Session<W> {
     }
 
     async fn list_once(&self, list: ListKind) -> ToolResult<ToolListing> {
-        let agreed = self.agreed();
+        let negotiated = self.negotiated();
         let may_lack = match list {
             ListKind::Tools => {
-                agreed.handshake.declares_tools != Some(true) && !self.is_era_unproven()
+                negotiated.handshake.declares_tools != Some(true) && !self.is_era_unproven()
             }
             ListKind::Offers(_) => !self.is_era_unproven(),
         };
@@ -201,8 +201,8 @@ impl<W: RpcTransport> Session<W> {
                 let members = cursor
                     .map(|cursor| format!(r#""cursor":{}"#, quoted(&cursor)))
                     .unwrap_or_default();
-                let ask = RpcRequest::own(&agreed.dialect, list.method(), &members);
-                self.transport.ask(ask).await
+                let request = RpcRequest::own(&negotiated.dialect, list.method(), &members);
+                self.transport.send(request).await
             },
         )
         .await

@@ -92,10 +92,10 @@ async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
             (None, (outcome, seconds)) => {
                 assert_eq!(outcome.unwrap().result.get(), "{\"done\":1}");
                 assert_eq!(seconds, 48);
-                let heard = client.heard();
-                assert_eq!(heard.len(), 6, "{heard:?}");
+                let received = client.received();
+                assert_eq!(received.len(), 6, "{received:?}");
                 let first = format!("progress {{\"progressToken\":{id},\"progress\":1.50}}");
-                assert_eq!(heard[0], first, "as the server wrote it");
+                assert_eq!(received[0], first, "as the server wrote it");
                 let health = session.transport.0.inbound.health();
                 assert_eq!(health.dropped_frames, 4, "foreign tokens");
             }
@@ -140,9 +140,9 @@ async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
     peer.write(&note("message", "{\"data\":2}")).await;
     peer.result(second, "{}").await;
     two_runs.await.unwrap().unwrap();
-    assert_eq!(one.heard(), [format!("message {message}")]);
+    assert_eq!(one.received(), [format!("message {message}")]);
     assert_eq!(
-        two.heard(),
+        two.received(),
         [format!("message {message}"), "message {\"data\":2}".into()]
     );
 }
@@ -217,7 +217,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
     peer.write(&question("8", "elicitation/create", "{\"mode\":\"url\"}"))
         .await;
     assert_eq!(peer.json().await["error"]["code"], -32601);
-    assert_eq!(accepts.heard(), ["ask elicitation/create {\"x\": 1.50}"]);
+    assert_eq!(accepts.received(), ["ask elicitation/create {\"x\": 1.50}"]);
     peer.result(id, "{}").await;
     running.await.unwrap().unwrap();
 
@@ -245,11 +245,11 @@ async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
     let (_, _one) = begin(&session, &mut peer, &one).await;
     let (_, _newer) = begin(&session, &mut peer, &newer).await;
     assert_eq!(code(&mut peer).await, Value::Null, "the newest answers");
-    assert_eq!((one.heard().len(), newer.heard().len()), (0, 1));
+    assert_eq!((one.received().len(), newer.received().len()), (0, 1));
     let other = Client::new("b", Answers("{}"));
     let (_, _other) = begin(&session, &mut peer, &other).await;
     assert_eq!(code(&mut peer).await, -32603, "two sessions");
-    assert_eq!((newer.heard().len(), other.heard().len()), (0, 0));
+    assert_eq!((newer.received().len(), other.received().len()), (0, 0));
     assert_eq!(session.transport.0.inbound.health().refused_requests, 2);
 }
 
@@ -320,7 +320,7 @@ async fn r_gate_03_a_modern_server_gets_exactly_the_capabilities_of_the_client()
         let (outcome, ()) = tokio::join!(call(&session, options), script);
         assert_eq!(outcome.unwrap().kind, OutcomeKind::InputRequired);
     }
-    assert!(client.heard().is_empty());
+    assert!(client.received().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -459,7 +459,7 @@ async fn r_gate_03_a_modern_server_is_asked_again_when_something_else_is_watched
         rpc,
         session.dialect().clone(),
         subscriptions,
-        session.has(),
+        session.capabilities(),
     ));
     let first = peer.json().await;
     assert_eq!(first["method"], "subscriptions/listen");

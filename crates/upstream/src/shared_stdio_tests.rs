@@ -86,7 +86,7 @@ async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_n
     first.await.unwrap().unwrap();
     peer.write(ASK_ROOTS).await;
     assert_eq!(peer.json().await["result"]["roots"][0]["uri"], "file:///a");
-    assert!(b.heard().is_empty());
+    assert!(b.received().is_empty());
     peer.result(second_id, "{}").await;
     second.await.unwrap().unwrap();
 }
@@ -135,15 +135,15 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
         running
     };
     running.await.unwrap().unwrap();
-    assert_eq!(a.heard(), ["later {\"data\":1}"]);
-    assert_eq!(b.heard(), ["message {\"data\":2}"]);
+    assert_eq!(a.received(), ["later {\"data\":1}"]);
+    assert_eq!(b.received(), ["message {\"data\":2}"]);
     drop(a);
     peer.write(&line(3)).await;
     let running = call(&session, &b);
     let (id, _) = until(&mut peer, "tools/call").await;
     peer.result(id, "{}").await;
     running.await.unwrap().unwrap();
-    assert_eq!(b.heard(), ["later {\"data\":3}"]);
+    assert_eq!(b.received(), ["later {\"data\":3}"]);
 }
 
 #[tokio::test(start_paused = true)]

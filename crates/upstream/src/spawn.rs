@@ -40,7 +40,7 @@ pub(crate) struct Spawned {
 
 /// Starts a server's process in its own process group.
 pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<Spawned> {
-    let (told, started) = oneshot::channel();
+    let (sender, started) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     let mark = next_mark();
     let job = {
@@ -48,7 +48,7 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
         move || {
             let _runtime = runtime.enter();
             // If the receiver is gone, dropping the process kills it.
-            let _ = told.send(start(&launch, mark));
+            let _ = sender.send(start(&launch, mark));
         }
     };
     let no_thread = || {
@@ -268,7 +268,7 @@ fn find(launch: &Launch, path: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Redactor;
+    use crate::testing::errors;
     use rustix::io::Errno;
 
     #[track_caller]
@@ -279,15 +279,10 @@ mod tests {
             env: BTreeMap::new(),
             cwd: None,
         };
-        let errors = ErrorContext {
-            server: pegboard_model::ServerName::parse("files").unwrap(),
-            redactor: Arc::new(Redactor::default()),
-            text_bytes: 200,
-        };
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
-        let error = explain(&error, &launch, &errors);
+        let error = explain(&error, &launch, &errors());
         assert_eq!((error.reason, error.retryable), (expected, retryable));
-        assert!(error.message.contains("`files`"), "{error}");
+        assert!(error.message.contains("`tested`"), "{error}");
     }
 
     #[test]

@@ -187,8 +187,8 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<String>>);
-    impl LogSink for Kept {
+    struct RecordedLogs(Mutex<Vec<String>>);
+    impl LogSink for RecordedLogs {
         fn append(&self, _: &ServerName, text: &str) {
             self.0.lock().unwrap().push(text.to_owned());
         }
@@ -203,7 +203,7 @@ mod tests {
             redactor: Arc::new(redactor),
             text_bytes: 100,
         };
-        let (ring, kept) = (Ring::new(limit), Arc::new(Kept::default()));
+        let (ring, kept) = (Ring::new(limit), Arc::new(RecordedLogs::default()));
         drain(
             source,
             ring.clone(),

@@ -53,27 +53,27 @@ impl StdioOpening<'_> {
     /// Starts the server, again if a fresh process is needed, and performs the handshake.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let deadline = Instant::now() + self.budget;
-        let mut way = match self.hint.era {
+        let mut mode = match self.hint.era {
             Some(Era::Modern) => OpeningMode::AssumeModern,
             Some(Era::Legacy) => OpeningMode::Initialize,
             None => OpeningMode::DetectEra,
         };
-        let mut is_remembered = self.hint.era.is_some();
+        let mut is_era_stored = self.hint.era.is_some();
         loop {
             let Ok(child) =
                 timeout_at(deadline, Pipe::start(&self.launch, &self.setup, &self.logs)).await
             else {
-                return Err(self.too_late(""));
+                return Err(self.timeout_error(""));
             };
             let pipe = child?;
-            let opened = match timeout_at(deadline, self.open(&pipe, way)).await {
+            let opened = match timeout_at(deadline, self.open(&pipe, mode)).await {
                 Ok(opened) => opened,
                 Err(_) => Err(HandshakeFailure {
-                    error: self.too_late(&pipe.stderr.text()),
+                    error: self.timeout_error(&pipe.stderr.text()),
                     may_retry_initialize: false,
                 }),
             };
-            let setback = match opened {
+            let failure = match opened {
                 Ok(handshake) => {
                     let subscriptions =
                         Subscriptions::new(self.setup.limits.subscriptions_per_server);
@@ -84,31 +84,31 @@ impl StdioOpening<'_> {
                         subscribed: AtomicBool::new(false),
                     }));
                 }
-                Err(setback) => setback,
+                Err(failure) => failure,
             };
             pipe.process.stop(StopMode::Firm).await;
-            way = match way {
+            mode = match mode {
                 // The stored era is wrong, so it is detected again.
                 OpeningMode::Initialize
-                    if is_remembered && setback.error.reason != Reason::DiscoveryTimeout =>
+                    if is_era_stored && failure.error.reason != Reason::DiscoveryTimeout =>
                 {
                     OpeningMode::DetectEra
                 }
-                OpeningMode::DetectEra if setback.may_retry_initialize => OpeningMode::Initialize,
-                _ => return Err(setback.error),
+                OpeningMode::DetectEra if failure.may_retry_initialize => OpeningMode::Initialize,
+                _ => return Err(failure.error),
             };
-            is_remembered = false;
+            is_era_stored = false;
         }
     }
 
-    async fn open(&self, pipe: &Pipe, way: OpeningMode) -> Result<Handshake, HandshakeFailure> {
-        let opener = pipe.opener();
-        match way {
-            OpeningMode::DetectEra => opener.detect_era().await,
-            OpeningMode::Initialize => match opener.initialize_legacy().await {
+    async fn open(&self, pipe: &Pipe, mode: OpeningMode) -> Result<Handshake, HandshakeFailure> {
+        let handshake_client = pipe.handshake_client();
+        match mode {
+            OpeningMode::DetectEra => handshake_client.detect_era().await,
+            OpeningMode::Initialize => match handshake_client.initialize_legacy().await {
                 Ok(handshake) => Ok(handshake),
                 Err(error) => Err(HandshakeFailure {
-                    error: pipe.explained(error),
+                    error: pipe.with_stderr(error),
                     may_retry_initialize: false,
                 }),
             },
@@ -122,7 +122,7 @@ impl StdioOpening<'_> {
         }
     }
 
-    fn too_late(&self, stderr: &str) -> ToolError {
+    fn timeout_error(&self, stderr: &str) -> ToolError {
         let errors = &self.setup.errors;
         let what = format_args!(
             "did not complete the handshake within {}",
@@ -195,7 +195,7 @@ impl Pipe {
         })
     }
 
-    fn opener(&self) -> HandshakeClient<'_, StdioRpc> {
+    fn handshake_client(&self) -> HandshakeClient<'_, StdioRpc> {
         HandshakeClient {
             transport: &*self.rpc,
             client: &self.client,
@@ -205,7 +205,7 @@ impl Pipe {
     }
 
     /// Adds stderr to the error of a refused handshake, which usually explains it.
-    fn explained(&self, error: ToolError) -> ToolError {
+    fn with_stderr(&self, error: ToolError) -> ToolError {
         match error.reason {
             Reason::HandshakeFailed | Reason::VersionUnsupported => {
                 self.errors.with_stderr(error, &self.stderr.text())
@@ -228,7 +228,7 @@ impl HandshakeTransport for StdioRpc {
         self.request(id, frame, ResponseSize::Frame, false).await
     }
 
-    async fn agreed(&self, handshake: &Handshake) {
+    async fn complete(&self, handshake: &Handshake) {
         match handshake.era {
             Era::Modern => self.modern.store(true, Ordering::Relaxed),
             Era::Legacy => self.notify("notifications/initialized", "{}").await,
@@ -241,8 +241,8 @@ impl HandshakeTransport for StdioRpc {
 }
 
 impl RpcTransport for Pipe {
-    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
-        self.rpc.ask(ask).await
+    async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
+        self.rpc.send(request).await
     }
 
     async fn prepare(&self, origin: CallOrigin<'_>) {
@@ -253,10 +253,10 @@ impl RpcTransport for Pipe {
 
     async fn detect_era(&self) -> ToolResult<Handshake> {
         self.rpc.modern.store(false, Ordering::Relaxed);
-        self.opener()
+        self.handshake_client()
             .detect_era()
             .await
-            .map_err(|setback| self.explained(setback.error))
+            .map_err(|failure| self.with_stderr(failure.error))
     }
 
     fn generation(&self) -> u64 {
@@ -283,10 +283,15 @@ impl StdioUpstream {
             let rpc = Arc::clone(&self.session.transport.rpc);
             let subscriptions = Arc::clone(&self.session.subscriptions);
             let dialect = self.session.dialect().clone();
-            let mut listening = Box::pin(listen(rpc, dialect, subscriptions, self.session.has()));
+            let mut listening = Box::pin(listen(
+                rpc,
+                dialect,
+                subscriptions,
+                self.session.capabilities(),
+            ));
             // The first poll sends the request, so that it precedes whatever is sent next.
-            let mut nobody = Context::from_waker(Waker::noop());
-            if listening.as_mut().poll(&mut nobody).is_pending() {
+            let mut context = Context::from_waker(Waker::noop());
+            if listening.as_mut().poll(&mut context).is_pending() {
                 runtime.spawn(listening);
             }
         }

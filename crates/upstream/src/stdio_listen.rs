@@ -25,16 +25,16 @@ pub(crate) async fn listen(
     rpc: Arc<StdioRpc>,
     dialect: Dialect,
     subscriptions: Arc<Subscriptions>,
-    has: ServerCapabilities,
+    capabilities: ServerCapabilities,
 ) {
     let mut changes = subscriptions.changes();
     let mut acknowledged = rpc.inbound.acknowledged();
     let mut earlier: Option<ListenRequest<'_>> = None;
     loop {
         changes.mark_unchanged();
-        let (version, members) = subscriptions.members(has);
+        let (version, members) = subscriptions.members(capabilities);
         let Some(members) = members else {
-            subscriptions.settle(version);
+            subscriptions.acknowledge(version);
             drop(earlier.take());
             tokio::select! {
                 _ = changes.changed() => continue,
@@ -48,7 +48,7 @@ pub(crate) async fn listen(
         // Sent before the earlier one is cancelled, so that nothing is missed in between.
         let mut ended = poll_fn(|context| {
             Poll::Ready(match open.as_mut().poll(context) {
-                Poll::Ready(answer) => Some(answer),
+                Poll::Ready(response) => Some(response),
                 Poll::Pending => None,
             })
         })
@@ -57,11 +57,11 @@ pub(crate) async fn listen(
         let mut is_known = false;
         while ended.is_none() {
             tokio::select! {
-                answer = &mut open => ended = Some(answer),
+                response = &mut open => ended = Some(response),
                 known = acknowledged.wait_for(|known| *known >= id), if !is_known => {
                     is_known = true;
                     if known.is_ok() {
-                        subscriptions.settle(version);
+                        subscriptions.acknowledge(version);
                     }
                 }
                 _ = changes.changed() => break,
@@ -69,9 +69,9 @@ pub(crate) async fn listen(
         }
         match ended {
             None => earlier = Some(open),
-            Some(answer) => {
-                subscriptions.settle(version);
-                match answer {
+            Some(response) => {
+                subscriptions.acknowledge(version);
+                match response {
                     Err(_) if rpc.ended().is_some() => return,
                     // It does not support the request; a different filter may work.
                     Ok(RpcResponse::Error(_)) => tokio::select! {

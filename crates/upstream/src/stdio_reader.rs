@@ -29,7 +29,7 @@ impl StdioRpc {
     /// Reads until the stream ends or the server violates a limit.
     pub(crate) async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
         let mut lines = LineReader::new(source);
-        let mut unfinished = None;
+        let mut partial = None;
         let limits = &self.limits;
         let mut noise = TokenBucket::new(limits.stdout_noise_lines, limits.stdout_noise_rate);
         let mut useless = 0;
@@ -39,7 +39,7 @@ impl StdioRpc {
                 self.inbound.flush();
                 flood.pause(&mut lines).await;
             }
-            match self.next_line(&mut lines, &mut unfinished).await {
+            match self.next_line(&mut lines, &mut partial).await {
                 Ok(true) => {}
                 Ok(false) => return ReadEnd::Closed,
                 Err(fault) => return self.line_fault(fault),
@@ -53,11 +53,11 @@ impl StdioRpc {
                 let what = "writes UTF-16 to its standard output instead of UTF-8, and was stopped";
                 return ReadEnd::Broken(self.errors.error(Reason::FrameInvalid, what));
             }
-            self.take_line(line, &mut unfinished);
+            self.handle_line(line, &mut partial);
             let more = self.inbound.useless_lines().saturating_sub(useless);
             useless += more;
             let unsolicited = self.inbound.take_unsolicited().saturating_add(more);
-            flood.taken(line, unsolicited, self.inbound.take_last_change());
+            flood.record(line, unsolicited, self.inbound.take_last_change());
             if more > 0 && !noise.take(more) {
                 let what =
                     "writes too much to its standard output that is not MCP, and was stopped";
@@ -70,17 +70,17 @@ impl StdioRpc {
     async fn next_line<R: AsyncRead + Unpin>(
         &self,
         lines: &mut LineReader<R>,
-        unfinished: &mut Option<PartialMessage>,
+        partial: &mut Option<PartialMessage>,
     ) -> Result<bool, LineFault> {
-        let cut_off = unfinished.as_ref().map(|start| start.traces);
+        let cut_off = partial.as_ref().map(|start| start.traces);
         if let Some(id) = cut_off
-            .filter(|traces| traces.is_answer())
+            .filter(|traces| traces.is_response())
             .and_then(|it| it.id)
         {
             match timeout(REST_TIME, lines.advance(|| self.line_limit())).await {
                 Ok(line) => return line,
                 Err(_) => {
-                    *unfinished = None;
+                    *partial = None;
                     self.fail(Some(id), "ends in the middle of its line");
                 }
             }
@@ -106,60 +106,60 @@ impl StdioRpc {
     }
 
     fn line_limit(&self) -> usize {
-        match self.large_answers.load(Ordering::Relaxed) {
+        match self.large_responses.load(Ordering::Relaxed) {
             0 => self.limits.frame_bytes,
             _ => self.limits.result_bytes.max(self.limits.frame_bytes),
         }
     }
 
-    fn take_line(self: &Arc<Self>, line: &[u8], unfinished: &mut Option<PartialMessage>) {
+    fn handle_line(self: &Arc<Self>, line: &[u8], partial: &mut Option<PartialMessage>) {
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
-            Err(error) => return self.take_undecodable(line, error),
+            Err(error) => return self.handle_undecodable(line, error),
         };
         let text = trim_bom(text);
         if text.starts_with('[') {
             match parse_batch(text) {
                 Ok(messages) => messages
                     .iter()
-                    .for_each(|message| self.take_message(message.get(), &mut None)),
-                Err(flaw) => self.count_flaw(flaw),
+                    .for_each(|message| self.handle_message(message.get(), &mut None)),
+                Err(error) => self.count_error(error),
             }
         } else if !text.is_empty() {
-            self.take_message(text, unfinished);
+            self.handle_message(text, partial);
         }
     }
 
-    fn take_message(self: &Arc<Self>, text: &str, unfinished: &mut Option<PartialMessage>) {
-        let flaw = match parse(text, self.limits.json_depth) {
+    fn handle_message(self: &Arc<Self>, text: &str, partial: &mut Option<PartialMessage>) {
+        let error = match parse(text, self.limits.json_depth) {
             Ok(message) => {
-                *unfinished = None;
-                return self.act_on(message);
+                *partial = None;
+                return self.dispatch(message);
             }
-            Err(flaw) => flaw,
+            Err(error) => error,
         };
-        match flaw {
+        match error {
             MessageError::NotRpc => self.inbound.count_invalid(),
             MessageError::NotJson => match split_first_object(text) {
                 Some((first, rest)) => {
-                    self.take_message(first, unfinished);
-                    self.take_rest(rest, unfinished);
+                    self.handle_message(first, partial);
+                    self.handle_rest(rest, partial);
                 }
-                None => self.take_damaged(text, unfinished),
+                None => self.handle_malformed(text, partial),
             },
         }
     }
 
     /// Handles what follows the first object of a line, one object at a time, because a line may hold many.
-    fn take_rest(self: &Arc<Self>, mut rest: &str, unfinished: &mut Option<PartialMessage>) {
+    fn handle_rest(self: &Arc<Self>, mut rest: &str, partial: &mut Option<PartialMessage>) {
         while let Some((first, more)) = split_first_object(rest) {
-            self.take_message(first, unfinished);
+            self.handle_message(first, partial);
             rest = more;
         }
-        self.take_message(rest, unfinished);
+        self.handle_message(rest, partial);
     }
 
-    fn act_on(self: &Arc<Self>, message: Message<'_>) {
+    fn dispatch(self: &Arc<Self>, message: Message<'_>) {
         self.inbound.mark_protocol_seen();
         match message {
             Message::Response { id, response } => self.deliver(id, response),
@@ -168,12 +168,12 @@ impl StdioRpc {
                 self.inbound
                     .handle_notification(&method, params, MessageSource::Shared);
             }
-            Message::Request(request) => self.take_request(&request),
+            Message::Request(request) => self.handle_server_request(&request),
         }
     }
 
     /// Handles a line that is not UTF-8. It cannot be repaired, because the meaning of its bytes is unknown.
-    fn take_undecodable(&self, line: &[u8], error: Utf8Error) {
+    fn handle_undecodable(&self, line: &[u8], error: Utf8Error) {
         let text = String::from_utf8_lossy(line);
         let text = trim_bom(&text);
         let at = error.valid_up_to();
@@ -182,7 +182,7 @@ impl StdioRpc {
             Diagnosis::Whole(traces)
             | Diagnosis::PartialMessage(traces)
             | Diagnosis::Broken(traces, _)
-                if traces.is_answer() =>
+                if traces.is_response() =>
             {
                 self.fail(traces.id, &why);
             }
@@ -192,30 +192,30 @@ impl StdioRpc {
     }
 
     /// Handles a line that is not JSON: noise, or a response that can be read in part.
-    fn take_damaged(&self, text: &str, unfinished: &mut Option<PartialMessage>) {
+    fn handle_malformed(&self, text: &str, partial: &mut Option<PartialMessage>) {
         self.inbound.note_noise(text);
-        if let Some(start) = unfinished.take() {
+        if let Some(start) = partial.take() {
             let before = start.traces;
             match start.next(text) {
                 Continuation::Split(traces) => {
                     return self.fail(traces.id, "is split over several lines");
                 }
                 Continuation::More(start) => {
-                    *unfinished = Some(start);
+                    *partial = Some(start);
                     return self.inbound.count_noise();
                 }
-                Continuation::Unrelated if before.is_answer() && before.id.is_some() => {
+                Continuation::Unrelated if before.is_response() && before.id.is_some() => {
                     self.fail(before.id, "ends in the middle of its line");
                 }
                 Continuation::Unrelated => {}
             }
         }
         match diagnose(text) {
-            Diagnosis::Broken(traces, error) if traces.is_answer() => {
+            Diagnosis::Broken(traces, error) if traces.is_response() => {
                 self.fail(traces.id, &format!("is not valid JSON: {error}"));
             }
             Diagnosis::PartialMessage(traces) if text.starts_with('{') => {
-                *unfinished = Some(PartialMessage::new(text, traces));
+                *partial = Some(PartialMessage::new(text, traces));
                 self.inbound.count_noise();
             }
             _ => self.inbound.count_noise(),
@@ -241,41 +241,41 @@ impl StdioRpc {
         }
     }
 
-    fn take_request(self: &Arc<Self>, request: &Request<'_>) {
+    fn handle_server_request(self: &Arc<Self>, request: &Request<'_>) {
         let is_modern = self.modern.load(Ordering::Relaxed);
         match self
             .inbound
             .handle_request(request, is_modern, MessageSource::Shared)
         {
             // A server that sends requests without reading our responses loses them; reading never waits for writing.
-            RequestAction::Reply(frame) => self.outgoing.try_send(frame),
+            RequestAction::Respond(frame) => self.outgoing.try_send(frame),
             later => {
                 let outgoing = Arc::clone(&self.outgoing);
                 tokio::spawn(async move {
                     if let Some(frame) = later.frame().await {
-                        outgoing.send(frame, WriteMode::None).await;
+                        outgoing.send(frame, WriteMode::Immediate).await;
                     }
                 });
             }
         }
     }
 
-    fn deliver(&self, id: u64, answer: Result<RpcResponse, &'static str>) {
+    fn deliver(&self, id: u64, response: Result<RpcResponse, &'static str>) {
         let Some(caller) = self.lock().waiting.remove(&id) else {
             return self.inbound.count_dropped();
         };
-        let answer = answer.map_err(|why| {
+        let response = response.map_err(|why| {
             self.inbound.count_invalid();
             self.errors.error(
                 Reason::FrameInvalid,
                 format_args!("sent a response that {why}"),
             )
         });
-        let _ = caller.send(answer);
+        let _ = caller.send(response);
     }
 
-    fn count_flaw(&self, flaw: MessageError) {
-        match flaw {
+    fn count_error(&self, error: MessageError) {
+        match error {
             MessageError::NotJson => self.inbound.count_noise(),
             MessageError::NotRpc => self.inbound.count_invalid(),
         }
@@ -307,14 +307,14 @@ mod tests {
             std::future::pending::<()>().await;
         };
         let asking = async {
-            let (answer, _peer) = tokio::join!(ask(&rpc), script);
-            answer
+            let (response, _peer) = tokio::join!(ask(&rpc), script);
+            response
         };
-        let answer = tokio::select! {
-            answer = tokio::time::timeout(Duration::from_secs(60), asking) => answer.expect("an answer"),
+        let response = tokio::select! {
+            response = tokio::time::timeout(Duration::from_secs(60), asking) => response.expect("an answer"),
             () = watch => unreachable!(),
         };
-        let shown = match answer {
+        let shown = match response {
             Ok(RpcResponse::Result(result)) => result.get().to_owned(),
             Ok(other) => panic!("{other:?}"),
             Err(error) => {
@@ -327,17 +327,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r_sec_01_an_answer_in_an_unusual_frame_is_still_read() {
-        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"ok":1}}"#;
+        let response = r#"{"jsonrpc":"2.0","id":1,"result":{"ok":1}}"#;
         let note = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
         for lines in [
-            format!("{note}{answer}\n"),
-            format!("{note} {note}\t{answer}\n"),
-            format!("{answer}{note}\n"),
-            format!("\u{feff}{answer}\n"),
-            format!("{note}\n \u{feff}{answer}\n"),
-            format!("{note}\u{feff}{answer}\n"),
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":\n{answer}\n"),
-            format!("{{\n  name: 'x',\n}}\n{answer}\n"),
+            format!("{note}{response}\n"),
+            format!("{note} {note}\t{response}\n"),
+            format!("{response}{note}\n"),
+            format!("\u{feff}{response}\n"),
+            format!("{note}\n \u{feff}{response}\n"),
+            format!("{note}\u{feff}{response}\n"),
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":\n{response}\n"),
+            format!("{{\n  name: 'x',\n}}\n{response}\n"),
         ] {
             let (shown, after) = damaged(lines.as_bytes()).await;
             assert_eq!(shown, r#"{"ok":1}"#, "{lines:?}");

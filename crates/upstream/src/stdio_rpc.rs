@@ -36,7 +36,7 @@ pub(crate) struct StdioRpc {
     state: Mutex<RpcState>,
     next_id: AtomicU64,
     /// Pending requests whose response may be as large as a result.
-    pub(crate) large_answers: AtomicUsize,
+    pub(crate) large_responses: AtomicUsize,
     pub(crate) outgoing: Arc<Outbox>,
     end: watch::Sender<Option<ToolError>>,
     /// Set after a modern handshake: modern servers send no requests.
@@ -68,7 +68,7 @@ impl StdioRpc {
         let rpc = Arc::new(Self {
             state: Mutex::default(),
             next_id: AtomicU64::new(1),
-            large_answers: AtomicUsize::new(0),
+            large_responses: AtomicUsize::new(0),
             outgoing: Outbox::new(Box::new(sink)),
             end: watch::channel(None).0,
             modern: AtomicBool::new(false),
@@ -76,12 +76,12 @@ impl StdioRpc {
             errors,
             limits: limits.clone(),
         });
-        let (told, end) = oneshot::channel();
+        let (end_sender, end) = oneshot::channel();
         let reader = Arc::clone(&rpc);
         let task = tokio::spawn(async move {
             let end = reader.read_all(source).await;
             // The receiver may be gone.
-            let _ = told.send(end);
+            let _ = end_sender.send(end);
         });
         (
             rpc,
@@ -106,34 +106,34 @@ impl StdioRpc {
         size: ResponseSize,
         cancellable: bool,
     ) -> ToolResult<RpcResponse> {
-        let (answer, receiver) = oneshot::channel();
+        let (response, receiver) = oneshot::channel();
         {
             let mut state = self.lock();
             if let Some(error) = &state.ended {
                 return Err(error.clone());
             }
-            state.waiting.insert(id, answer);
+            state.waiting.insert(id, response);
         }
         let mut forget = ForgetOnDrop {
             rpc: self,
             id,
             size,
             is_served: false,
-            tell: false,
+            sends_cancellation: false,
         };
-        let company = match size {
+        let mode = match size {
             // While another call is in flight, more may follow at once.
-            ResponseSize::Result if self.large_answers.fetch_add(1, Ordering::Relaxed) > 0 => {
-                WriteMode::Others
+            ResponseSize::Result if self.large_responses.fetch_add(1, Ordering::Relaxed) > 0 => {
+                WriteMode::Batched
             }
-            _ => WriteMode::None,
+            _ => WriteMode::Immediate,
         };
-        let is_sent = self.outgoing.send(frame, company).await;
-        forget.tell = is_sent && cancellable;
+        let is_sent = self.outgoing.send(frame, mode).await;
+        forget.sends_cancellation = is_sent && cancellable;
         // If stdin is closed, the response still comes from the end of the connection or the timeout.
-        let answer = receiver.await;
+        let response = receiver.await;
         forget.is_served = true;
-        answer.unwrap_or_else(|_| {
+        response.unwrap_or_else(|_| {
             Err(self
                 .errors
                 .error(Reason::ServerExited, "closed the connection"))
@@ -141,18 +141,19 @@ impl StdioRpc {
     }
 
     /// Sends a request.
-    pub(crate) async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
+    pub(crate) async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let id = self.new_id();
         let callers = &self.inbound.callers;
-        let _running = ask.origin.map(|origin| callers.enter(id, origin));
-        self.request(id, ask.frame(id), ask.size, true).await
+        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
+        self.request(id, request.frame(id), request.size, true)
+            .await
     }
 
     /// Sends a notification.
     pub(crate) async fn notify(&self, method: &str, params: &str) {
         // If the server has ended, the next request reports it.
         let frame = notification(method, params);
-        self.outgoing.send(frame, WriteMode::None).await;
+        self.outgoing.send(frame, WriteMode::Immediate).await;
     }
 
     /// Ends the connection: every pending and later request fails with this error. Only the first call has an effect.
@@ -212,16 +213,16 @@ struct ForgetOnDrop<'a> {
     size: ResponseSize,
     /// Whether the response arrived, so that the id is already forgotten.
     is_served: bool,
-    tell: bool,
+    sends_cancellation: bool,
 }
 
 impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
         let waited = !self.is_served && self.rpc.lock().waiting.remove(&self.id).is_some();
         if self.size == ResponseSize::Result {
-            self.rpc.large_answers.fetch_sub(1, Ordering::Relaxed);
+            self.rpc.large_responses.fetch_sub(1, Ordering::Relaxed);
         }
-        if waited && self.tell {
+        if waited && self.sends_cancellation {
             // Best effort: a full queue means that the server does not read anyway.
             self.rpc.outgoing.try_send(cancelled(self.id));
         }
@@ -251,16 +252,18 @@ mod tests {
             peer.write(&lines.replace("ID", &id.to_string())).await;
             peer
         };
-        let (answer, _peer) = tokio::join!(ask(&rpc), script);
-        (answer, rpc)
+        let (response, _peer) = tokio::join!(ask(&rpc), script);
+        (response, rpc)
     }
 
     #[tokio::test]
     async fn r_sec_01_noise_around_an_answer_is_counted_and_skipped() {
         let lines = "Starting up...\n\n{\"not\":\"rpc\"}\n{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\
                      {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":1}}\r\n";
-        let (answer, rpc) = answered(lines).await;
-        assert!(matches!(answer, Ok(RpcResponse::Result(result)) if result.get() == "{\"ok\":1}"));
+        let (response, rpc) = answered(lines).await;
+        assert!(
+            matches!(response, Ok(RpcResponse::Result(result)) if result.get() == "{\"ok\":1}")
+        );
         let health = rpc.inbound.health();
         assert_eq!(
             (
@@ -281,15 +284,15 @@ mod tests {
             "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"a\0b\"}",
             "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\0",
         ] {
-            let (answer, _) = answered(&format!("{bad}\n")).await;
-            assert_eq!(answer.unwrap_err().reason, Reason::FrameInvalid);
+            let (response, _) = answered(&format!("{bad}\n")).await;
+            assert_eq!(response.unwrap_err().reason, Reason::FrameInvalid);
         }
     }
 
     #[tokio::test]
     async fn a_batch_is_taken_apart() {
-        let (answer, rpc) = answered("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"},{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}]\n").await;
-        assert!(answer.is_ok());
+        let (response, rpc) = answered("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"},{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}]\n").await;
+        assert!(response.is_ok());
         assert_eq!(*rpc.inbound.changes().borrow(), 1);
     }
 
@@ -310,8 +313,8 @@ mod tests {
             assert!(error.message.contains("2000 bytes"), "{error}");
             rpc.finish(error);
         };
-        let (answer, ()) = tokio::join!(ask(&rpc), script);
-        assert_eq!(answer.unwrap_err().reason, Reason::FrameTooLarge);
+        let (response, ()) = tokio::join!(ask(&rpc), script);
+        assert_eq!(response.unwrap_err().reason, Reason::FrameTooLarge);
         assert_eq!(
             ask(&rpc).await.unwrap_err().reason,
             Reason::FrameTooLarge,
@@ -355,8 +358,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_served_call_is_not_cancelled() {
-        let (answer, rpc) = answered("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n").await;
-        assert!(answer.is_ok());
+        let (response, rpc) = answered("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n").await;
+        assert!(response.is_ok());
         assert_eq!(rpc.in_flight(), 0);
     }
 
@@ -399,10 +402,10 @@ mod tests {
             peer
         };
         let callers = futures_util::future::join_all((0..50).map(|_| ask(&rpc)));
-        let (answers, _peer) = tokio::join!(callers, script);
-        let results: Vec<_> = answers
+        let (responses, _peer) = tokio::join!(callers, script);
+        let results: Vec<_> = responses
             .into_iter()
-            .map(|answer| match answer {
+            .map(|response| match response {
                 Ok(RpcResponse::Result(result)) => result.get().to_owned(),
                 other => panic!("{other:?}"),
             })

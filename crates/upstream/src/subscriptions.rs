@@ -20,7 +20,7 @@ pub(crate) struct Subscriptions {
     /// Counts the changes of the set.
     version: watch::Sender<u64>,
     /// The newest version that the server has acknowledged.
-    settled: watch::Sender<u64>,
+    acknowledged: watch::Sender<u64>,
     limit: usize,
 }
 
@@ -33,7 +33,7 @@ impl Subscriptions {
         Self {
             uris: Mutex::default(),
             version: watch::channel(1).0,
-            settled: watch::channel(0).0,
+            acknowledged: watch::channel(0).0,
             limit,
         }
     }
@@ -73,13 +73,13 @@ impl Subscriptions {
     }
 
     /// Returns the version of the set and the `params` members that request it; `None` if there is nothing to request.
-    pub(crate) fn members(&self, has: ServerCapabilities) -> (u64, Option<String>) {
+    pub(crate) fn members(&self, capabilities: ServerCapabilities) -> (u64, Option<String>) {
         let uris = self.lock();
         let mut filter = String::new();
         for (name, is_wanted) in [
-            ("toolsListChanged", has.tools_changed),
-            ("promptsListChanged", has.prompts_changed),
-            ("resourcesListChanged", has.resources_changed),
+            ("toolsListChanged", capabilities.tools_changed),
+            ("promptsListChanged", capabilities.prompts_changed),
+            ("resourcesListChanged", capabilities.resources_changed),
         ] {
             if is_wanted {
                 let comma = if filter.is_empty() { "" } else { "," };
@@ -103,16 +103,16 @@ impl Subscriptions {
     }
 
     /// Records that the server knows this version.
-    pub(crate) fn settle(&self, version: u64) {
-        self.settled
+    pub(crate) fn acknowledge(&self, version: u64) {
+        self.acknowledged
             .send_if_modified(|known| version > std::mem::replace(known, version.max(*known)));
     }
 
     /// Waits until the server knows the current version, or a timeout has passed.
-    pub(crate) async fn known(&self) {
+    pub(crate) async fn wait_acknowledged(&self) {
         let version = *self.version.borrow();
-        let mut settled = self.settled.subscribe();
-        let known = settled.wait_for(|known| *known >= version);
+        let mut acknowledged = self.acknowledged.subscribe();
+        let known = acknowledged.wait_for(|known| *known >= version);
         let _ = tokio::time::timeout(ACKNOWLEDGED_WITHIN, known).await;
     }
 
@@ -125,15 +125,15 @@ impl Subscriptions {
 mod tests {
     use super::*;
 
-    fn has(capabilities: &str) -> ServerCapabilities {
+    fn declared(capabilities: &str) -> ServerCapabilities {
         ServerCapabilities::read(Some(capabilities))
     }
 
     #[test]
     fn r_gate_03_a_modern_server_is_asked_for_what_it_declares_and_what_is_watched() {
         let subscriptions = Subscriptions::new(2);
-        assert_eq!(subscriptions.members(has("{}")), (1, None));
-        let all = has(
+        assert_eq!(subscriptions.members(declared("{}")), (1, None));
+        let all = declared(
             r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
         );
         assert_eq!(
@@ -149,7 +149,7 @@ mod tests {
             Err(TooMany),
             "and no more than the limit"
         );
-        let (version, members) = subscriptions.members(has("{}"));
+        let (version, members) = subscriptions.members(declared("{}"));
         let expected = r#""notifications":{"resourceSubscriptions":["a","b\"c"]}"#;
         assert_eq!((version, members.as_deref()), (3, Some(expected)));
         assert_eq!(subscriptions.set("a", false), Ok(true));
@@ -161,10 +161,10 @@ mod tests {
     async fn a_server_that_never_acknowledges_costs_little_time() {
         let subscriptions = Subscriptions::new(1);
         let begun = tokio::time::Instant::now();
-        subscriptions.known().await;
+        subscriptions.wait_acknowledged().await;
         assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
-        subscriptions.settle(1);
-        subscriptions.known().await;
+        subscriptions.acknowledge(1);
+        subscriptions.wait_acknowledged().await;
         assert_eq!(begun.elapsed(), ACKNOWLEDGED_WITHIN);
     }
 }

@@ -89,7 +89,7 @@ impl Supervisor {
             Event::Exited(status) => self.exited(status).await,
             Event::Read(ReadEnd::Broken(error)) => {
                 self.rpc.finish(error);
-                self.stop(StopMode::None).await;
+                self.stop(StopMode::Immediate).await;
             }
             Event::Read(ReadEnd::Closed) => {
                 match timeout(AFTER_OUTPUT_CLOSED, self.child.wait()).await {
@@ -114,13 +114,13 @@ impl Supervisor {
                 // A more urgent order may arrive while this one is carried out.
                 let rpc = Arc::clone(&self.rpc);
                 let stopping = stop(&mut self.child, &self.group, mode, || rpc.close_input());
-                let hurried = order.wait_for(|order| order.is_some_and(|given| given > mode));
-                let hurry = tokio::select! {
+                let escalated = order.wait_for(|order| order.is_some_and(|given| given > mode));
+                let is_escalated = tokio::select! {
                     _ = stopping => false,
-                    _ = hurried => true,
+                    _ = escalated => true,
                 };
-                if hurry {
-                    self.stop(StopMode::None).await;
+                if is_escalated {
+                    self.stop(StopMode::Immediate).await;
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Supervisor {
     }
 
     /// Describes that the server never sent a protocol message, with the first line it wrote instead.
-    fn spoke(&self) -> String {
+    fn protocol_note(&self) -> String {
         let inbound = &self.rpc.inbound;
         match (inbound.has_protocol_message(), inbound.first_noise()) {
             (true, _) => String::new(),
@@ -161,7 +161,7 @@ impl Supervisor {
     async fn finish_exited(&mut self, status: Option<ExitStatus>, broken: Option<ToolError>) {
         let _ = timeout(DRAIN_TIME, &mut self.stderr_task).await;
         let error = broken.unwrap_or_else(|| {
-            let what = ended_with(status) + &self.spoke();
+            let what = ended_with(status) + &self.protocol_note();
             let error = self.errors.error(Reason::ServerExited, what);
             self.errors.with_stderr(error, &self.stderr.text())
         });
@@ -173,8 +173,8 @@ impl Supervisor {
 /// Waits for an order. A dropped handle is the order to kill at once.
 async fn ordered(order: &mut watch::Receiver<Option<StopMode>>) -> StopMode {
     match order.wait_for(Option::is_some).await {
-        Ok(order) => order.unwrap_or(StopMode::None),
-        Err(_) => StopMode::None,
+        Ok(order) => order.unwrap_or(StopMode::Immediate),
+        Err(_) => StopMode::Immediate,
     }
 }
 

@@ -114,8 +114,8 @@ pub(crate) struct Client {
     session: &'static str,
     this: Weak<Self>,
     capabilities: &'static str,
-    answer: ClientAnswer,
-    heard: Mutex<Vec<String>>,
+    response: ClientAnswer,
+    received: Mutex<Vec<String>>,
 }
 
 #[derive(Clone, Copy)]
@@ -126,23 +126,23 @@ pub(crate) enum ClientAnswer {
 }
 
 impl Client {
-    pub(crate) fn new(session: &'static str, answer: ClientAnswer) -> Arc<Self> {
+    pub(crate) fn new(session: &'static str, response: ClientAnswer) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             session,
             this: this.clone(),
             capabilities: r#"{"elicitation":{},"roots":{}}"#,
-            answer,
-            heard: Mutex::default(),
+            response,
+            received: Mutex::default(),
         })
     }
 
     /// Returns what was received since the last call.
-    pub(crate) fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().unwrap())
+    pub(crate) fn received(&self) -> Vec<String> {
+        std::mem::take(&mut self.received.lock().unwrap())
     }
 
-    fn hear(&self, what: String) {
-        self.heard.lock().unwrap().push(what);
+    fn record(&self, what: String) {
+        self.received.lock().unwrap().push(what);
     }
 }
 
@@ -159,7 +159,7 @@ impl Listener for Later {
 
     fn message(&self, params: &RawValue) {
         if let Some(client) = self.1.upgrade() {
-            client.hear(format!("later {params}"));
+            client.record(format!("later {params}"));
         }
     }
 }
@@ -179,11 +179,11 @@ impl Caller for Client {
     }
 
     fn progress(&self, params: &RawValue) {
-        self.hear(format!("progress {params}"));
+        self.record(format!("progress {params}"));
     }
 
     fn message(&self, params: &RawValue) {
-        self.hear(format!("message {params}"));
+        self.record(format!("message {params}"));
     }
 
     fn listener(&self) -> Option<Arc<dyn Listener>> {
@@ -197,8 +197,8 @@ impl Caller for Client {
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.map(RawValue::get).unwrap_or_default();
-        self.hear(format!("ask {method} {params}").trim_end().to_owned());
-        match self.answer {
+        self.record(format!("ask {method} {params}").trim_end().to_owned());
+        match self.response {
             ClientAnswer::Result(text) => Ok(RawValue::from_string(text.to_owned()).unwrap()),
             ClientAnswer::Refusal(code) => Err(RpcError {
                 code,
@@ -220,8 +220,8 @@ impl RpcTransport for Memory {
         }
     }
 
-    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
-        self.0.ask(ask).await
+    async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
+        self.0.send(request).await
     }
 
     async fn detect_era(&self) -> ToolResult<Handshake> {
@@ -257,12 +257,13 @@ pub(crate) fn session_with_roots(
         .store(is_modern, std::sync::atomic::Ordering::Relaxed);
     let raw = |text: String| RawValue::from_string(text).unwrap();
     let opening = if is_modern {
-        let answer =
+        let response =
             format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}"#);
-        parse_discover(&raw(answer), &limits)
+        parse_discover(&raw(response), &limits)
     } else {
-        let answer = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
-        parse_initialize(&raw(answer), &limits)
+        let response =
+            format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
+        parse_initialize(&raw(response), &limits)
     };
     let ParsedHandshake::Negotiated(handshake) = opening else {
         panic!("{capabilities}")

@@ -132,7 +132,8 @@ impl<'a> RpcRequest<'a> {
 /// Sends requests to one server.
 pub(crate) trait RpcTransport: Send + Sync {
     /// Sends a request and waits for its response, without a timeout.
-    fn ask(&self, ask: RpcRequest<'_>) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
+    fn send(&self, request: RpcRequest<'_>)
+    -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
     /// Waits until a call of this client can be sent: on a transport that all clients share, the first one settles the
     /// server's roots.

@@ -12,15 +12,15 @@ impl<W: RpcTransport> Session<W> {
     /// the `subscriptions/listen` stream, which the caller keeps open.
     pub(crate) async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
         let errors = &self.setup.errors;
-        let agreed = self.agreed();
+        let negotiated = self.negotiated();
         let too_many = |_| {
             let limit = self.setup.limits.subscriptions_per_server;
             let what = format_args!("has reached the limit of {limit} resource subscriptions");
             errors.error(Reason::Overloaded, what)
         };
-        if agreed.dialect.is_modern() {
+        if negotiated.dialect.is_modern() {
             if self.subscriptions.set(uri, watch).map_err(too_many)? {
-                self.subscriptions.known().await;
+                self.subscriptions.wait_acknowledged().await;
             }
             return Ok(());
         }
@@ -36,10 +36,10 @@ impl<W: RpcTransport> Session<W> {
         }
         let members = format!(r#""uri":{}"#, quoted(uri));
         let limit = self.setup.list_time;
-        let ask = self
+        let sending = self
             .transport
-            .ask(RpcRequest::own(&agreed.dialect, method, &members));
-        match tokio::time::timeout(limit, ask).await {
+            .send(RpcRequest::own(&negotiated.dialect, method, &members));
+        match tokio::time::timeout(limit, sending).await {
             Ok(Ok(RpcResponse::Result(_))) if watch => self
                 .subscriptions
                 .set(uri, true)

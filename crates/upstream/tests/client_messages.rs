@@ -92,10 +92,13 @@ async fn r_gate_03_progress_and_log_messages_come_in_the_stream_of_their_call() 
         let server = connect(&at(&web.url)).await.unwrap();
         let client = Client::new("{}");
         server.call("t", &nothing(), client.calls()).await.unwrap();
-        let heard = client.heard();
-        assert_eq!(heard.len(), 2, "{heard:?}");
-        assert!(heard[0].ends_with(r#","progress":0.50}"#), "{heard:?}");
-        assert_eq!(heard[1], r#"message {"level":"info","data":"x"}"#);
+        let received = client.received();
+        assert_eq!(received.len(), 2, "{received:?}");
+        assert!(
+            received[0].ends_with(r#","progress":0.50}"#),
+            "{received:?}"
+        );
+        assert_eq!(received[1], r#"message {"level":"info","data":"x"}"#);
         assert_eq!(server.health().dropped_frames, 1);
         server.close().await;
     }
@@ -139,7 +142,7 @@ async fn r_gate_03_a_question_in_or_beside_the_stream_of_a_call_is_answered() {
         let client = Client::new(r#"{"action": "accept"}"#);
         server.call("t", &nothing(), client.calls()).await.unwrap();
         assert_eq!(
-            client.heard(),
+            client.received(),
             [r#"ask elicitation/create {"message": "?"}"#]
         );
         let answer = r#"{"jsonrpc":"2.0","id":"q","result":{"action": "accept"}}"#;
@@ -356,9 +359,9 @@ async fn r_gate_03_progress_and_questions_pass_through_a_real_process() {
         outcome.result.get(),
         r#"{"content":[],"got":{"jsonrpc":"2.0","id":"q","result":{"role":"assistant"}}}"#
     );
-    let heard = client.heard();
-    assert!(heard[0].starts_with("progress "), "{heard:?}");
-    assert_eq!(heard[1], r#"ask sampling/createMessage {"maxTokens":1}"#);
+    let received = client.received();
+    assert!(received[0].starts_with("progress "), "{received:?}");
+    assert_eq!(received[1], r#"ask sampling/createMessage {"maxTokens":1}"#);
     let prompts = server.list_offers(OfferKind::Prompts).await.unwrap();
     assert_eq!(prompts[0].get(), r#"{"name":"p"}"#);
     assert!(

@@ -88,7 +88,7 @@ impl ApiEndpoint {
         };
         let sent = send_to(&self.client, outgoing, CONNECT);
         let response = match tokio::time::timeout(limits.silence, sent).await {
-            Ok(sent) => sent.map_err(|trouble| self.explain(trouble))?,
+            Ok(sent) => sent.map_err(|error| self.explain(error))?,
             Err(_) => return Err(self.silent(limits.silence)),
         };
         Ok(ApiResponse {
@@ -101,9 +101,9 @@ impl ApiEndpoint {
         })
     }
 
-    fn explain(&self, trouble: ConnectionError) -> ToolError {
+    fn explain(&self, error: ConnectionError) -> ToolError {
         let place = self.shown();
-        let (reason, what) = match trouble {
+        let (reason, what) = match error {
             ConnectionError::Tls(why) => (
                 Reason::TlsFailed,
                 format!(
@@ -181,7 +181,7 @@ impl ApiResponse {
             }
             let chunk = tokio::time::timeout(self.limits.silence, self.response.chunk()).await;
             let chunk = match chunk {
-                Ok(chunk) => chunk.map_err(|trouble| self.service.explain(trouble))?,
+                Ok(chunk) => chunk.map_err(|error| self.service.explain(error))?,
                 Err(_) => return Err(self.service.silent(self.limits.silence)),
             };
             let Some(chunk) = chunk else {

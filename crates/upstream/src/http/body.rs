@@ -84,11 +84,11 @@ impl ResponseBudget {
 pub(crate) async fn read(
     response: &mut Response,
     limit: usize,
-    mut room: ResponseBudget,
+    mut budget: ResponseBudget,
     errors: &ErrorContext,
     broken: impl Fn(ConnectionError) -> ToolError,
 ) -> ToolResult<Bytes> {
-    let told = response
+    let announced = response
         .content_length()
         .and_then(|length| usize::try_from(length).ok());
     if response
@@ -99,17 +99,17 @@ pub(crate) async fn read(
     }
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(&broken)? {
-        if body.is_empty() && told == Some(chunk.len()) {
+        if body.is_empty() && announced == Some(chunk.len()) {
             return Ok(chunk);
         }
         if body.len() + chunk.len() > limit {
             return Err(too_large(errors, limit));
         }
         let whole = body.len() + chunk.len();
-        let counted = room.resize(whole).await;
+        let counted = budget.resize(whole).await;
         counted.map_err(|full| over_budget(errors, full))?;
         if body.is_empty() {
-            body.reserve(told.unwrap_or(chunk.len()).min(limit).min(RESERVED));
+            body.reserve(announced.unwrap_or(chunk.len()).min(limit).min(RESERVED));
         }
         body.extend_from_slice(&chunk);
     }

@@ -11,7 +11,7 @@ use pegboard_model::{Reason, ToolError, ToolResult, UntrustedText};
 use reqwest::Url;
 
 use crate::errors::{ErrorContext, format_duration};
-use crate::http::loopback_pool::Loopback;
+use crate::http::loopback_pool::LoopbackPool;
 use crate::http::response::Response;
 use crate::http::target::Target;
 
@@ -28,7 +28,7 @@ pub(crate) struct Clients(Mutex<HashMap<ClientKind, reqwest::Client>>);
 #[derive(Clone)]
 pub(crate) enum Client {
     /// Plain connections to this machine.
-    Loopback(Arc<Loopback>),
+    Loopback(Arc<LoopbackPool>),
     /// Everything else: name resolution, proxies, TLS.
     Remote(reqwest::Client),
 }
@@ -51,8 +51,8 @@ struct ClientKind {
 impl Clients {
     /// Returns the client for a target.
     pub(crate) fn of(&self, target: &Target, connect: Duration) -> ToolResult<Client> {
-        if let Some(near) = Loopback::at(target) {
-            return Ok(Client::Loopback(near));
+        if let Some(pool) = LoopbackPool::at(target) {
+            return Ok(Client::Loopback(pool));
         }
         let kind = ClientKind {
             is_tls: target.url.scheme() == "https",
@@ -104,7 +104,7 @@ pub(crate) async fn send(
     errors: &ErrorContext,
 ) -> ToolResult<Response> {
     let sent = send_to(client, request, connect).await;
-    sent.map_err(|trouble| explain(trouble, target, connect, errors))
+    sent.map_err(|error| explain(error, target, connect, errors))
 }
 
 /// Sends a request, without converting the error.
@@ -114,7 +114,7 @@ pub(crate) async fn send_to(
     connect: Duration,
 ) -> Result<Response, ConnectionError> {
     match client {
-        Client::Loopback(near) => near.send(request, connect).await.map(Response::Loopback),
+        Client::Loopback(pool) => pool.send(request, connect).await.map(Response::Loopback),
         Client::Remote(client) => Box::pin(send_far(client, request))
             .await
             .map(|response| Response::Remote(Box::new(response))),
@@ -162,13 +162,13 @@ impl From<reqwest::Error> for ConnectionError {
 
 /// Converts a connection failure into an error about the server.
 pub(crate) fn explain(
-    trouble: ConnectionError,
+    error: ConnectionError,
     target: &Target,
     connect: Duration,
     errors: &ErrorContext,
 ) -> ToolError {
     let place = target.shown();
-    match trouble {
+    match error {
         ConnectionError::Tls(why) => {
             let why = errors.quote(&why);
             let what = format_args!("at {place} has no trusted TLS connection: {why}");

@@ -17,7 +17,7 @@ use crate::inbound::RequestAction;
 use crate::malformed::{Diagnosis, diagnose};
 
 /// Requests of a server within one response that we answer at once.
-const REPLIES_PER_ANSWER: usize = 100;
+const MAX_REPLIES: usize = 100;
 /// The default, minimum and maximum delay before a broken stream is resumed.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ impl StreamPosition {
 
 impl Channel {
     /// Returns the response among the events. A legacy server may break off and let the client resume the stream.
-    pub(crate) async fn answer_among_events(
+    pub(crate) async fn response_among_events(
         self: &Arc<Self>,
         mut response: Response,
         wanted: u64,
@@ -58,7 +58,7 @@ impl Channel {
         let mut replies = 0;
         loop {
             let mut parser = Parser::new(limit);
-            let mut room = self.room();
+            let mut response_budget = self.response_budget();
             let broken = loop {
                 let chunk = match response.chunk().await {
                     Ok(Some(chunk)) => chunk,
@@ -69,15 +69,17 @@ impl Channel {
                     .push(&chunk)
                     .map_err(|_| body::too_large(&self.errors, limit))?
                 {
-                    if let Some(answer) = self.take_event(&event, Some(wanted), &mut replies) {
-                        return answer;
+                    if let Some(rpc_response) =
+                        self.handle_event(&event, Some(wanted), &mut replies)
+                    {
+                        return rpc_response;
                     }
                 }
-                let counted = room.resize(parser.held_bytes()).await;
+                let counted = response_budget.resize(parser.held_bytes()).await;
                 counted.map_err(|full| body::over_budget(&self.errors, full))?;
             };
             position.note(&parser);
-            response = match self.rest(&position).await {
+            response = match self.resume(&position).await {
                 Some(response) => response,
                 None => {
                     return Err(broken.unwrap_or_else(|| {
@@ -92,15 +94,15 @@ impl Channel {
     }
 
     /// Resumes a stream; `None` if that is not possible. The caller limits the time.
-    async fn rest(&self, position: &StreamPosition) -> Option<Response> {
+    async fn resume(&self, position: &StreamPosition) -> Option<Response> {
         let last_event = position.last_event.as_ref()?;
         // Only a legacy session has a negotiated revision; modern streams cannot be resumed.
-        self.state().version.as_ref()?;
+        self.legacy_session().version.as_ref()?;
         loop {
             tokio::time::sleep(position.retry_delay().unwrap_or(PAUSE)).await;
             match self.get(Some(last_event)).await {
                 Ok(response) if is_stream(&response) => return Some(response),
-                Ok(response) if !may_pass(response.status()) => return None,
+                Ok(response) if !may_be_temporary(response.status()) => return None,
                 // A temporary failure.
                 Ok(_) | Err(_) => {}
             }
@@ -108,7 +110,7 @@ impl Channel {
     }
 
     /// Handles one event. Returns the response if it is the wanted one.
-    pub(crate) fn take_event(
+    pub(crate) fn handle_event(
         self: &Arc<Self>,
         event: &Event,
         wanted: Option<u64>,
@@ -117,22 +119,22 @@ impl Channel {
         if event.data.is_empty() {
             return None;
         }
-        let place = wanted.map_or(MessageSource::Aside, MessageSource::Call);
+        let source = wanted.map_or(MessageSource::Side, MessageSource::Call);
         match parse(&event.data, self.limits.json_depth) {
             Ok(Message::Response { id, response }) if Some(id) == wanted => {
-                return Some(response.map_err(|why| self.no_answer(why)));
+                return Some(response.map_err(|why| self.invalid_response(why)));
             }
             Ok(Message::Response { .. }) => self.inbound.count_dropped(),
             Ok(Message::UnaddressedError(error)) => self.inbound.handle_unaddressed_error(&error),
             Ok(Message::Notification { method, params }) => {
-                self.inbound.handle_notification(&method, params, place);
+                self.inbound.handle_notification(&method, params, source);
                 self.inbound.flush();
             }
-            Ok(Message::Request(request)) => self.take_request(&request, place, replies),
-            Err(flaw) => {
+            Ok(Message::Request(request)) => self.handle_server_request(&request, source, replies),
+            Err(error) => {
                 self.inbound.count_invalid();
                 if let Some(wanted) = wanted
-                    && flaw == MessageError::NotJson
+                    && error == MessageError::NotJson
                 {
                     return self.damaged(&event.data, wanted).map(Err);
                 }
@@ -148,21 +150,21 @@ impl Channel {
             Diagnosis::PartialMessage(traces) => (traces, "ends in the middle".to_owned()),
             Diagnosis::Broken(traces, error) => (traces, format!("is not valid JSON: {error}")),
         };
-        let is_wanted = traces.is_answer() && traces.id.is_none_or(|id| id == wanted);
-        is_wanted.then(|| self.no_answer(&why))
+        let is_wanted = traces.is_response() && traces.id.is_none_or(|id| id == wanted);
+        is_wanted.then(|| self.invalid_response(&why))
     }
 
-    fn take_request(
+    fn handle_server_request(
         self: &Arc<Self>,
         request: &Request<'_>,
-        place: MessageSource,
+        source: MessageSource,
         replies: &mut usize,
     ) {
-        let is_legacy = self.state().version.is_some();
-        match self.inbound.handle_request(request, !is_legacy, place) {
-            RequestAction::Reply(frame) => {
+        let is_legacy = self.legacy_session().version.is_some();
+        match self.inbound.handle_request(request, !is_legacy, source) {
+            RequestAction::Respond(frame) => {
                 *replies += 1;
-                if is_legacy && *replies <= REPLIES_PER_ANSWER {
+                if is_legacy && *replies <= MAX_REPLIES {
                     tokio::spawn(self.detached_post(frame));
                 }
             }
@@ -184,6 +186,6 @@ pub(crate) fn is_stream(response: &Response) -> bool {
 }
 
 /// Returns whether a failure with this status may be temporary.
-pub(crate) fn may_pass(status: StatusCode) -> bool {
+pub(crate) fn may_be_temporary(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }

@@ -36,7 +36,7 @@ pub(crate) struct Channel {
     pub(crate) limits: Limits,
     /// Budgets for the large responses of this server, and of all servers.
     pub(crate) response_bytes: [ByteBudget; 2],
-    pub(crate) state: Mutex<LegacySession>,
+    pub(crate) legacy_session: Mutex<LegacySession>,
 }
 
 /// The session headers that a legacy server expects back.
@@ -77,7 +77,8 @@ impl From<ToolError> for ExchangeError {
 impl Channel {
     /// Opens a stream that belongs to no request, or resumes one that broke.
     pub(crate) async fn get(&self, last_event: Option<&HeaderValue>) -> ToolResult<Response> {
-        let headers = RequestHeaders::Session.of_stream(&self.target, &self.state(), last_event);
+        let headers =
+            RequestHeaders::Session.for_stream(&self.target, &self.legacy_session(), last_event);
         self.send(self.empty(Method::GET, headers)).await
     }
 
@@ -92,8 +93,8 @@ impl Channel {
         send(client, request, target, *connect_time, errors).await
     }
 
-    pub(crate) fn broken(&self, trouble: ConnectionError) -> ToolError {
-        explain(trouble, &self.target, self.connect_time, &self.errors)
+    pub(crate) fn broken(&self, error: ConnectionError) -> ToolError {
+        explain(error, &self.target, self.connect_time, &self.errors)
     }
 
     /// Posts a message. A redirect within the same origin that keeps the method is followed once.
@@ -190,12 +191,12 @@ impl Channel {
     }
 
     fn message_headers(&self, head: RequestHeaders<'_>) -> HeaderMap {
-        head.of_message(&self.target, &self.state())
+        head.for_post(&self.target, &self.legacy_session())
     }
 
     /// Ends the session at the server, if there is one.
     pub(crate) async fn delete(&self) {
-        let headers = RequestHeaders::Session.write(&self.target, &self.state());
+        let headers = RequestHeaders::Session.build(&self.target, &self.legacy_session());
         if headers.contains_key(SESSION_ID) {
             let request = self.empty(Method::DELETE, headers);
             let _ = tokio::time::timeout(DETACHED_TIMEOUT, self.send(request)).await;
@@ -204,8 +205,8 @@ impl Channel {
 
     /// Closes idle connections.
     pub(crate) fn close_idle(&self) {
-        if let Client::Loopback(near) = &self.client {
-            near.close_idle();
+        if let Client::Loopback(pool) = &self.client {
+            pool.close_idle();
         }
     }
 
@@ -244,17 +245,21 @@ impl Channel {
         }
         match body::kind(&response) {
             ContentKind::Json => {
-                let room = self.room();
-                let body = body::read(&mut response, limit, room, &self.errors, |trouble| {
-                    self.broken(trouble)
-                })
+                let response_budget = self.response_budget();
+                let body = body::read(
+                    &mut response,
+                    limit,
+                    response_budget,
+                    &self.errors,
+                    |error| self.broken(error),
+                )
                 .await?;
                 Ok(self
-                    .answer_in(&body, id)
+                    .rpc_response_in(&body, id)
                     .ok_or_else(|| self.no_protocol(&body))??)
             }
             ContentKind::Events => {
-                let answering = self.answer_among_events(response, id, limit);
+                let answering = self.response_among_events(response, id, limit);
                 Ok(Box::pin(answering).await?)
             }
             ContentKind::Other => Err(self.no_protocol(&body::preview(&mut response).await).into()),
@@ -262,12 +267,12 @@ impl Channel {
     }
 
     /// Creates the reservation for one response.
-    pub(crate) fn room(&self) -> ResponseBudget {
+    pub(crate) fn response_budget(&self) -> ResponseBudget {
         let [of_server, of_all] = &self.response_bytes;
         ResponseBudget::new(of_server, of_all)
     }
 
-    pub(crate) fn no_answer(&self, why: &str) -> ToolError {
+    pub(crate) fn invalid_response(&self, why: &str) -> ToolError {
         let what = format_args!("sent a response that {why}");
         self.errors.error(Reason::FrameInvalid, what)
     }
@@ -281,11 +286,11 @@ impl Channel {
     }
 
     /// Returns the response in a JSON body; `None` if the body is something else.
-    fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<RpcResponse>> {
+    fn rpc_response_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<RpcResponse>> {
         let text = trim_bom(std::str::from_utf8(body).ok()?);
         match parse(text, self.limits.json_depth).ok()? {
             Message::Response { id, response } if id == wanted => {
-                Some(response.map_err(|why| self.no_answer(why)))
+                Some(response.map_err(|why| self.invalid_response(why)))
             }
             // A server that refused before it read the id cannot name it.
             Message::UnaddressedError(error) => Some(Ok(RpcResponse::Error(error))),
@@ -308,15 +313,16 @@ impl Channel {
             );
             return Err(self.errors.error(Reason::LoginNeeded, what).into());
         }
-        let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        let body = if body::kind(response) == ContentKind::Json && !may_pass {
-            let (limit, room) = (self.limits.frame_bytes, self.room());
-            let body = body::read(response, limit, room, &self.errors, |error| {
+        let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        let body = if body::kind(response) == ContentKind::Json && !is_temporary {
+            let (limit, response_budget) = (self.limits.frame_bytes, self.response_budget());
+            let body = body::read(response, limit, response_budget, &self.errors, |error| {
                 self.broken(error)
             })
             .await?;
-            if let Some(Ok(answer @ RpcResponse::Error(_))) = self.answer_in(&body, id) {
-                return Ok(answer);
+            if let Some(Ok(rpc_response @ RpcResponse::Error(_))) = self.rpc_response_in(&body, id)
+            {
+                return Ok(rpc_response);
             }
             body
         } else {
@@ -325,9 +331,9 @@ impl Channel {
         let preview = self.errors.preview(&body);
         let what = format_args!("answered with HTTP {}: \"{preview}\"", status.as_u16());
         let mut error = self.errors.error(Reason::HttpStatus, what);
-        error.retryable = may_pass;
+        error.retryable = is_temporary;
         let pause = retry_delay(response.headers(), jiff::Timestamp::now());
-        if let Some(pause) = pause.filter(|_| may_pass) {
+        if let Some(pause) = pause.filter(|_| is_temporary) {
             error = error.with_remedy(format!(
                 "The server is busy. Try again in {}.",
                 format_duration(pause)
@@ -341,13 +347,15 @@ impl Channel {
             .headers()
             .get(SESSION_ID)
             .filter(|id| id.len() <= SESSION_ID_BYTES);
-        let mut state = self.state();
-        state.id = id.cloned();
-        state.generation += 1;
+        let mut legacy_session = self.legacy_session();
+        legacy_session.id = id.cloned();
+        legacy_session.generation += 1;
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, LegacySession> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn legacy_session(&self) -> MutexGuard<'_, LegacySession> {
+        self.legacy_session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -36,27 +36,27 @@ pub(crate) enum RequestHeaders<'a> {
 
 impl RequestHeaders<'_> {
     /// Returns the headers of a posted message.
-    pub(crate) fn of_message(self, target: &Target, state: &LegacySession) -> HeaderMap {
-        let mut headers = self.write(target, state);
+    pub(crate) fn for_post(self, target: &Target, session: &LegacySession) -> HeaderMap {
+        let mut headers = self.build(target, session);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH_KINDS);
         headers
     }
 
     /// Returns the headers of a request for a stream.
-    pub(crate) fn of_stream(
+    pub(crate) fn for_stream(
         self,
         target: &Target,
-        state: &LegacySession,
+        session: &LegacySession,
         last_event: Option<&HeaderValue>,
     ) -> HeaderMap {
-        let mut headers = self.write(target, state);
+        let mut headers = self.build(target, session);
         headers.insert(ACCEPT, EVENTS);
         headers.extend(last_event.map(|id| (LAST_EVENT_ID, id.clone())));
         headers
     }
 
-    pub(crate) fn write(self, target: &Target, state: &LegacySession) -> HeaderMap {
+    pub(crate) fn build(self, target: &Target, session: &LegacySession) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(HEADERS);
         for (name, value) in &target.headers {
             headers.insert(name, value.clone());
@@ -64,9 +64,9 @@ impl RequestHeaders<'_> {
         match self {
             Self::Opening => {}
             Self::Session => {
-                headers.extend(state.id.clone().map(|id| (SESSION_ID, id)));
+                headers.extend(session.id.clone().map(|id| (SESSION_ID, id)));
                 headers.extend(
-                    state
+                    session
                         .version
                         .clone()
                         .map(|version| (PROTOCOL_VERSION, version)),

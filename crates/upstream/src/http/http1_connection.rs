@@ -57,15 +57,15 @@ impl Http1Connection {
     }
 
     /// Sends a request and waits for the head of its response.
-    pub(crate) async fn ask(
+    pub(crate) async fn exchange(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, SendError> {
-        let mut answer = pin!(self.sender.try_send_request(request));
+        let mut response = pin!(self.sender.try_send_request(request));
         let connection = &mut self.connection;
         let answered = poll_fn(|context| {
             drive(connection, context);
-            answer.as_mut().poll(context)
+            response.as_mut().poll(context)
         });
         answered
             .await

@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 
 use crate::capabilities::ServerCapabilities;
 use crate::dialect::Dialect;
-use crate::http::events::{StreamPosition, is_stream, may_pass};
+use crate::http::events::{StreamPosition, is_stream, may_be_temporary};
 use crate::http::headers::RequestHeaders;
 use crate::http::response::Response;
 use crate::http::session::HttpSession;
@@ -21,9 +21,13 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Listens until the task is aborted or the server has no such stream.
-pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: ServerCapabilities) {
+pub(crate) async fn listen(
+    session: Arc<HttpSession>,
+    dialect: Dialect,
+    capabilities: ServerCapabilities,
+) {
     match dialect.era {
-        Era::Modern => listen_to_subscription(&session, &dialect, has).await,
+        Era::Modern => listen_to_subscription(&session, &dialect, capabilities).await,
         Era::Legacy => listen_to_session(&session).await,
     }
 }
@@ -40,7 +44,7 @@ impl Stream {
         match opened {
             Err(_) => Self::Broken,
             Ok(response) if is_stream(&response) => Self::Open(response),
-            Ok(response) if may_pass(response.status()) => Self::Broken,
+            Ok(response) if may_be_temporary(response.status()) => Self::Broken,
             Ok(response) => Self::None(response.status()),
         }
     }
@@ -63,14 +67,14 @@ async fn listen_to_session(session: &HttpSession) {
             Stream::Broken => {}
             Stream::Open(mut response) => {
                 was_open = true;
-                let mut following = EventReader::new(session);
+                let mut reader = EventReader::new(session);
                 while let Ok(Some(chunk)) = response.chunk().await {
-                    if !following.take(session, &chunk) {
+                    if !reader.take(session, &chunk) {
                         break;
                     }
                 }
-                position.note(&following.parser);
-                if following.any {
+                position.note(&reader.parser);
+                if reader.any {
                     pause = FIRST_PAUSE;
                 }
             }
@@ -89,7 +93,11 @@ fn may_be_lost(status: StatusCode) -> bool {
 }
 
 /// Reads the `subscriptions/listen` stream of a modern server, and requests it again when the subscriptions change.
-async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: ServerCapabilities) {
+async fn listen_to_subscription(
+    session: &HttpSession,
+    dialect: &Dialect,
+    capabilities: ServerCapabilities,
+) {
     let subscriptions = &session.subscriptions;
     let mut changes = subscriptions.changes();
     let acknowledged = session.channel.inbound.acknowledged();
@@ -98,7 +106,7 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
     let mut earlier: Option<Response> = None;
     loop {
         changes.mark_unchanged();
-        let (version, members) = subscriptions.members(has);
+        let (version, members) = subscriptions.members(capabilities);
         let (id, opened) = match members {
             Some(members) => subscribe(session, dialect, &members).await,
             None => (0, Stream::None(StatusCode::NO_CONTENT)),
@@ -107,7 +115,7 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
         match opened {
             Stream::Broken => {}
             Stream::None(_) => {
-                subscriptions.settle(version);
+                subscriptions.acknowledge(version);
                 // A different filter may work.
                 if changes.changed().await.is_err() {
                     return;
@@ -115,14 +123,14 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
                 continue;
             }
             Stream::Open(mut response) => {
-                let mut following = EventReader::new(session);
+                let mut reader = EventReader::new(session);
                 let is_changed = loop {
                     tokio::select! {
                         biased;
                         chunk = response.chunk() => match chunk {
-                            Ok(Some(chunk)) if following.take(session, &chunk) => {
+                            Ok(Some(chunk)) if reader.take(session, &chunk) => {
                                 if *acknowledged.borrow() >= id {
-                                    subscriptions.settle(version);
+                                    subscriptions.acknowledge(version);
                                 }
                             }
                             _ => break false,
@@ -130,7 +138,7 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
                         changed = changes.changed() => break changed.is_ok(),
                     }
                 };
-                if following.any {
+                if reader.any {
                     pause = FIRST_PAUSE;
                 }
                 if is_changed {
@@ -184,7 +192,9 @@ impl EventReader {
         };
         for event in events {
             self.any = true;
-            session.channel.take_event(&event, None, &mut self.replies);
+            session
+                .channel
+                .handle_event(&event, None, &mut self.replies);
         }
         true
     }

@@ -26,24 +26,24 @@ const IDLE_CONNECTIONS: usize = 64;
 const IDLE_TIME: Duration = Duration::from_secs(90);
 /// Bytes after which the task yields. A server that sends without end is always ready to be read, and the timer of the
 /// caller must get a chance to run.
-const AT_ONE_GO: usize = 64 * 1024;
+const YIELD_BYTES: usize = 64 * 1024;
 
 /// A server on this machine and its idle connections.
-pub(crate) struct Loopback {
+pub(crate) struct LoopbackPool {
     host: String,
     port: u16,
     /// The `Host` header.
-    named: HeaderValue,
+    host_header: HeaderValue,
     /// The most recently used connection is the last.
     idle: Mutex<VecDeque<IdleConnection>>,
 }
 
 struct IdleConnection {
-    line: Box<Http1Connection>,
+    connection: Box<Http1Connection>,
     since: Instant,
 }
 
-impl Loopback {
+impl LoopbackPool {
     /// Creates a pool for a target; `None` unless it is plain HTTP to this machine.
     pub(crate) fn at(target: &Target) -> Option<Arc<Self>> {
         let url = &target.url;
@@ -51,14 +51,14 @@ impl Loopback {
             return None;
         }
         let host = url.host_str()?;
-        let named = match url.port() {
+        let host_header = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
         Some(Arc::new(Self {
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port_or_known_default()?,
-            named: HeaderValue::from_str(&named).ok()?,
+            host_header: HeaderValue::from_str(&host_header).ok()?,
             idle: Mutex::default(),
         }))
     }
@@ -70,16 +70,16 @@ impl Loopback {
         connect: Duration,
     ) -> Result<LoopbackResponse, ConnectionError> {
         let mut request = self.request(outgoing)?;
-        while let Some(line) = self.take_idle() {
-            match self.ask(line, request).await {
+        while let Some(connection) = self.take_idle() {
+            match self.exchange(connection, request).await {
                 Err(SendError::Unsent(unsent)) => request = *unsent,
                 Err(SendError::Broken(error)) => return Err(ConnectionError::broken(&error)),
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
             }
         }
-        let line = Box::pin(Http1Connection::open(&self.host, self.port, connect)).await?;
-        match self.ask(line, request).await {
-            Ok(answer) => Ok(answer),
+        let connection = Box::pin(Http1Connection::open(&self.host, self.port, connect)).await?;
+        match self.exchange(connection, request).await {
+            Ok(response) => Ok(response),
             Err(SendError::Broken(error)) => Err(ConnectionError::broken(&error)),
             Err(SendError::Unsent(_)) => Err(ConnectionError::Broken(
                 "it was closed immediately".to_owned(),
@@ -109,41 +109,44 @@ impl Loopback {
         *request.uri_mut() = uri.map_err(unwritable)?;
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        request.headers_mut().insert(HOST, self.named.clone());
+        request.headers_mut().insert(HOST, self.host_header.clone());
         Ok(request)
     }
 
-    async fn ask(
+    async fn exchange(
         self: &Arc<Self>,
-        mut line: Box<Http1Connection>,
+        mut connection: Box<Http1Connection>,
         request: Request<Full<Bytes>>,
     ) -> Result<LoopbackResponse, SendError> {
-        let (head, body) = line.ask(request).await?.into_parts();
+        let (head, body) = connection.exchange(request).await?.into_parts();
         Ok(LoopbackResponse {
             head,
             body: Some(body),
-            line: Some(line),
-            near: Arc::clone(self),
-            unpaused: 0,
+            connection: Some(connection),
+            pool: Arc::clone(self),
+            unyielded_bytes: 0,
         })
     }
 
     fn take_idle(&self) -> Option<Box<Http1Connection>> {
         loop {
-            let IdleConnection { mut line, since } = self.idle().pop_back()?;
+            let IdleConnection {
+                mut connection,
+                since,
+            } = self.idle().pop_back()?;
             if since.elapsed() > IDLE_TIME {
                 // The others are older still.
                 self.close_idle();
                 return None;
             }
-            if line.is_free() {
-                return Some(line);
+            if connection.is_free() {
+                return Some(connection);
             }
         }
     }
 
-    fn give_back(&self, mut line: Box<Http1Connection>) {
-        if !line.is_free() {
+    fn give_back(&self, mut connection: Box<Http1Connection>) {
+        if !connection.is_free() {
             return;
         }
         let since = Instant::now();
@@ -151,7 +154,7 @@ impl Loopback {
         if idle.len() >= IDLE_CONNECTIONS {
             idle.pop_front();
         }
-        idle.push_back(IdleConnection { line, since });
+        idle.push_back(IdleConnection { connection, since });
     }
 
     fn idle(&self) -> MutexGuard<'_, VecDeque<IdleConnection>> {
@@ -163,10 +166,10 @@ impl Loopback {
 pub(crate) struct LoopbackResponse {
     pub(crate) head: Parts,
     body: Option<Incoming>,
-    line: Option<Box<Http1Connection>>,
-    near: Arc<Loopback>,
+    connection: Option<Box<Http1Connection>>,
+    pool: Arc<LoopbackPool>,
     /// Bytes read since the task last yielded.
-    unpaused: usize,
+    unyielded_bytes: usize,
 }
 
 impl LoopbackResponse {
@@ -177,12 +180,12 @@ impl LoopbackResponse {
 
     /// Returns the next chunk of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
-        if self.unpaused >= AT_ONE_GO {
-            self.unpaused = 0;
+        if self.unyielded_bytes >= YIELD_BYTES {
+            self.unyielded_bytes = 0;
             tokio::task::yield_now().await;
         }
         let chunk = poll_fn(|context| self.poll_chunk(context)).await?;
-        self.unpaused += chunk.as_ref().map_or(0, Bytes::len);
+        self.unyielded_bytes += chunk.as_ref().map_or(0, Bytes::len);
         Ok(chunk)
     }
 
@@ -204,8 +207,8 @@ impl LoopbackResponse {
                 Poll::Pending if is_driven => return Poll::Pending,
                 Poll::Pending => {
                     is_driven = true;
-                    if let Some(line) = &mut self.line {
-                        line.drive(context);
+                    if let Some(connection) = &mut self.connection {
+                        connection.drive(context);
                     }
                     continue;
                 }
@@ -225,8 +228,8 @@ impl Drop for LoopbackResponse {
         // If more of the response is to come, the connection is not free and is closed, so that the server sees that
         // the rest is not wanted.
         self.body = None;
-        if let Some(line) = self.line.take() {
-            self.near.give_back(line);
+        if let Some(connection) = self.connection.take() {
+            self.pool.give_back(connection);
         }
     }
 }
@@ -248,7 +251,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     struct Server {
-        near: Arc<Loopback>,
+        pool: Arc<LoopbackPool>,
         url: Url,
         done: JoinHandle<()>,
     }
@@ -263,10 +266,10 @@ mod tests {
                 for answers in connections {
                     let (mut stream, _) = listener.accept().await.unwrap();
                     let mut request = [0; 1024];
-                    for answer in *answers {
+                    for response in *answers {
                         assert!(stream.read(&mut request).await.unwrap() > 0);
-                        stream.write_all(answer.as_bytes()).await.unwrap();
-                        if *answer == ENDLESS {
+                        stream.write_all(response.as_bytes()).await.unwrap();
+                        if *response == ENDLESS {
                             assert_eq!(stream.read(&mut request).await.unwrap_or(0), 0);
                         }
                     }
@@ -277,23 +280,23 @@ mod tests {
                 url: url.clone(),
                 headers: HeaderMap::new(),
             };
-            let near = Loopback::at(&target).unwrap();
-            Self { near, url, done }
+            let pool = LoopbackPool::at(&target).unwrap();
+            Self { pool, url, done }
         }
 
-        async fn ask(&self) -> Result<LoopbackResponse, ConnectionError> {
+        async fn exchange(&self) -> Result<LoopbackResponse, ConnectionError> {
             let outgoing = Outgoing {
                 method: Method::POST,
                 url: &self.url,
                 headers: HeaderMap::new(),
                 body: Some(Bytes::from_static(b"{}")),
             };
-            self.near.send(outgoing, LONG).await
+            self.pool.send(outgoing, LONG).await
         }
 
         async fn check(&self) {
-            let mut answer = self.ask().await.ok().unwrap();
-            assert_eq!(answer.chunk().await.ok().unwrap().unwrap(), "ok");
+            let mut response = self.exchange().await.ok().unwrap();
+            assert_eq!(response.chunk().await.ok().unwrap().unwrap(), "ok");
         }
 
         /// Waits until the server has handled all its connections.
@@ -310,10 +313,10 @@ mod tests {
         }
         let closed = async {
             while server
-                .near
+                .pool
                 .idle()
                 .iter_mut()
-                .any(|idle| idle.line.is_free())
+                .any(|idle| idle.connection.is_free())
             {
                 tokio::task::yield_now().await;
             }
@@ -328,7 +331,7 @@ mod tests {
         let server = Server::start(&[&[GOOD, ""], &[GOOD]]).await;
         server.check().await;
         assert!(matches!(
-            server.ask().await,
+            server.exchange().await,
             Err(ConnectionError::Broken(_))
         ));
         server.check().await;
@@ -339,7 +342,7 @@ mod tests {
     async fn a_response_that_is_dropped_unread_closes_its_connection() {
         let server = Server::start(&[&[ENDLESS], &[GOOD]]).await;
         server.check().await;
-        assert!(server.near.idle().is_empty());
+        assert!(server.pool.idle().is_empty());
         server.check().await;
         server.done().await;
     }
@@ -356,7 +359,7 @@ mod tests {
                 url: Url::parse(url).unwrap(),
                 headers: HeaderMap::new(),
             };
-            assert_eq!(Loopback::at(&target).is_some(), is_near, "{url}");
+            assert_eq!(LoopbackPool::at(&target).is_some(), is_near, "{url}");
         }
     }
 }

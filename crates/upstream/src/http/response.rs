@@ -17,14 +17,14 @@ pub(crate) enum Response {
 impl Response {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Loopback(answer) => answer.head.status,
+            Self::Loopback(response) => response.head.status,
             Self::Remote(response) => response.status(),
         }
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         match self {
-            Self::Loopback(answer) => &answer.head.headers,
+            Self::Loopback(response) => &response.head.headers,
             Self::Remote(response) => response.headers(),
         }
     }
@@ -32,7 +32,7 @@ impl Response {
     /// Returns the length of the body, if the server announced it.
     pub(crate) fn content_length(&self) -> Option<u64> {
         match self {
-            Self::Loopback(answer) => answer.content_length(),
+            Self::Loopback(response) => response.content_length(),
             Self::Remote(response) => response.content_length(),
         }
     }
@@ -40,7 +40,7 @@ impl Response {
     /// Returns the next chunk of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         match self {
-            Self::Loopback(answer) => answer.chunk().await,
+            Self::Loopback(response) => response.chunk().await,
             Self::Remote(response) => response.chunk().await.map_err(ConnectionError::from),
         }
     }

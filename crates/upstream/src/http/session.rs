@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use pegboard_jsonrpc::{RpcError, RpcResponse, cancelled, notification, quoted, request, revision};
+use pegboard_jsonrpc::{
+    RpcResponse, cancelled, notification, quoted, request, revision, rpc_error,
+};
 use pegboard_model::{Era, Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
@@ -24,7 +26,7 @@ use crate::transport::{ResponseSize, RpcRequest, RpcTransport};
 pub(crate) struct HttpSession {
     pub(crate) channel: Arc<Channel>,
     pub(crate) subscriptions: Arc<Subscriptions>,
-    me: ClientInfo,
+    client_info: ClientInfo,
     next_id: AtomicU64,
     in_flight: AtomicUsize,
     renewing: tokio::sync::Mutex<()>,
@@ -35,13 +37,13 @@ pub(crate) struct HttpSession {
 }
 
 impl HttpSession {
-    pub(crate) fn new(channel: Channel, me: ClientInfo) -> Self {
+    pub(crate) fn new(channel: Channel, client_info: ClientInfo) -> Self {
         let (next_id, in_flight) = (AtomicU64::new(1), AtomicUsize::new(0));
         let subscriptions = Subscriptions::new(channel.limits.subscriptions_per_server);
         Self {
             channel: Arc::new(channel),
             subscriptions: Arc::new(subscriptions),
-            me,
+            client_info,
             next_id,
             in_flight,
             renewing: tokio::sync::Mutex::default(),
@@ -50,11 +52,11 @@ impl HttpSession {
         }
     }
 
-    pub(crate) fn opener(&self) -> HandshakeClient<'_, Self> {
+    pub(crate) fn handshake_client(&self) -> HandshakeClient<'_, Self> {
         let channel = &self.channel;
         HandshakeClient {
             transport: self,
-            client: &self.me,
+            client: &self.client_info,
             errors: &channel.errors,
             limits: &channel.limits,
         }
@@ -69,23 +71,25 @@ impl HttpSession {
     }
 
     /// Opens a new session in place of one that the server lost. One renewal serves all requests that noticed the loss.
-    async fn renew(self: &Arc<Self>, lost: u64) -> ToolResult<()> {
+    async fn renew(self: &Arc<Self>, error_from: u64) -> ToolResult<()> {
         let _one_at_a_time = self.renewing.lock().await;
-        if self.channel.state().generation != lost {
+        if self.channel.legacy_session().generation != error_from {
             return Ok(());
         }
-        let answer = self.initialize(&initialize_params(&self.me)).await?;
-        match classify_initialize(answer, &self.channel.limits) {
-            InitializeOutcome::Legacy(handshake) => self.agreed(&handshake).await,
+        let response = self
+            .initialize(&initialize_params(&self.client_info))
+            .await?;
+        match classify_initialize(response, &self.channel.limits) {
+            InitializeOutcome::Legacy(handshake) => self.complete(&handshake).await,
             outcome => drop(outcome.into_handshake(&self.channel.errors)?),
         }
         self.renewed.notify_one();
-        self.watch_again();
+        self.resubscribe();
         Ok(())
     }
 
     /// Repeats the resource subscriptions of the old session in the new one, in the background.
-    fn watch_again(self: &Arc<Self>) {
+    fn resubscribe(self: &Arc<Self>) {
         let uris = self.subscriptions.uris();
         if uris.is_empty() {
             return;
@@ -95,10 +99,10 @@ impl HttpSession {
             let dialect = Dialect::legacy(revision::LATEST_LEGACY);
             for uri in uris {
                 let members = format!(r#""uri":{}"#, quoted(&uri));
-                let ask = RpcRequest::own(&dialect, "resources/subscribe", &members);
-                let asking = session.ask_in_session(&ask);
+                let request = RpcRequest::own(&dialect, "resources/subscribe", &members);
+                let sending = session.send_in_session(&request);
                 // A server that is gone or does not respond is not asked for the rest.
-                match tokio::time::timeout(DETACHED_TIMEOUT, asking).await {
+                match tokio::time::timeout(DETACHED_TIMEOUT, sending).await {
                     Ok(Ok(_)) => {}
                     Ok(Err(_)) | Err(_) => break,
                 }
@@ -107,48 +111,51 @@ impl HttpSession {
     }
 
     /// Sends a request to a legacy server. Dropping the future sends a cancellation.
-    async fn ask_in_session(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
+    async fn send_in_session(
+        &self,
+        request: &RpcRequest<'_>,
+    ) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
         let callers = &self.channel.inbound.callers;
-        let _running = ask.origin.map(|origin| callers.enter(id, origin));
+        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
         let mut cancel = CancelOnDrop {
             session: self,
             id: Some(id),
         };
         let post = PostRequest {
             id,
-            frame: ask.frame(id),
+            frame: request.frame(id),
             head: RequestHeaders::Session,
-            size: ask.size,
+            size: request.size,
             opens: false,
         };
-        let answer = self.channel.exchange(post).await;
+        let response = self.channel.exchange(post).await;
         cancel.id = None;
-        answer
+        response
     }
 
     /// Sends a request to a modern server. Closing the stream cancels the request, so dropping the future is enough.
-    async fn ask_alone(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
+    async fn send_stateless(&self, request: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
         let callers = &self.channel.inbound.callers;
-        let _running = ask.origin.map(|origin| callers.enter(id, origin));
+        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
         let head = RequestHeaders::Modern {
-            version: &ask.dialect.version,
-            method: ask.method,
-            name: ask.name,
-            mirrored: ask.headers,
+            version: &request.dialect.version,
+            method: request.method,
+            name: request.name,
+            mirrored: request.headers,
         };
         let post = PostRequest {
             id,
-            frame: ask.frame(id),
+            frame: request.frame(id),
             head,
-            size: ask.size,
+            size: request.size,
             opens: false,
         };
         self.channel.exchange(post).await
     }
 
-    fn lost(&self, failure: ExchangeError) -> ToolError {
+    fn error_from(&self, failure: ExchangeError) -> ToolError {
         match failure {
             ExchangeError::Error(error) | ExchangeError::Status(_, error) => error,
             ExchangeError::SessionLost => self
@@ -176,8 +183,8 @@ impl HandshakeTransport for HttpSession {
             opens: false,
         };
         match self.channel.exchange(post).await {
-            Ok(answer) => Ok(answer),
-            Err(ExchangeError::Status(status, error)) if !is_passing(status) => {
+            Ok(response) => Ok(response),
+            Err(ExchangeError::Status(status, error)) if !is_temporary(status) => {
                 Ok(not_modern(error))
             }
             Err(ExchangeError::Error(error))
@@ -185,7 +192,7 @@ impl HandshakeTransport for HttpSession {
             {
                 Ok(not_modern(error))
             }
-            Err(failure) => Err(self.lost(failure)),
+            Err(failure) => Err(self.error_from(failure)),
         }
     }
 
@@ -201,17 +208,18 @@ impl HandshakeTransport for HttpSession {
         self.channel
             .exchange(post)
             .await
-            .map_err(|failure| self.lost(failure))
+            .map_err(|failure| self.error_from(failure))
     }
 
-    async fn agreed(&self, handshake: &Handshake) {
+    async fn complete(&self, handshake: &Handshake) {
         if handshake.era == Era::Legacy {
-            self.channel.state().version = HeaderValue::from_str(&handshake.protocol_version).ok();
+            self.channel.legacy_session().version =
+                HeaderValue::from_str(&handshake.protocol_version).ok();
             self.channel
                 .post_detached(notification("notifications/initialized", "{}"))
                 .await;
         } else {
-            *self.channel.state() = LegacySession::default();
+            *self.channel.legacy_session() = LegacySession::default();
         }
     }
 
@@ -221,36 +229,36 @@ impl HandshakeTransport for HttpSession {
 }
 
 impl RpcTransport for Arc<HttpSession> {
-    async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
+    async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let _counted = InFlight::count(&self.in_flight);
         if self.in_flight() > 1 {
             // Requests that are ready together are sent together: an idle server is woken once for all of them.
-            after_others().await;
+            yield_to_ready_tasks().await;
         }
-        let answer = if ask.dialect.is_modern() {
-            self.ask_alone(&ask).await
+        let response = if request.dialect.is_modern() {
+            self.send_stateless(&request).await
         } else {
             let generation = self.generation();
-            match self.ask_in_session(&ask).await {
+            match self.send_in_session(&request).await {
                 Err(ExchangeError::SessionLost) => {
                     Box::pin(self.renew(generation)).await?;
-                    Box::pin(self.ask_in_session(&ask)).await
+                    Box::pin(self.send_in_session(&request)).await
                 }
-                answer => answer,
+                response => response,
             }
         };
-        answer.map_err(|failure| self.lost(failure))
+        response.map_err(|failure| self.error_from(failure))
     }
 
     async fn detect_era(&self) -> ToolResult<Handshake> {
-        self.opener()
+        self.handshake_client()
             .detect_era()
             .await
-            .map_err(|setback| setback.error)
+            .map_err(|failure| failure.error)
     }
 
     fn generation(&self) -> u64 {
-        self.channel.state().generation
+        self.channel.legacy_session().generation
     }
 
     fn stderr(&self) -> String {
@@ -259,7 +267,7 @@ impl RpcTransport for Arc<HttpSession> {
 }
 
 /// Returns whether an HTTP error says nothing about the server's era and is only temporary.
-fn is_passing(status: StatusCode) -> bool {
+fn is_temporary(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS
@@ -271,15 +279,11 @@ fn is_passing(status: StatusCode) -> bool {
 
 /// The response of a server that is reachable but not modern.
 fn not_modern(error: ToolError) -> RpcResponse {
-    RpcResponse::Error(RpcError {
-        code: 0,
-        message: error.message,
-        data: None,
-    })
+    RpcResponse::Error(rpc_error(0, error.message))
 }
 
 /// Lets all tasks that are ready run first.
-async fn after_others() {
+async fn yield_to_ready_tasks() {
     let mut is_turn = false;
     poll_fn(|context| {
         if std::mem::replace(&mut is_turn, true) {

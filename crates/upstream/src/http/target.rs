@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use pegboard_model::{Template, ToolResult};
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use crate::header_text::base64;
 use crate::resolve::Resolver;
 
 /// Headers that the transport sets itself.
@@ -110,7 +111,7 @@ impl Resolver<'_> {
         let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
         let (user, word) = (url.username(), url.password().unwrap_or_default());
         let login = format!("{}:{}", decoded(user), decoded(word));
-        let login = format!("Basic {}", base64(login.as_bytes()));
+        let login = format!("Basic {}", STANDARD.encode(login));
         self.redactor.add(&login);
         self.redactor.add_certain(&login);
         self.redactor.add_certain(&decoded(word));

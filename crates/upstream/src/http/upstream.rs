@@ -55,10 +55,10 @@ impl HttpOpening<'_> {
             inbound: Arc::new(Inbound::new(errors.clone(), self.logs)),
             errors: errors.clone(),
             limits: self.setup.limits.clone(),
-            state: Mutex::new(LegacySession::default()),
+            legacy_session: Mutex::new(LegacySession::default()),
         };
         let session = Arc::new(HttpSession::new(channel, self.setup.client.clone()));
-        let opener = session.opener();
+        let handshake_client = session.handshake_client();
         let opening = async {
             match self.hint.era {
                 Some(Era::Modern) => {
@@ -67,14 +67,18 @@ impl HttpOpening<'_> {
                         version.filter(|version| revision::MODERN_REVISIONS.contains(version));
                     Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
                 }
-                Some(Era::Legacy) => match opener.initialize_legacy().await {
+                Some(Era::Legacy) => match handshake_client.initialize_legacy().await {
                     // A server that responds, but differently, may have another era by now.
-                    Err(error) if speaks_otherwise(&error) => {
-                        opener.detect_era().await.map_err(|setback| setback.error)
-                    }
+                    Err(error) if may_be_other_era(&error) => handshake_client
+                        .detect_era()
+                        .await
+                        .map_err(|failure| failure.error),
                     opened => opened,
                 },
-                None => opener.detect_era().await.map_err(|setback| setback.error),
+                None => handshake_client
+                    .detect_era()
+                    .await
+                    .map_err(|failure| failure.error),
             }
         };
         let handshake = match tokio::time::timeout(self.budget, opening).await {
@@ -97,7 +101,7 @@ impl HttpOpening<'_> {
     }
 }
 
-fn speaks_otherwise(error: &ToolError) -> bool {
+fn may_be_other_era(error: &ToolError) -> bool {
     matches!(
         error.reason,
         Reason::HandshakeFailed
@@ -124,7 +128,7 @@ impl HttpUpstream {
             self.listener.get_or_init(|| {
                 let session = Arc::clone(&self.session.transport);
                 let dialect = self.session.dialect().clone();
-                let listening = listen(session, dialect, self.session.has());
+                let listening = listen(session, dialect, self.session.capabilities());
                 runtime.spawn(listening).abort_handle()
             });
         }
@@ -132,11 +136,11 @@ impl HttpUpstream {
 
     /// Many legacy servers send the requests of a call on the stream beside all calls, and lose them if it is not open.
     /// It is therefore opened before the first call of a client that supports such requests.
-    async fn open_for_questions(&self, options: &CallOptions) {
+    async fn open_stream_for_requests(&self, options: &CallOptions) {
         let caller = options.caller.as_ref();
-        let can_be_asked = caller.is_some_and(|caller| caller.capabilities() != "{}");
+        let accepts_requests = caller.is_some_and(|caller| caller.capabilities() != "{}");
         let tried = &self.session.transport.stream_tried;
-        if !can_be_asked || *tried.borrow() || self.session.handshake().era == Era::Modern {
+        if !accepts_requests || *tried.borrow() || self.session.handshake().era == Era::Modern {
             return;
         }
         self.listen();
@@ -181,7 +185,7 @@ impl Upstream for HttpUpstream {
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
-            self.open_for_questions(&options).await;
+            self.open_stream_for_requests(&options).await;
             self.session.call(tool, arguments, options).await
         })
         .await
@@ -193,7 +197,7 @@ impl Upstream for HttpUpstream {
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
-            self.open_for_questions(&options).await;
+            self.open_stream_for_requests(&options).await;
             self.session.request(request, options).await
         })
         .await

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use pegboard_jsonrpc::meta;
+use pegboard_jsonrpc::{Members, meta};
 
 use crate::dispatch::RequestContext;
-use crate::members::Members;
 
 /// Adapts a result to the client's revision: adds `resultType` to a legacy server's result for a modern client, and
 /// removes members that a legacy client does not know. Everything else stays unchanged.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pegboard_hub::{Caller, Listener};
+use pegboard_jsonrpc::Members;
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +12,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::conversation::{Conversation, MessageSink, lock};
 use crate::level::Level;
-use crate::members::Members;
 use crate::notification_limiter::NotificationLimiter;
 use crate::response::{code, rpc};
 use crate::session_listener::SessionListener;

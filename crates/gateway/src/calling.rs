@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use pegboard_catalog::ToolView;
 use pegboard_guard::coerce_arguments;
 use pegboard_hub::{CallRequest, ToolTarget};
-use pegboard_jsonrpc::code;
+use pegboard_jsonrpc::{Members, code, quoted};
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,6 @@ use crate::adapt_result::adapt_result;
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
 use crate::input_rounds::{ForwardError, RoundOutcome, ToolCall, UpstreamRequest, run};
-use crate::members::Members;
 use crate::surface::Surface;
 use crate::{meta_run, meta_tools, offload};
 
@@ -227,7 +226,7 @@ pub(crate) fn error_result(error: &ToolError) -> Bytes {
 
 /// A text as a tool's result.
 pub(crate) fn text_result(text: &str) -> Bytes {
-    let text = crate::members::quoted(text);
+    let text = quoted(text);
     format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":{text}}}]}}"#).into()
 }
 

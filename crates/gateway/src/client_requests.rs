@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pegboard_jsonrpc::quoted;
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::conversation::{MessageSink, lock};
-use crate::members::quoted;
 use crate::response::{code, rpc};
 
 /// Maximum number of open requests per client.

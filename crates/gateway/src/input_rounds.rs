@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
+use pegboard_jsonrpc::{Members, quoted};
 use pegboard_model::{Era, Reason, RpcError, ServerName, ToolError, ToolResult, UntrustedText};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +20,6 @@ use tokio::sync::mpsc;
 use crate::adapt_result::adapt_result;
 use crate::caller::{InputDelivery, InputRequest};
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
-use crate::members::{Members, quoted};
 use crate::parked::ParkedCall;
 use crate::request_state::{RequestState, open_state, seal_parked, seal_server_state};
 

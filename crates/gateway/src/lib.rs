@@ -51,7 +51,7 @@ mod sessions;
 mod subscribers;
 
 // Shared with the agent loop.
-use pegboard_metatools::{self as meta_tools, members};
+use pegboard_metatools as meta_tools;
 
 pub use conversation::{Conversation, MessageSink};
 pub use gateway::{Gateway, GatewaySettings, ProfileCatalog, fixed_surface};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use pegboard_jsonrpc::quoted;
 use pegboard_model::Limits;
 use tokio::time::Instant;
-
-use crate::members::quoted;
 
 const WINDOW: Duration = Duration::from_secs(1);
 

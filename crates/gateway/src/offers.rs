@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use pegboard_guard::has_duplicate_key;
 use pegboard_hub::{ForwardRequest, OfferRef, SessionId};
+use pegboard_jsonrpc::{Members, quoted};
 use pegboard_model::{ErrorClass, ServerName, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +16,6 @@ use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
 use crate::input_rounds::forward_request;
 use crate::listen::ResourceLocation;
-use crate::members::{Members, quoted};
 use crate::response::code;
 
 /// Handles `prompts/get`.

@@ -1,11 +1,11 @@
 //! `requestState`: what a modern client carries between two rounds of a request, sealed so that it is valid for the same
 //! request only.
 
+use pegboard_jsonrpc::{Members, quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::dispatch::{RequestContext, RequestError};
-use crate::members::{Members, quoted};
 use crate::parked::PARK_TIMEOUT;
 
 const PURPOSE: &str = "request state";

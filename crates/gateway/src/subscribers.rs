@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use bytes::Bytes;
 use pegboard_catalog::exposed_uri;
 use pegboard_hub::{Announcement, FirstSnapshot};
+use pegboard_jsonrpc::quoted;
 use pegboard_model::ServerName;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -14,7 +15,6 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::conversation::{MessageSink, lock};
 use crate::gateway::Shared;
-use crate::members::quoted;
 use crate::surface::Surface;
 use crate::view::View;
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pegboard_catalog::{Catalog, OfferView, ServerEntry, ToolView, exposed_prompt, exposed_uri};
+use pegboard_jsonrpc::{Members, quoted};
 use pegboard_model::{ServerName, escape_hidden, escape_hidden_values};
 
-use crate::members::{Members, quoted};
 use crate::meta_tools;
 use crate::profile::Profile;
 

@@ -1,10 +1,11 @@
-//! JSON-RPC as MCP uses it: the envelope, error codes, protocol revisions, and serialization.
+//! JSON-RPC as MCP uses it: the envelope, error codes, protocol revisions, serialization, and raw-member editing.
 //!
 //! Invariant: no async, no I/O, no clock.
 //! Invariant: payloads stay raw JSON text; only the envelope is parsed.
 //! Invariant: no input causes a panic or deep recursion.
 
 mod envelope;
+mod members;
 mod raw;
 mod surrogates;
 mod write;
@@ -15,6 +16,7 @@ pub mod revision;
 
 pub use envelope::{BATCH_LIMIT, Message, MessageError, Request, RpcResponse, TOO_DEEP};
 pub use envelope::{parse, parse_batch};
+pub use members::Members;
 pub use pegboard_model::RpcError;
 pub use raw::{capped_array, present, string};
 pub use surrogates::{paired, repaired, replace_lone};

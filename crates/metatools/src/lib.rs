@@ -16,7 +16,6 @@
 
 mod args;
 mod definitions;
-pub mod members;
 mod model_text;
 mod read_result;
 mod result_store;

@@ -8,11 +8,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_catalog::reserved::{CALL_READ_ONLY, READ_RESULT};
 use pegboard_guard::estimate_tokens;
+use pegboard_jsonrpc::{Members, quoted};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::members::{Members, quoted};
 use crate::read_result::{ReadResultArgs, read};
 
 /// A result is dropped when it was not read for this long.

@@ -7,6 +7,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::write::quoted;
+
 /// The members of a JSON object, in order; values are the original text.
 pub struct Members<'a>(pub Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
@@ -55,11 +57,6 @@ impl fmt::Display for Members<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{}}}", self.inner())
     }
-}
-
-/// Formats a text as a JSON string.
-pub fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {

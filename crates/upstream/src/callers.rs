@@ -32,12 +32,14 @@ pub(crate) struct CallerRegistry {
     listeners: Listeners,
 }
 
+/// A running call: its client, and its activity timer.
 #[derive(Clone)]
 pub(crate) struct ActiveCall {
     pub(crate) caller: Arc<dyn Caller>,
     activity: Arc<CallActivity>,
 }
 
+/// A request to the client of `call` that has no response yet.
 struct PendingRequest {
     call: u64,
     stop: oneshot::Sender<StopReason>,
@@ -63,7 +65,7 @@ impl CallerRegistry {
         };
         self.listeners.add(&active.caller);
         self.running().insert(call, active);
-        self.roots.called();
+        self.roots.call_began();
         RunningCall {
             callers: self,
             call,

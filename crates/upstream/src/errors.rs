@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use crate::redact::{Redactor, truncate};
 
 /// Bytes shown of a response that is not a protocol message.
-const GLIMPSE_BYTES: usize = 200;
+const PREVIEW_BYTES: usize = 200;
 /// Lines of stderr in an error.
 const TAIL_LINES: usize = 5;
 /// Lines of stderr that are searched for the cause. Older lines are about something else.
@@ -55,7 +55,7 @@ impl ErrorContext {
 
     /// Shows the start of something that should have been a protocol message.
     pub(crate) fn preview(&self, bytes: &[u8]) -> String {
-        self.shown(&String::from_utf8_lossy(bytes), GLIMPSE_BYTES)
+        self.shown(&String::from_utf8_lossy(bytes), PREVIEW_BYTES)
     }
 
     fn shown(&self, text: &str, bytes: usize) -> String {
@@ -73,19 +73,19 @@ impl ErrorContext {
     }
 
     /// Describes a JSON-RPC error in one phrase.
-    pub(crate) fn rpc(&self, error: &RpcError) -> String {
+    pub(crate) fn describe(&self, error: &RpcError) -> String {
         format!("error {} (\"{}\")", error.code, self.quote(&error.message))
     }
 
     /// Converts a JSON-RPC error to a request into an error for the caller, with the original attached.
-    pub(crate) fn refused(&self, subject: RequestSubject<'_>, error: &RpcError) -> ToolError {
+    pub(crate) fn rpc_failure(&self, subject: RequestSubject<'_>, error: &RpcError) -> ToolError {
         let reason = match error.code {
             code::INVALID_PARAMS => Reason::ArgsInvalid,
             code::METHOD_NOT_FOUND => Reason::ToolUnknown,
             _ => Reason::ServerError,
         };
         let subject = self.subject(subject);
-        let what = format_args!("answered {subject} with {}", self.rpc(error));
+        let what = format_args!("answered {subject} with {}", self.describe(error));
         self.error(reason, what)
             .with_rpc(self.without_secrets(error))
     }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn r_sec_01_words_of_a_server_are_cut_cleaned_and_escaped() {
         let error = rpc_error(-32000, "key canary-value \u{1b}[2J");
-        let error = errors().refused(RequestSubject::Call("read"), &error);
+        let error = errors().rpc_failure(RequestSubject::Call("read"), &error);
         assert_eq!(error.reason, Reason::ServerError);
         assert_eq!(
             error.message,
@@ -233,7 +233,9 @@ mod tests {
         ] {
             let error = rpc_error(code, "");
             assert_eq!(
-                errors().refused(RequestSubject::Call("t"), &error).reason,
+                errors()
+                    .rpc_failure(RequestSubject::Call("t"), &error)
+                    .reason,
                 reason
             );
         }
@@ -247,7 +249,7 @@ mod tests {
             data: Some(data.to_owned()),
         };
         let passed = |data: &str| {
-            let error = errors().refused(RequestSubject::Method("prompts/get"), &error(data));
+            let error = errors().rpc_failure(RequestSubject::Method("prompts/get"), &error(data));
             assert!(error.message.contains("answered `prompts/get`"), "{error}");
             *error.rpc.unwrap()
         };

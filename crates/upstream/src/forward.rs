@@ -82,7 +82,7 @@ impl<W: RpcTransport> Session<W> {
         match response {
             RpcResponse::Result(result) => outcome(request.subject, result, errors),
             RpcResponse::TooDeep(_) => Err(errors.too_deep()),
-            RpcResponse::Error(error) => Err(errors.refused(request.subject, &error)),
+            RpcResponse::Error(error) => Err(errors.rpc_failure(request.subject, &error)),
         }
     }
 
@@ -99,7 +99,7 @@ impl<W: RpcTransport> Session<W> {
         // The call may be repeated only if the response proves that it did not run.
         let (refused, was_not_run) = match &response {
             Ok(RpcResponse::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                (self.setup.errors.refused(request.subject, error), true)
+                (self.setup.errors.rpc_failure(request.subject, error), true)
             }
             Err(error) => {
                 let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;

@@ -24,6 +24,7 @@ pub(crate) enum ParsedHandshake {
     Unusable,
 }
 
+/// The members of a handshake response in either era.
 #[derive(Deserialize)]
 struct RawHandshake<'a> {
     #[serde(

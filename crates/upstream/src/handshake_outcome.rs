@@ -89,7 +89,7 @@ impl InitializeOutcome {
             Self::UnsupportedVersions(versions) => Err(unsupported(errors, &versions)),
             Self::NoMethod(error) | Self::Refused(error) => Err(errors.error(
                 Reason::HandshakeFailed,
-                format_args!("refused the handshake with {}", errors.rpc(&error)),
+                format_args!("refused the handshake with {}", errors.describe(&error)),
             )),
             Self::Unusable => Err(errors.error(
                 Reason::HandshakeFailed,

@@ -70,7 +70,7 @@ impl RequestAction {
     pub(crate) async fn frame(self) -> Option<String> {
         match self {
             Self::Respond(frame) => Some(frame),
-            Self::Forward(request_client) => request_client.respond().await,
+            Self::Forward(request) => request.respond().await,
             Self::Roots(request) => request.respond().await,
         }
     }
@@ -221,7 +221,7 @@ impl Inbound {
     /// Handles an error that belongs to no request.
     pub(crate) fn handle_unaddressed_error(&self, error: &RpcError) {
         self.count_dropped();
-        self.log_protocol(&self.errors.rpc(error));
+        self.log_protocol(&self.errors.describe(error));
     }
 
     /// Handles a request. Only legacy servers may send any.

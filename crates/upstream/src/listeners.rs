@@ -9,6 +9,7 @@ use crate::contract::{Caller, Listener};
 /// The maximum number of remembered sessions. The oldest is forgotten first.
 const MAX_SESSIONS: usize = 64;
 
+/// The sessions that receive log messages between calls.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Arc<dyn Listener>>>);
 

@@ -25,6 +25,7 @@ pub(crate) struct Outbox {
     room: Notify,
 }
 
+/// The stream and the bytes that it has not accepted yet.
 struct Sink {
     /// `None` once the stream is closed.
     stream: Option<Stream>,
@@ -42,6 +43,7 @@ pub(crate) enum WriteMode {
     Batched,
 }
 
+/// What happened to a frame.
 enum Push {
     Taken,
     Full,

@@ -15,6 +15,7 @@ use crate::errors::{ErrorContext, RequestSubject};
 static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
 static RESULT_TYPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
 
+/// The members of a result that determine its meaning.
 #[derive(Default, Deserialize)]
 struct ResultFlags<'a> {
     #[serde(borrow, default, rename = "isError", deserialize_with = "present")]

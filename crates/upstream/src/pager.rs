@@ -12,6 +12,7 @@ use crate::contract::{OfferKind, ToolListing};
 use crate::errors::ErrorContext;
 use crate::list_kind::ListKind;
 
+/// One page of any list.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -92,7 +93,7 @@ where
                 return Ok(listing);
             }
             RpcResponse::Error(error) => {
-                return Err(failed(&format!("with {}", errors.rpc(&error))));
+                return Err(failed(&format!("with {}", errors.describe(&error))));
             }
         };
         bytes += result.get().len();

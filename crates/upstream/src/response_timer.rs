@@ -18,6 +18,7 @@ pub(crate) struct CallActivity {
     client_wait: Mutex<ClientWait>,
 }
 
+/// The time that the server waited for its client.
 #[derive(Debug, Default)]
 struct ClientWait {
     open: usize,

@@ -55,7 +55,7 @@ impl RootsRequest {
             Err(_) => None,
         };
         let known = match response {
-            Some(Ok(response)) => roots.learn(&session, &response),
+            Some(Ok(response)) => roots.store(&session, &response),
             // The client does not answer: its previous answer still holds.
             _ => roots.known(),
         };

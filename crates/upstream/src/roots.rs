@@ -83,7 +83,7 @@ impl Roots {
     }
 
     /// Records that a call began.
-    pub(crate) fn called(&self) {
+    pub(crate) fn call_began(&self) {
         if self.lock().open > 0 {
             self.changes.send_replace(());
         }
@@ -103,7 +103,7 @@ impl Roots {
     }
 
     /// Stores the roots of a session, if it is the first that provides any or the owner. Returns the known roots.
-    pub(crate) fn learn(&self, session: &str, roots: &RawValue) -> Box<RawValue> {
+    pub(crate) fn store(&self, session: &str, roots: &RawValue) -> Box<RawValue> {
         {
             let mut state = self.lock();
             let given = state.given.as_ref();
@@ -150,6 +150,7 @@ impl Drop for RootsClaim<'_> {
     }
 }
 
+/// A request that is being answered. Dropping it records the answer.
 pub(crate) struct OpenRootsRequest<'a>(&'a Roots);
 
 impl Drop for OpenRootsRequest<'_> {

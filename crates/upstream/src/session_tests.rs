@@ -47,11 +47,11 @@ async fn begin(
     (id, running)
 }
 
-fn note(method: &str, params: &str) -> String {
+fn notification(method: &str, params: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/{method}\",\"params\":{params}}}\n")
 }
 
-fn question(id: &str, method: &str, params: &str) -> String {
+fn request_line(id: &str, method: &str, params: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n")
 }
 
@@ -66,12 +66,12 @@ async fn r_gate_03_progress_reaches_the_client_and_renews_the_time() {
             assert_eq!(asked["params"]["_meta"]["progressToken"], id);
             for strange in ["\"x\"", "999", "null", "{}"] {
                 let params = format!("{{\"progressToken\":{strange},\"progress\":1}}");
-                peer.write(&note("progress", &params)).await;
+                peer.write(&notification("progress", &params)).await;
             }
             for step in 1..=6 {
                 tokio::time::sleep(Duration::from_secs(8)).await;
                 let params = format!("{{\"progressToken\":{id},\"progress\":{step}.50}}");
-                peer.write(&note("progress", &params)).await;
+                peer.write(&notification("progress", &params)).await;
             }
             peer.result(id, "{\"done\":1}").await;
             (id, peer)
@@ -116,7 +116,7 @@ async fn r_gate_03_a_silent_call_ends_though_another_one_makes_progress() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
         let params = format!("{{\"progressToken\":{busy},\"progress\":1}}");
-        peer.write(&note("progress", &params)).await;
+        peer.write(&notification("progress", &params)).await;
     }
     assert_eq!(
         silent.await.unwrap().unwrap_err().reason,
@@ -134,10 +134,10 @@ async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
     let (first, one_runs) = begin(&session, &mut peer, &one).await;
     let (second, two_runs) = begin(&session, &mut peer, &two).await;
     let message = r#"{"level":"info","data":{"n":1.50}}"#;
-    peer.write(&note("message", message)).await;
+    peer.write(&notification("message", message)).await;
     peer.result(first, "{}").await;
     one_runs.await.unwrap().unwrap();
-    peer.write(&note("message", "{\"data\":2}")).await;
+    peer.write(&notification("message", "{\"data\":2}")).await;
     peer.result(second, "{}").await;
     two_runs.await.unwrap().unwrap();
     assert_eq!(one.received(), [format!("message {message}")]);
@@ -201,21 +201,29 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
     let (session, mut peer) = session(false, EVERYTHING);
     let accepts = Client::new("a", Answers("{\"action\":\"accept\",\n\"n\":1.50}"));
     let (id, running) = begin(&session, &mut peer, &accepts).await;
-    peer.write(&question("\"q-1\"", "elicitation/create", "{\"x\": 1.50}"))
-        .await;
+    peer.write(&request_line(
+        "\"q-1\"",
+        "elicitation/create",
+        "{\"x\": 1.50}",
+    ))
+    .await;
     assert_eq!(
         peer.line().await,
         r#"{"jsonrpc":"2.0","id":"q-1","result":{"action":"accept", "n":1.50}}"#
     );
-    peer.write(&question("7", "sampling/createMessage", "{}"))
+    peer.write(&request_line("7", "sampling/createMessage", "{}"))
         .await;
     let refused = peer.json().await;
     assert_eq!(
         (&refused["id"], &refused["error"]["code"]),
         (&json!(7), &json!(-32601))
     );
-    peer.write(&question("8", "elicitation/create", "{\"mode\":\"url\"}"))
-        .await;
+    peer.write(&request_line(
+        "8",
+        "elicitation/create",
+        "{\"mode\":\"url\"}",
+    ))
+    .await;
     assert_eq!(peer.json().await["error"]["code"], -32601);
     assert_eq!(accepts.received(), ["ask elicitation/create {\"x\": 1.50}"]);
     peer.result(id, "{}").await;
@@ -223,7 +231,8 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 
     let refuses = Client::new("a", Refusal(-1));
     let (id, running) = begin(&session, &mut peer, &refuses).await;
-    peer.write(&question("9", "elicitation/create", "{}")).await;
+    peer.write(&request_line("9", "elicitation/create", "{}"))
+        .await;
     assert_eq!(
         peer.line().await,
         r#"{"jsonrpc":"2.0","id":9,"error":{"code":-1,"message":"no","data":{"why":1.50}}}"#
@@ -235,7 +244,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
     let (session, mut peer) = session(false, EVERYTHING);
-    let ask = question("1", "elicitation/create", "{}");
+    let ask = request_line("1", "elicitation/create", "{}");
     let code = async |peer: &mut Peer| {
         peer.write(&ask).await;
         peer.json().await["error"]["code"].clone()
@@ -258,14 +267,14 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
     let (session, mut peer) = session(false, EVERYTHING);
     let client = Client::new("a", Never);
     let (id, running) = begin(&session, &mut peer, &client).await;
-    peer.write(&question("\"one\"", "elicitation/create", "{}"))
+    peer.write(&request_line("\"one\"", "elicitation/create", "{}"))
         .await;
-    peer.write(&question("\"two\"", "elicitation/create", "{}"))
+    peer.write(&request_line("\"two\"", "elicitation/create", "{}"))
         .await;
-    peer.write(&note("cancelled", "{\"requestId\":\"one\"}"))
+    peer.write(&notification("cancelled", "{\"requestId\":\"one\"}"))
         .await;
     // Reading never blocks: a ping is answered although two requests are pending.
-    peer.write(&question("3", "ping", "{}")).await;
+    peer.write(&request_line("3", "ping", "{}")).await;
     assert_eq!(peer.json().await["id"], 3);
     peer.result(id, "{}").await;
     running.await.unwrap().unwrap();
@@ -274,7 +283,7 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
         (&over["id"], &over["error"]["code"]),
         (&json!("two"), &json!(-32603))
     );
-    peer.write(&question("4", "ping", "{}")).await;
+    peer.write(&request_line("4", "ping", "{}")).await;
     assert_eq!(peer.json().await["id"], 4, "nothing was said of the first");
 }
 
@@ -284,10 +293,14 @@ async fn r_sec_01_open_questions_are_limited() {
     let client = Client::new("a", Never);
     let (_, _running) = begin(&session, &mut peer, &client).await;
     for number in 0..64 {
-        peer.write(&question(&number.to_string(), "elicitation/create", "{}"))
-            .await;
+        peer.write(&request_line(
+            &number.to_string(),
+            "elicitation/create",
+            "{}",
+        ))
+        .await;
     }
-    peer.write(&question("64", "elicitation/create", "{}"))
+    peer.write(&request_line("64", "elicitation/create", "{}"))
         .await;
     let refused = peer.json().await;
     assert_eq!(
@@ -309,7 +322,7 @@ async fn r_gate_03_a_modern_server_gets_exactly_the_capabilities_of_the_client()
             let asked = peer.json().await;
             assert_eq!(asked["params"]["_meta"][key], expected);
             let id = asked["id"].as_u64().unwrap();
-            peer.write(&question("1", "roots/list", "{}")).await;
+            peer.write(&request_line("1", "roots/list", "{}")).await;
             assert_eq!(peer.json().await["error"]["code"], -32601);
             peer.result(
                 id,
@@ -424,7 +437,7 @@ async fn r_gate_03_a_legacy_server_is_asked_for_updates_and_announces_them() {
             ("resources/list_changed", "{}"),
             ("prompts/list_changed", "{}"),
         ] {
-            peer.write(&note(method, params)).await;
+            peer.write(&notification(method, params)).await;
         }
     };
     let asking = async {
@@ -481,7 +494,7 @@ async fn r_gate_03_a_modern_server_is_asked_again_when_something_else_is_watched
             second["id"]
         );
         tokio::time::sleep(Duration::from_millis(500)).await;
-        peer.write(&note("subscriptions/acknowledged", &params))
+        peer.write(&notification("subscriptions/acknowledged", &params))
             .await;
         peer
     };

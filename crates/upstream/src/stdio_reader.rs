@@ -287,7 +287,7 @@ mod tests {
     use pegboard_model::Limits;
 
     use super::*;
-    use crate::stdio_rpc::ask;
+    use crate::stdio_rpc::call_tool;
     use crate::testing::{pair, pair_with};
 
     /// Returns the text of the response or the message of the error, and the elapsed time. Time is paused.
@@ -307,7 +307,7 @@ mod tests {
             std::future::pending::<()>().await;
         };
         let asking = async {
-            let (response, _peer) = tokio::join!(ask(&rpc), script);
+            let (response, _peer) = tokio::join!(call_tool(&rpc), script);
             response
         };
         let response = tokio::select! {

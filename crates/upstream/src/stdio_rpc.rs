@@ -231,7 +231,7 @@ impl Drop for ForgetOnDrop<'_> {
 
 /// Calls a tool, for tests.
 #[cfg(test)]
-pub(crate) async fn ask(rpc: &StdioRpc) -> ToolResult<RpcResponse> {
+pub(crate) async fn call_tool(rpc: &StdioRpc) -> ToolResult<RpcResponse> {
     let id = rpc.new_id();
     let frame = pegboard_jsonrpc::request(id, "tools/call", "{}");
     rpc.request(id, frame, ResponseSize::Result, true).await
@@ -252,7 +252,7 @@ mod tests {
             peer.write(&lines.replace("ID", &id.to_string())).await;
             peer
         };
-        let (response, _peer) = tokio::join!(ask(&rpc), script);
+        let (response, _peer) = tokio::join!(call_tool(&rpc), script);
         (response, rpc)
     }
 
@@ -313,10 +313,10 @@ mod tests {
             assert!(error.message.contains("2000 bytes"), "{error}");
             rpc.finish(error);
         };
-        let (response, ()) = tokio::join!(ask(&rpc), script);
+        let (response, ()) = tokio::join!(call_tool(&rpc), script);
         assert_eq!(response.unwrap_err().reason, Reason::FrameTooLarge);
         assert_eq!(
-            ask(&rpc).await.unwrap_err().reason,
+            call_tool(&rpc).await.unwrap_err().reason,
             Reason::FrameTooLarge,
             "and so for every later caller"
         );
@@ -340,7 +340,7 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_call_is_cancelled_and_forgotten() {
         let (rpc, _reading, mut peer) = pair();
-        let mut call = Box::pin(ask(&rpc));
+        let mut call = Box::pin(call_tool(&rpc));
         let id = tokio::select! {
             _ = &mut call => panic!("nobody answered"),
             (id, _) = peer.request() => id,
@@ -401,7 +401,7 @@ mod tests {
             }
             peer
         };
-        let callers = futures_util::future::join_all((0..50).map(|_| ask(&rpc)));
+        let callers = futures_util::future::join_all((0..50).map(|_| call_tool(&rpc)));
         let (responses, _peer) = tokio::join!(callers, script);
         let results: Vec<_> = responses
             .into_iter()
@@ -420,7 +420,7 @@ mod tests {
         let (source, sink) = tokio::io::split(near);
         let inbound = Arc::new(Inbound::new(errors(), logs()));
         let (rpc, _reading) = StdioRpc::start(source, sink, inbound, errors(), &Limits::default());
-        let calls = (0..200).map(|_| tokio::time::timeout(Duration::from_secs(1), ask(&rpc)));
+        let calls = (0..200).map(|_| tokio::time::timeout(Duration::from_secs(1), call_tool(&rpc)));
         let calls = futures_util::future::join_all(calls).await;
         assert!(calls.iter().all(Result::is_err));
         assert_eq!(rpc.in_flight(), 0);

@@ -48,7 +48,7 @@ impl<W: RpcTransport> Session<W> {
             Ok(Ok(RpcResponse::Result(_))) => Ok(()),
             Ok(Ok(RpcResponse::TooDeep(_))) => Err(errors.too_deep()),
             Ok(Ok(RpcResponse::Error(error))) => {
-                Err(errors.refused(RequestSubject::Method(method), &error))
+                Err(errors.rpc_failure(RequestSubject::Method(method), &error))
             }
             Ok(Err(error)) => Err(error),
             Err(_) => Err(errors.timeout(RequestSubject::Method(method), limit)),

@@ -12,7 +12,7 @@ use crate::http::response::Response;
 /// Capacity reserved at once for a body of known length. The announced length alone must not allocate more.
 const RESERVED: usize = 1024 * 1024;
 /// Bytes read of a body that is only displayed.
-const GLIMPSE: usize = 2 * 1024;
+const PREVIEW_BYTES: usize = 2 * 1024;
 
 /// The content type of a response, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,12 +119,12 @@ pub(crate) async fn read(
 /// Reads the start of a body for display. Errors only make it shorter.
 pub(crate) async fn preview(response: &mut Response) -> Bytes {
     let mut start = Vec::new();
-    while start.len() < GLIMPSE {
+    while start.len() < PREVIEW_BYTES {
         let chunk: Bytes = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             _ => break,
         };
-        start.extend(chunk.iter().take(GLIMPSE - start.len()));
+        start.extend(chunk.iter().take(PREVIEW_BYTES - start.len()));
     }
     start.into()
 }

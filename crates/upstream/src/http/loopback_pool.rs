@@ -38,6 +38,7 @@ pub(crate) struct LoopbackPool {
     idle: Mutex<VecDeque<IdleConnection>>,
 }
 
+/// A connection that can be reused, and since when it is idle.
 struct IdleConnection {
     connection: Box<Http1Connection>,
     since: Instant,

@@ -6,7 +6,7 @@ use jiff::{Timestamp, fmt::rfc2822};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 /// The longest delay that is reported, whatever the server asks for.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_DELAY: Duration = Duration::from_secs(3600);
 
 /// Returns the delay that the headers of a response ask for, in whole seconds; `None` if there is none or it is
 /// invalid.
@@ -19,7 +19,7 @@ pub(crate) fn retry_delay(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
         let date = rfc2822::parse(text).ok()?.timestamp();
         u64::try_from(date.as_second().saturating_sub(now.as_second())).ok()?
     };
-    Some(Duration::from_secs(seconds).min(LONGEST)).filter(|pause| !pause.is_zero())
+    Some(Duration::from_secs(seconds).min(MAX_DELAY)).filter(|pause| !pause.is_zero())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use pegboard_hub::{Caller, Listener};
-use pegboard_jsonrpc::Members;
+use pegboard_jsonrpc::{Members, notification};
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,9 +56,7 @@ pub(crate) struct ClientChannel {
 
 impl ClientChannel {
     fn notify(&self, method: &str, params: &str) {
-        self.sink.send(format!(
-            r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#
-        ));
+        self.sink.send(notification(method, params));
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use pegboard_catalog::ResolvedTool;
+use pegboard_jsonrpc::present;
 use pegboard_model::RpcError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -109,11 +110,6 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, st
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
     let text = Option::<Text<'de>>::deserialize(deserializer)?;
     Ok(text.map(|text| text.0))
-}
-
-/// Distinguishes `null` from a missing member.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Message {

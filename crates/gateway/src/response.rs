@@ -1,6 +1,7 @@
 //! A serialized JSON-RPC response.
 
 use bytes::Bytes;
+use pegboard_jsonrpc::error_response;
 pub(crate) use pegboard_jsonrpc::{code, rpc_error as rpc};
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
@@ -65,18 +66,8 @@ impl Response {
 
     /// Creates an error response. `id` is `None` if the id of the message could not be read.
     pub(crate) fn error(id: Option<&RawValue>, status: u16, error: &RpcError) -> Self {
-        let id = id.map_or("null", RawValue::get);
-        let message = serde_json::to_string(&error.message).unwrap_or_else(|_| "\"\"".to_owned());
-        let data = error.data.as_deref();
-        let data = data
-            .map(|data| format!(r#","data":{data}"#))
-            .unwrap_or_default();
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{},"message":{message}{data}}}}}"#,
-            error.code
-        );
         Self {
-            parts: vec![text.into()],
+            parts: vec![error_response(id, error).into()],
             status,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use pegboard_hub::Listener;
+use pegboard_jsonrpc::notification;
 use serde_json::value::RawValue;
 
 use crate::caller::severity;
@@ -66,7 +67,5 @@ impl Listener for SessionListener {
 
 fn send(sink: &dyn MessageSink, params: &str) {
     // A client that is gone or not reading misses the message.
-    let _ = sink.send(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{params}}}"#
-    ));
+    let _ = sink.send(notification("notifications/message", params));
 }

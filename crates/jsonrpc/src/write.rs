@@ -41,8 +41,9 @@ pub fn result_response(id: &RawValue, result: &str) -> String {
     frame
 }
 
-/// Serializes a response with an error.
-pub fn error_response(id: &RawValue, error: &RpcError) -> String {
+/// Serializes a response with an error. `id` is `None` if the id of the message could not be read.
+pub fn error_response(id: Option<&RawValue>, error: &RpcError) -> String {
+    let id = id.map_or("null", RawValue::get);
     let mut frame = String::new();
     let _ = write!(
         frame,
@@ -116,7 +117,7 @@ mod tests {
             data: Some("[1]".into()),
         };
         assert_eq!(
-            error_response(&id, &error),
+            error_response(Some(&id), &error),
             r#"{"jsonrpc":"2.0","id":"s-1","error":{"code":-1,"message":"no","data":[1]}}"#
         );
     }

@@ -36,7 +36,7 @@ impl ClientRequest {
         let id = self.id.clone();
         Some(match self.response().await? {
             Ok(result) => result_response(&id, result.get()),
-            Err(error) => error_response(&id, &error),
+            Err(error) => error_response(Some(&id), &error),
         })
     }
 

@@ -253,7 +253,7 @@ impl Inbound {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        RequestAction::Respond(error_response(id, &refused))
+        RequestAction::Respond(error_response(Some(id), &refused))
     }
 
     /// Returns the counters.

@@ -1,6 +1,6 @@
 //! Revisions of the protocol, which are dates.
 
-/// The newest revision without a handshake, in which every request stands alone.
+/// The newest revision without a handshake, in which every request is self-contained.
 pub const MODERN: &str = "2026-07-28";
 /// The newest revision with an `initialize` handshake.
 pub const LATEST_LEGACY: &str = "2025-11-25";

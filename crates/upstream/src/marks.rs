@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             owner_is_gone(&format!("{pid}.1.1")),
             Some(true),
-            "the pid is in use by somebody else now"
+            "the pid is in use by another process now"
         );
         for strange in ["", "x", "1.2", "1.2.3.4", "1.0.3", "-1.2.3", "1..3"] {
             assert_eq!(owner_is_gone(strange), None, "{strange}");

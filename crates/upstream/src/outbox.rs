@@ -223,7 +223,7 @@ mod tests {
             assert!(outbox.send(number.to_string(), WriteMode::Batched).await);
         }
         assert!(outbox.send("3".to_owned(), WriteMode::Immediate).await);
-        assert_eq!(writes(), [""; 0], "nobody else was ready yet");
+        assert_eq!(writes(), [""; 0], "no other task was ready yet");
         tokio::task::yield_now().await;
         assert_eq!(writes(), ["0\n1\n2\n3\n"]);
         assert!(outbox.send("4".to_owned(), WriteMode::Immediate).await);

@@ -249,7 +249,7 @@ async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
         peer.write(&ask).await;
         peer.json().await["error"]["code"].clone()
     };
-    assert_eq!(code(&mut peer).await, -32601, "nobody is there");
+    assert_eq!(code(&mut peer).await, -32601, "no call is running");
     let (one, newer) = (Client::new("a", Never), Client::new("a", Answers("{}")));
     let (_, _one) = begin(&session, &mut peer, &one).await;
     let (_, _newer) = begin(&session, &mut peer, &newer).await;

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::testing::{Peer, errors, logs, pair, pair_with};
 
-    /// Sends one request and lets the server write the given lines (`ID` stands for the id of the request).
+    /// Sends one request and lets the server write the given lines (with `ID` replaced by the id of the request).
     async fn answered(lines: &str) -> (ToolResult<RpcResponse>, Arc<StdioRpc>) {
         let (rpc, _reading, mut peer) = pair();
         let script = async {
@@ -342,7 +342,7 @@ mod tests {
         let (rpc, _reading, mut peer) = pair();
         let mut call = Box::pin(call_tool(&rpc));
         let id = tokio::select! {
-            _ = &mut call => panic!("nobody answered"),
+            _ = &mut call => panic!("there is no response"),
             (id, _) = peer.request() => id,
         };
         assert_eq!(rpc.in_flight(), 1);

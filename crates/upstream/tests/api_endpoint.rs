@@ -101,7 +101,7 @@ async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
         .post(Bytes::new(), LIMITS)
         .await
         .map(|_| ())
-        .expect_err("nobody");
+        .expect_err("no server");
     assert_eq!(error.reason, Reason::ConnectFailed);
     for wrong in ["", "ftp://x", "not an address"] {
         let error = ApiEndpoint::at(wrong, &[])

@@ -1,9 +1,9 @@
-//! Hands the linker the list of functions that usual work runs, if `scripts/build-dist` made one. The linker then puts
-//! them side by side. Scattered over the program, each of them brings sixteen pages of its neighbours into memory.
+//! Passes the list of frequently used functions to the linker, if `scripts/build-dist` created one. The linker places
+//! them next to each other. Scattered over the program, each would load sixteen pages of its neighbours into memory.
 
 use std::env;
 
-/// Names the linker script that `benches/layout` wrote.
+/// The variable with the path of the linker script that `benches/layout` writes.
 const LAYOUT: &str = "PEGBOARD_LAYOUT";
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Pegboard as an MCP server, made from its configuration.
+//! Builds the MCP gateway from the configuration.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
 
 use crate::Pegboard;
 
-/// What the key is for that seals what clients carry; another use must have another name.
+/// The key derivation context for state that clients carry; every other use needs its own context.
 const SEAL: &str = "pegboard gateway: what clients carry for us";
 
 impl Pegboard {
@@ -25,7 +25,7 @@ impl Pegboard {
     }
 }
 
-/// The profiles as the gateway wants them; the default one has its name and none.
+/// Converts the configured profiles for the gateway. The default profile is also available under the empty name.
 pub fn profiles(
     configured: &BTreeMap<String, pegboard_config::Profile>,
 ) -> BTreeMap<String, Profile> {

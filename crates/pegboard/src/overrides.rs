@@ -1,6 +1,6 @@
-//! Checks what the configuration says about tools against the tools that are known.
+//! Checks tool overrides of the configuration against the discovered tools.
 //!
-//! Loading cannot check it: only a discovery tells which tools a server has and what arguments they take.
+//! Loading cannot check them, because the tools and their arguments are known only after a discovery.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_guard::check_arguments;
 use pegboard_model::{Reason, ServerName, ServerRecord, ServerSpec, Tool, ToolRef, UntrustedText};
 
-/// How much a name must look like another to be proposed in its place.
+/// The minimum similarity of a name to be suggested.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// What is known of servers, by name.
+/// Discovery records by server.
 pub(crate) type RecordsByServer<'a> = BTreeMap<&'a ServerName, &'a ServerRecord>;
 
-/// Returns a warning for each override of an unknown tool, each example that its tool would not accept and each
-/// related tool that is unknown. Servers whose tools were never received are left out.
+/// Returns a warning for each override of an unknown tool, each example with invalid arguments and each unknown
+/// related tool. Undiscovered servers are skipped.
 pub(crate) fn override_problems(
     loaded: &LoadedConfig,
     known: &RecordsByServer<'_>,
@@ -38,7 +38,7 @@ pub(crate) fn override_problems(
     problems
 }
 
-/// Whether the configuration says anything that can be checked.
+/// Returns true if the configuration contains tool overrides.
 pub(crate) fn has_overrides(loaded: &LoadedConfig) -> bool {
     let mut rows = loaded.values.iter().map(|row| row.key.as_str());
     rows.any(|key| key.starts_with("servers.") && key.contains(".tools."))
@@ -48,7 +48,7 @@ fn is_known(record: &ServerRecord) -> bool {
     record.discovered_at.is_some()
 }
 
-/// One server whose tools are known.
+/// A discovered server to check.
 struct Check<'a> {
     loaded: &'a LoadedConfig,
     known: &'a RecordsByServer<'a>,
@@ -57,7 +57,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The tools that the table `tools` of the server names. A policy may stand there for a pattern.
+    /// Returns the tool names in the table `tools` of the server. A policy in that table may be for a pattern, which is
+    /// not a name.
     fn tool_names(&self) -> Vec<String> {
         let policies = self.spec.policies.keys();
         let written = policies.filter(|name| {
@@ -74,16 +75,15 @@ impl Check<'_> {
         let key = format!("tools.{name}");
         let shown = UntrustedText::new(name).shortened(100);
         let Some(tool) = self.record.tools.iter().find(|tool| tool.name == name) else {
-            // A tool that was left out is known, and its rejection says why it has no effect.
+            // The override of a rejected tool has no effect either, but the rejection already explains why.
             if !self
                 .record
                 .rejections
                 .iter()
                 .any(|rejected| rejected.tool == name)
             {
-                let message = format!(
-                    "the server has no tool `{shown}`, so `{shown}` under `tools` has no effect"
-                );
+                let message =
+                    format!("the server has no tool `{shown}`; its override has no effect");
                 problems.push(self.problem(&key, message, self.suggestion(name)));
             }
             return;
@@ -95,19 +95,17 @@ impl Check<'_> {
             if let Err(error) = check_arguments(tool, &example.arguments) {
                 let number = at + 1;
                 let message = format!(
-                    "example {number} of tool `{shown}` does not fit: {}",
+                    "example {number} of tool `{shown}` is invalid: {}",
                     UntrustedText::new(&error.message).shortened(400)
                 );
-                let help = "correct the arguments of the example".to_owned();
+                let help = "fix the arguments of the example".to_owned();
                 problems.push(self.problem(&format!("{key}.examples"), message, help));
             }
         }
         for related in tool_override.related.iter().flatten() {
             if !self.is_tool(related) {
                 let related_shown = UntrustedText::new(related).shortened(100);
-                let message = format!(
-                    "tool `{shown}` names `{related_shown}` as related, which no known server has"
-                );
+                let message = format!("related tool `{related_shown}` of `{shown}` does not exist");
                 problems.push(self.problem(
                     &format!("{key}.related"),
                     message,
@@ -117,7 +115,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a tool of this name is known, or may be one of a server that was never discovered.
+    /// Returns true if the tool is known, or if it may belong to an undiscovered server.
     fn is_tool(&self, name: &str) -> bool {
         let has = |record: &ServerRecord, tool: &str| {
             let is = |known: &Tool| known.name == tool || known.exposed.as_str() == name;
@@ -136,7 +134,7 @@ impl Check<'_> {
         }
     }
 
-    /// What to do about a name that is not a tool's.
+    /// Suggests a fix for an unknown tool name.
     fn suggestion(&self, wrong: &str) -> String {
         let names = self.record.tools.iter().map(|tool| tool.name.as_str());
         let scored = names.map(|name| (strsim::jaro_winkler(wrong, name), name));
@@ -144,13 +142,13 @@ impl Check<'_> {
         match best.filter(|(score, _)| *score >= MIN_SIMILARITY) {
             Some((_, name)) => format!("did you mean `{}`?", UntrustedText::new(name)),
             None => format!(
-                "remove it, or see the names with `pegboard tools {}`",
+                "remove it, or list the names with `pegboard tools {}`",
                 self.spec.name
             ),
         }
     }
 
-    /// The place of a value of the server, by its key or by the first value below it.
+    /// Returns the source of a value of the server, by its key or by the first key below it.
     fn row(&self, key: &str) -> Option<&pegboard_config::EffectiveValue> {
         let key = format!("servers.{}.{}", self.spec.name, key);
         let below = format!("{key}.");

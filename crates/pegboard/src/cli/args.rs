@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line arguments: one `clap` definition per command.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use clap_complete::Shell;
 use super::commands::serve::ListenAddress;
 
 const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage or config, 3 unavailable, \
-4 login needed, 5 the tool said it failed, 6 denied, 7 not found.";
+4 login required, 5 the tool reported an error, 6 denied, 7 not found.";
 
-/// Every tool of every MCP server, known without starting any.
+/// Know every tool of every MCP server without starting any, and call it by starting exactly its server.
 #[derive(Parser)]
 #[command(name = "pegboard", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -20,28 +20,28 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Options that every command takes.
+/// Options that every command accepts.
 #[derive(Args, Clone)]
 pub(crate) struct Global {
-    /// Read this file (TOML, YAML or JSON) in place of the user's and the project's
+    /// Read this file (TOML, YAML or JSON) instead of the user's and the project's
     #[arg(long, short = 'c', global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The project whose configuration counts [default: found upwards from here]
+    /// The project to use [default: the nearest parent directory with a project file]
     #[arg(long, short = 'p', global = true, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// Refuse config files that other users can change; `config check` fails on warnings too
+    /// Refuse config files that other users can write; make `config check` fail on warnings
     #[arg(long, global = true)]
     pub(crate) strict: bool,
     /// Print one JSON document instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print nothing but the answer
+    /// Print only the result
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// When to use colours
+    /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
-    /// Log on the error output: error, warn, info, debug or trace [default: off]
+    /// Log to standard error: error, warn, info, debug or trace [default: off]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
 }
@@ -55,12 +55,12 @@ pub(crate) enum ColorChoice {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Start the main job: serve MCP clients, and keep the catalog fresh
+    /// Serve MCP clients over HTTP with the dashboard, and keep the catalog fresh
     #[command(
         after_help = "Examples:\n  pegboard up\n  pegboard up --example\n  pegboard up --port 8000"
     )]
     Up(UpArgs),
-    /// The same as `up`, without offering anything when no server is configured
+    /// The same as `up`, but never adds the example server
     #[command(
         after_help = "Examples:\n  pegboard serve\n  pegboard serve --listen 127.0.0.1:8080\n  pegboard serve --listen 0.0.0.0 --allow-host box.lan"
     )]
@@ -71,13 +71,13 @@ pub(crate) enum Command {
         In a client's configuration: \"command\": \"pegboard\", \"args\": [\"stdio\"]."
     )]
     Stdio(StdioArgs),
-    /// Print the token that HTTP clients show
+    /// Print the token that HTTP clients send
     #[command(after_help = "Examples:\n  pegboard token\n  pegboard token --rotate")]
     Token(TokenArgs),
-    /// Print an address that logs a browser in to the dashboard, once
+    /// Print a one-time login URL for the dashboard
     #[command(after_help = "Examples:\n  pegboard dashboard\n  pegboard dashboard --open")]
     Dashboard(DashboardArgs),
-    /// Add a server and discover its tools at once
+    /// Add a server and discover its tools
     #[command(
         override_usage = "pegboard add [OPTIONS] <NAME> -- <COMMAND>...\n       \
             pegboard add [OPTIONS] <NAME> <URL>",
@@ -90,10 +90,10 @@ pub(crate) enum Command {
     /// Remove a server from the config file
     #[command(after_help = "Example:\n  pegboard remove github")]
     Remove(ServerArgs),
-    /// Let a server's tools be found and called again
+    /// Enable a server
     #[command(after_help = "Example:\n  pegboard enable github")]
     Enable(ServerArgs),
-    /// Hide a server's tools; what is known of them is kept
+    /// Disable a server; its stored tool list is kept
     #[command(after_help = "Example:\n  pegboard disable github")]
     Disable(ServerArgs),
     /// Change one key of a server in the config file
@@ -107,20 +107,20 @@ pub(crate) enum Command {
         after_help = "Examples:\n  pegboard list\n  pegboard list --json | jq '.servers[].name'"
     )]
     List,
-    /// Show all that is known of a server
+    /// Show everything about a server: definition, status, tools
     #[command(after_help = "Example:\n  pegboard show github")]
     Show(ServerArgs),
-    /// List tools; nothing known is started
+    /// List tools without starting servers that were discovered before
     #[command(
         after_help = "Examples:\n  pegboard tools\n  pegboard tools github\n  \
         pegboard tools --category github/issue\n  pegboard tools --json | jq '.tools[].name'"
     )]
     Tools(ToolsArgs),
-    /// Show a tool: what it does, what it takes, an example
+    /// Show a tool: description, parameters, an example
     #[command(after_help = "Examples:\n  pegboard describe github/create_issue\n  \
         pegboard describe github__create_issue --json")]
     Describe(ToolArgs),
-    /// Find tools by words
+    /// Search for tools by words and meaning
     #[command(
         after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file\n  \
         pegboard search --explain turn my spreadsheet into something printable\n  \
@@ -132,20 +132,20 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  pegboard context\n  \
         agent --system-prompt \"You are helpful. $(pegboard context --quiet)\"")]
     Context,
-    /// Print all definitions as a model provider accepts them
+    /// Print all tool definitions in the format of a model provider
     #[command(
         after_help = "Examples:\n  pegboard export --format anthropic > tools.json\n  \
         pegboard export --format openai-responses github\n  \
         pegboard export --format gemini --losses"
     )]
     Export(ExportArgs),
-    /// Count what the tools cost a model: all definitions against Pegboard's few
+    /// Count the tokens of all tool definitions, with and without Pegboard
     #[command(
         after_help = "Examples:\n  pegboard tokens\n  pegboard tokens --json | jq .total\n  \
         pegboard tokens --lists recorded/"
     )]
     Tokens(TokensArgs),
-    /// Ask a model that has every tool in reach; the answer is streamed
+    /// Ask a model that can use every tool; the answer is streamed
     #[command(
         after_help = "Examples:\n  pegboard ask \"What time is it in Tokyo?\"\n  \
         pegboard ask --provider openai --model gpt-6 \"Which issues are open?\"\n  \
@@ -153,22 +153,22 @@ pub(crate) enum Command {
         The key comes from `api_key` under `[agent]`, ANTHROPIC_API_KEY or OPENAI_API_KEY."
     )]
     Ask(super::commands::ask::args::AskArgs),
-    /// Call a tool; starts exactly its server
+    /// Call a tool; starts only its server
     #[command(
         after_help = "Examples:\n  pegboard call time/get_current_time timezone=Europe/Paris\n  \
         pegboard call example/add_numbers --args '{\"a\": 1, \"b\": 2}'\n  \
         echo '{\"a\": 1, \"b\": 2}' | pegboard call example/add_numbers -\n\n\
-        In k=v the value is read as JSON where the tool's schema wants a number, boolean, list or \
-        object, and as text otherwise; k:=v is always JSON."
+        In k=v the value is parsed as JSON where the tool's schema expects a number, boolean, array or \
+        object, and is text otherwise; k:=v is always JSON."
     )]
     Call(CallArgs),
-    /// Ask servers for their tools again and show what is different
+    /// Discover tools again and show what changed
     #[command(
         after_help = "Examples:\n  pegboard refresh github\n  pegboard refresh --all\n  \
         pegboard refresh --all --force"
     )]
     Refresh(RefreshArgs),
-    /// Forget the stored tools of a server, or of all servers
+    /// Delete the stored tool list of a server, or of all servers
     #[command(after_help = "Examples:\n  pegboard clear github\n  pegboard clear --yes")]
     Clear(ClearArgs),
     /// Review what a project's servers run and receive, and trust them
@@ -177,7 +177,7 @@ pub(crate) enum Command {
         pegboard trust github --yes\n  pegboard trust github --revoke"
     )]
     Trust(TrustArgs),
-    /// See and change what may be done with tools, and which rule decides
+    /// List, test and change the policies that decide which tools may be called
     #[command(
         subcommand,
         after_help = "Examples:\n  pegboard policy list\n  pegboard policy test github/delete_repo\n  \
@@ -185,7 +185,7 @@ pub(crate) enum Command {
         pegboard policy set --server github '*' deny\n  pegboard policy grants"
     )]
     Policy(PolicyCommand),
-    /// Answer calls that wait for a person
+    /// List and decide calls that wait for approval
     #[command(
         args_conflicts_with_subcommands = true,
         after_help = "Examples:\n  pegboard approvals\n  pegboard approvals watch\n  \
@@ -193,12 +193,12 @@ pub(crate) enum Command {
         pegboard approvals deny 1f0c22ab"
     )]
     Approvals(ApprovalsArgs),
-    /// Show what was done: calls, discoveries, answers, changes; never contents
+    /// Show the activity log: calls, discoveries, decisions, changes; never contents
     #[command(
         after_help = "Examples:\n  pegboard activity\n  pegboard activity --limit 200 --json"
     )]
     Activity(ActivityArgs),
-    /// Keep secret values out of config files: name them there as ${secret:NAME}
+    /// Store secret values outside config files; refer to them as ${secret:NAME}
     #[command(
         subcommand,
         after_help = "Examples:\n  pegboard secret set github\n  \
@@ -208,17 +208,17 @@ pub(crate) enum Command {
     /// Show what a server wrote to its standard error
     #[command(after_help = "Examples:\n  pegboard logs github\n  pegboard logs github --tail 20")]
     Logs(LogsArgs),
-    /// Check the set-up, and really start and ask a server
+    /// Check the setup by starting servers and discovering their tools
     #[command(after_help = "Examples:\n  pegboard doctor\n  pegboard doctor github")]
     Doctor(DoctorArgs),
-    /// Look at the configuration
+    /// Inspect and check the configuration
     #[command(
         subcommand,
         after_help = "Examples:\n  pegboard config path\n  \
         pegboard config explain github\n  pegboard config check --strict"
     )]
     Config(ConfigCommand),
-    /// Run the built-in MCP server over stdio: little tools to try things with
+    /// Run the built-in example MCP server over stdio
     #[command(after_help = "Example:\n  pegboard add example -- pegboard example-server")]
     ExampleServer,
     /// Print a completion script for a shell
@@ -236,7 +236,7 @@ pub(crate) struct UpArgs {
     /// Add the built-in example server to the config file if no server is configured
     #[arg(long)]
     pub(crate) example: bool,
-    /// Leave when every server was discovered once
+    /// Discover every server once, then exit
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]
@@ -245,40 +245,40 @@ pub(crate) struct UpArgs {
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    /// The port [default: 7340, or a free one when it is taken]
+    /// The port [default: 7340, or a free one if it is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// The address to listen on, with or without a port [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) listen: Option<ListenAddress>,
-    /// One more name by which clients may reach this address; may be given several times
+    /// An additional host name that clients may use; can be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// Let every program of this machine in, without a token; on loopback addresses only
+    /// Accept every program on this machine without a token; loopback addresses only
     #[arg(long)]
     pub(crate) no_auth: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct StdioArgs {
-    /// What the client gets to see: a profile of the config file
+    /// The profile of the config file that selects what the client sees
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct DashboardArgs {
-    /// Open it in the browser, too
+    /// Also open it in the browser
     #[arg(long)]
     pub(crate) open: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct TokenArgs {
-    /// The token that changes things: configuration, policies, what gets started
+    /// The admin token, which allows changing configuration and policies
     #[arg(long)]
     pub(crate) admin: bool,
-    /// Make a new token; the old one counts no more
+    /// Create a new token; the old one stops working
     #[arg(long)]
     pub(crate) rotate: bool,
 }
@@ -295,7 +295,7 @@ pub(crate) struct EditArgs {
     pub(crate) server: String,
     /// The key, as in the config file
     pub(crate) key: String,
-    /// The new value; true, false and numbers are written as such
+    /// The new value; JSON values such as true or 5 keep their type
     pub(crate) value: String,
 }
 
@@ -303,10 +303,10 @@ pub(crate) struct EditArgs {
 pub(crate) struct AddArgs {
     /// The server's name: a-z, 0-9 and _
     pub(crate) name: String,
-    /// The address of a server reached by HTTP
+    /// The URL of an HTTP server
     #[arg(conflicts_with = "command", required_unless_present = "command")]
     pub(crate) url: Option<String>,
-    /// A variable for the server's process; may be given several times
+    /// An environment variable of the server; can be repeated
     #[arg(
         short,
         long,
@@ -315,7 +315,7 @@ pub(crate) struct AddArgs {
         conflicts_with = "url"
     )]
     pub(crate) env: Vec<String>,
-    /// A header for the server's requests; may be given several times
+    /// A header of requests to the server; can be repeated
     #[arg(
         short = 'H',
         long,
@@ -324,7 +324,7 @@ pub(crate) struct AddArgs {
         conflicts_with = "command"
     )]
     pub(crate) header: Vec<String>,
-    /// The folder the server runs in
+    /// The working directory of the server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(crate) cwd: Option<String>,
     /// What the server is for
@@ -348,7 +348,7 @@ pub(crate) struct AddArgs {
 pub(crate) struct ToolsArgs {
     /// Only this server's tools
     pub(crate) server: Option<String>,
-    /// Only tools of this category, or of those below it
+    /// Only tools in this category or its subcategories
     #[arg(long)]
     pub(crate) category: Option<String>,
     /// Show disabled tools too
@@ -367,16 +367,16 @@ pub(crate) struct SearchArgs {
     /// What the tool should do, or its name
     #[arg(required_unless_present_any = ["batch", "forget"])]
     pub(crate) words: Vec<String>,
-    /// How many tools at the most (10)
+    /// Maximum number of tools [default: 10]
     #[arg(long)]
     pub(crate) limit: Option<usize>,
-    /// Show which words matched and what each part adds to the score
+    /// Show the matched words and the parts of each score
     #[arg(long)]
     pub(crate) explain: bool,
     /// Rank by words alone, not by meaning
     #[arg(long = "words", conflicts_with_all = ["batch", "forget"])]
     pub(crate) words_only: bool,
-    /// Forget every search that was remembered (`remember_searches` of the settings)
+    /// Delete the search history (see the setting `remember_searches`)
     #[arg(long, conflicts_with_all = ["words", "batch", "explain"])]
     pub(crate) forget: bool,
     /// Answer queries from standard input over the catalog of a file, one JSON line each
@@ -422,14 +422,14 @@ pub(crate) struct ExportArgs {
     /// Only the tools of these servers
     #[arg(value_name = "SERVER")]
     pub(crate) servers: Vec<String>,
-    /// Show what the format cannot say, in place of the definitions
+    /// Show what the format cannot express instead of the definitions
     #[arg(long)]
     pub(crate) losses: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct TokensArgs {
-    /// Count recorded lists in place of the configured servers: one JSON file with `tools` each
+    /// Count recorded tool lists instead of the configured servers: one JSON file with `tools` per server
     #[arg(long, value_name = "DIR")]
     pub(crate) lists: Option<PathBuf>,
 }
@@ -444,7 +444,7 @@ pub(crate) struct CallArgs {
     /// All arguments as one JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
     pub(crate) args: Option<String>,
-    /// Agree at once when a policy asks
+    /// Approve without a prompt when a policy says `ask`
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -457,7 +457,7 @@ pub(crate) struct RefreshArgs {
     /// Every enabled server
     #[arg(long)]
     pub(crate) all: bool,
-    /// Ask also where the list is still fresh
+    /// Also discover servers whose list is still fresh
     #[arg(long, short)]
     pub(crate) force: bool,
 }
@@ -466,22 +466,22 @@ pub(crate) struct RefreshArgs {
 pub(crate) struct ClearArgs {
     /// The server [default: all]
     pub(crate) server: Option<String>,
-    /// Forget without being asked
+    /// Delete without a prompt
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// The server [default: all that wait]
+    /// The server [default: all pending servers]
     pub(crate) server: Option<String>,
-    /// Trust without being asked
+    /// Trust without a prompt
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Take the trust back
+    /// Revoke trust
     #[arg(long, conflicts_with = "yes", requires = "server")]
     pub(crate) revoke: bool,
-    /// Do not start the servers to learn their tools
+    /// Do not start the servers to discover their tools
     #[arg(long)]
     pub(crate) no_discover: bool,
 }
@@ -492,16 +492,16 @@ pub(crate) enum PolicyCommand {
     List,
     /// Set a rule in a config file
     Set(PolicySetArgs),
-    /// Take a rule out of a config file
+    /// Remove a rule from a config file
     Unset(PolicyUnsetArgs),
-    /// Say what holds for a tool, which rule decides, and why the others lost
+    /// Show the policy of a tool, the rule that decides, and why other rules do not
     Test {
         /// The tool: server/tool, server__tool, or its bare name when only one server has it
         tool: String,
     },
-    /// List the tools that were allowed for good when somebody was asked
+    /// List tools with a permanent grant
     Grants,
-    /// Take such a consent back
+    /// Revoke a permanent grant
     Revoke {
         /// The tool, as `policy grants` shows it
         tool: String,
@@ -512,39 +512,39 @@ pub(crate) enum PolicyCommand {
 pub(crate) struct PolicySetArgs {
     /// The tools: a name, a pattern with * and ?, @destructive or @read_only
     pub(crate) pattern: String,
-    /// What may be done with them
+    /// The policy
     #[arg(value_enum)]
     pub(crate) policy: PolicyArg,
-    /// In the table of this server [default: the table for all servers]
+    /// Only for this server [default: all servers]
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
-    /// In the project's file, which can only tighten [default: your own file]
+    /// Write to the project's file, which can only tighten policies [default: your own file]
     #[arg(long, conflicts_with = "server")]
     pub(crate) in_project: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct PolicyUnsetArgs {
-    /// The tools, as the rule has them
+    /// The pattern of the rule
     pub(crate) pattern: String,
-    /// In the table of this server [default: the table for all servers]
+    /// A rule of this server [default: a rule of all servers]
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
-    /// In the project's file [default: your own file]
+    /// Change the project's file [default: your own file]
     #[arg(long, conflicts_with = "server")]
     pub(crate) in_project: bool,
 }
 
-/// What may be done with tools.
+/// A policy for tools.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum PolicyArg {
-    /// They are called
+    /// Call without approval
     Allow,
-    /// A person is asked first
+    /// Ask a person before each call
     Ask,
-    /// They are shown, but not called
+    /// Show, but refuse calls
     Deny,
-    /// They are neither shown nor called
+    /// Hide, and refuse calls
     Disable,
 }
 
@@ -556,51 +556,51 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List the calls that wait
+    /// List pending calls
     List,
-    /// Let a call run
+    /// Approve a call
     Allow(AllowArgs),
     /// Refuse a call
     Deny {
-        /// Its number
+        /// The id of the request
         id: String,
     },
-    /// Show each call as it comes; while this runs, there is somebody to ask
+    /// Show each pending call as it arrives; while this runs, approvals are possible
     Watch,
 }
 
 #[derive(Args)]
 pub(crate) struct AllowArgs {
-    /// Its number
+    /// The id of the request
     pub(crate) id: String,
-    /// And later calls of this version of the tool in the same session
+    /// Also allow later calls of this version of the tool in the same session
     #[arg(long, conflicts_with = "always")]
     pub(crate) session: bool,
-    /// And all later calls of this version of the tool
+    /// Also allow all later calls of this version of the tool
     #[arg(long)]
     pub(crate) always: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct ActivityArgs {
-    /// How many lines at the most
+    /// Maximum number of entries
     #[arg(long, short = 'n', default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Only what came before this line, by its id
+    /// Only entries before the one with this id
     #[arg(long, value_name = "ID")]
     pub(crate) before: Option<u64>,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum SecretCommand {
-    /// Keep a value: typed at a prompt, or read from standard input
+    /// Store a value from a prompt or from standard input
     Set {
         /// The name to use in ${secret:NAME}
         name: String,
     },
     /// List the names; values are never shown
     List,
-    /// Forget a value
+    /// Delete a value
     Rm {
         /// The name
         name: String,
@@ -624,9 +624,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print where the files are
+    /// Print the paths of the config files and the state directory
     Path,
-    /// Show every value and where it comes from
+    /// Show every value and its source
     Explain {
         /// Only this server
         server: Option<String>,

@@ -1,4 +1,4 @@
-//! How a command that did not succeed ends.
+//! Command failures: the error message and the exit code.
 
 use pegboard_config::Problem;
 use pegboard_model::{Reason, ToolError};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::output::{Output, Paint};
 
-/// Why a command failed, and the exit code that says so.
+/// A command failure with its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: u8,
@@ -16,7 +16,7 @@ pub(crate) struct Failure {
 #[derive(Debug)]
 enum Cause {
     Error(Box<ToolError>),
-    /// It was shown already, for example as part of the answer.
+    /// The error was already printed, for example as part of the result.
     Shown,
 }
 
@@ -26,7 +26,7 @@ struct ErrorDocument<'a> {
 }
 
 impl Failure {
-    /// A failure whose cause stands in the answer.
+    /// Creates a failure whose cause was already printed.
     pub(crate) fn shown(exit: u8) -> Self {
         Self {
             exit,
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// A failure of the person's input.
+    /// Creates a failure caused by invalid input from the user.
     pub(crate) fn usage(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         ToolError::new(Reason::ConfigInvalid, message)
             .with_remedy(remedy)
@@ -76,7 +76,7 @@ impl From<Problem> for Failure {
             (Some(file), Some(line), Some(column)) => {
                 format!("{}:{line}:{column}: ", file.display())
             }
-            // A message about a whole file names it itself.
+            // A message about a whole file already names it.
             _ => String::new(),
         };
         let message = format!("{place}{}", problem.message);

@@ -1,5 +1,5 @@
-//! The commands that other programs run and wait for. Building the words of every command takes as long as some of
-//! these need for their whole start, so they are read with theirs alone.
+//! A small argument parser for commands that other programs run and wait for. Building the `clap` definition of every
+//! command takes as long as the rest of the start of these commands, so they are parsed with their own definition.
 
 use clap::{Parser, Subcommand};
 
@@ -21,8 +21,8 @@ enum FastCommand {
     Call(CallArgs),
 }
 
-/// What was typed, if it is one of these commands and nothing is wrong with it: help and mistakes are told by whoever
-/// knows all commands.
+/// Parses the arguments of this process. Returns `None` for other commands, for help, and for invalid arguments; the
+/// full parser handles those.
 pub(super) fn parse() -> Option<Arguments> {
     let first = std::env::args_os().nth(1)?;
     if !["stdio", "serve", "call"].iter().any(|word| first == *word) {

@@ -1,4 +1,4 @@
-//! Logs of the command line: on the error output, off until somebody asks for them.
+//! Logging to standard error, off by default.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,23 +9,23 @@ use super::failure::Failure;
 use super::output::{Output, Paint};
 use crate::Configured;
 
-/// What is said without being asked for, where spans are sent: that they do not arrive, and that they do again.
+/// The default filter while spans are exported: reports when the export fails and when it recovers.
 const EXPORT_PROBLEMS_ONLY: &str = "off,pegboard_trace=info";
 
-/// The logs of this process, written out to their last line when the last handle is dropped.
+/// A handle to the logs of this process; dropping the last handle flushes them.
 #[derive(Clone, Default)]
 pub(crate) struct Logging {
     started: Arc<OnceLock<(LogGuard, Arc<Redactor>)>>,
 }
 
 impl Logging {
-    /// What must know every secret before a line is written; none where nothing is.
+    /// Returns the redactor that must know every secret before a line is written, or `None` if logs are off.
     pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
         self.started.get().map(|(_, redactor)| redactor.clone())
     }
 }
 
-/// Starts the logs as the flag, the environment or the configuration says, the first of them that says anything.
+/// Starts logging at the level of the flag, the environment or the configuration, in this order of precedence.
 pub(crate) fn start(
     global: &Global,
     configured: &Configured,

@@ -1,4 +1,4 @@
-//! The command line: reads arguments, runs one command, tells how it ended.
+//! The command line: parses arguments, runs one command, returns its exit code.
 
 mod args;
 mod commands;
@@ -39,13 +39,13 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Keeps other processes of the user, servers among them, from reading the environment and memory of this one, which
-/// hold secrets. A server is not affected: what a program starts begins anew. Root can still look.
+/// Prevents other processes of the user, including servers, from reading the environment and memory of this process,
+/// which hold secrets. Child processes do not inherit the setting, and root is not restricted.
 fn hide_memory() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // A system that forbids even this has no better way.
+        // If the system forbids this call, there is no alternative.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
@@ -55,7 +55,7 @@ fn run() -> ExitCode {
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are answers, not failures.
+            // Help and version are not failures.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
             return ExitCode::from(code);

@@ -1,4 +1,4 @@
-//! How answers look: data on stdout, everything else on stderr.
+//! Output of commands: results on stdout, everything else on stderr.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -15,14 +15,14 @@ use super::table;
 
 /// A terminal narrower than this is treated as this wide.
 const MIN_WIDTH: u16 = 40;
-/// From this width on a table of tools has room for their categories.
+/// The minimum width for a table of tools with categories.
 const WIDE_TABLE_WIDTH: u16 = 110;
-/// As much as a pipe takes at once.
+/// The usual capacity of a pipe.
 const STREAM_BUFFER: usize = 64 * 1024;
-/// What tables are laid out for when no terminal is there.
+/// The width of tables without a terminal.
 const DEFAULT_WIDTH: u16 = 120;
 
-/// Where and how a command writes.
+/// The output streams of a command and how to format for them.
 #[derive(Clone)]
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Output {
     pub(crate) logging: Logging,
 }
 
-/// What a colour stands for.
+/// The meaning of a color.
 #[derive(Clone, Copy)]
 pub(crate) enum Paint {
     Good,
@@ -75,12 +75,12 @@ impl Output {
         format!("{style}{text}{style:#}")
     }
 
-    /// Writes a line of the answer.
+    /// Writes one line of the result.
     pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
         self.bytes(format!("{text}\n").as_bytes())
     }
 
-    /// Writes the answer as it is. A reader that went away (`| head`) ends the command quietly.
+    /// Writes bytes of the result. A closed pipe (`| head`) ends the command without an error.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         stdout
@@ -89,7 +89,7 @@ impl Output {
             .map_err(|_| Failure::shown(0))
     }
 
-    /// Writes a large answer piece by piece, past the line buffer of stdout, and ends it with a line break.
+    /// Writes a large result in pieces, bypassing the line buffer of stdout, and ends it with a line break.
     pub(crate) fn stream(
         &self,
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
@@ -106,7 +106,7 @@ impl Output {
         written.map_err(|_| Failure::shown(0))
     }
 
-    /// Writes the answer as one JSON document.
+    /// Writes the result as one JSON document.
     pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|error| {
             pegboard_model::ToolError::new(pegboard_model::Reason::Internal, error.to_string())
@@ -114,13 +114,13 @@ impl Output {
         self.json_line(&text)
     }
 
-    /// Writes JSON text and a line break. Hidden characters become JSON escapes: the same value, harmless to the
-    /// terminal it may be read on.
+    /// Writes JSON text and a line break. Hidden characters become JSON escapes, which keeps the value and cannot
+    /// affect a terminal.
     pub(crate) fn json_line(&self, json: &str) -> Result<(), Failure> {
         self.line(&escape_hidden_json(json))
     }
 
-    /// Tells something beside the answer.
+    /// Writes a note to stderr unless `--quiet` is given.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.always_note(text);
@@ -137,18 +137,18 @@ impl Output {
         }
     }
 
-    /// Whether there is room for little more than a name and a sentence.
+    /// Returns true if stdout is a terminal that is too narrow for three columns.
     pub(crate) fn is_narrow(&self) -> bool {
         std::io::stdout().is_terminal() && terminal_width() < WIDE_TABLE_WIDTH
     }
 
-    /// Whether a person watches and waits.
+    /// Returns true if progress can be shown to a person.
     pub(crate) fn is_interactive(&self) -> bool {
         !self.quiet && !self.json && std::io::stderr().is_terminal()
     }
 
-    /// A table without borders. On a terminal the column `flexible` is cut so that each row takes one
-    /// line; elsewhere, and without such a column, nothing is cut.
+    /// Renders a table without borders. On a terminal, the column `flexible` is truncated so that each row fits one
+    /// line; otherwise nothing is truncated.
     pub(crate) fn table(
         &self,
         header: &[&str],
@@ -170,7 +170,7 @@ pub(crate) fn terminal_width() -> u16 {
     }
 }
 
-/// Answers and notes are painted alike, so both must go to a terminal.
+/// Results and notes use the same color setting, so both streams must be terminals.
 fn both_are_terminals() -> bool {
     std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -1,11 +1,11 @@
-//! Words and questions for people.
+//! Prompts at the terminal, and formatting of numbers and times.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
 use pegboard_model::Timestamp;
 
-/// How long ago, in one unit.
+/// Formats the time since `then` in one unit, or `never`.
 pub(crate) fn ago(now: Timestamp, then: Option<Timestamp>) -> String {
     match then {
         Some(then) => format!("{} ago", duration(now.since(then))),
@@ -13,7 +13,7 @@ pub(crate) fn ago(now: Timestamp, then: Option<Timestamp>) -> String {
     }
 }
 
-/// A duration in its largest unit.
+/// Formats a duration in its largest unit.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -25,7 +25,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// A number with its noun.
+/// Formats a number with its noun, with a plural `s` if needed.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let digits = thousands(number);
     if number == 1 {
@@ -35,7 +35,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A number with separators.
+/// Formats a number with thousands separators.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -48,12 +48,12 @@ pub(crate) fn thousands(number: usize) -> String {
     text
 }
 
-/// Whether a question can be put at all.
+/// Returns true if the user can be prompted.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Puts a yes-or-no question; anything but a clear yes is a no, unless `default` says otherwise.
+/// Asks a yes-or-no question. An empty line means `default`; anything but a clear yes means no.
 pub(crate) fn confirm(question: &str, default: bool) -> bool {
     let choices = if default { "[Y/n]" } else { "[y/N]" };
     match answer(&format!("{question} {choices} ")).as_deref() {
@@ -63,7 +63,7 @@ pub(crate) fn confirm(question: &str, default: bool) -> bool {
     }
 }
 
-/// Puts a question and gives the answer in small letters; `None` when nobody answers.
+/// Asks a question and returns the answer in lower case, or `None` at the end of the input.
 pub(crate) fn answer(question: &str) -> Option<String> {
     {
         let mut stderr = std::io::stderr().lock();

@@ -1,13 +1,13 @@
-//! Rows and columns as text. Colours take no room, wide characters take two places.
+//! Text tables. Color codes have no width, wide characters have width two.
 
 use unicode_width::UnicodeWidthChar;
 
-/// What stands between two columns.
+/// The separator between two columns.
 const GAP: &str = "  ";
-/// The flexible column is not cut below this.
+/// The flexible column is not truncated below this width.
 const MIN_COLUMN_WIDTH: usize = 12;
 
-/// Lays rows out in columns; `fit` names a column that is cut until a row fits a width.
+/// Lays out rows in columns. `fit` is a column to truncate and the width that each row must fit.
 pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..columns)
@@ -46,7 +46,7 @@ pub(crate) fn render(rows: &[Vec<String>], fit: Option<(usize, usize)>) -> Strin
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether all that stands below the title of a column is numbers; those are set to the right.
+/// Returns true if all cells below the header are numbers; such columns are right-aligned.
 fn holds_numbers(rows: &[Vec<String>], column: usize) -> bool {
     let mut cells = rows
         .iter()
@@ -57,7 +57,7 @@ fn holds_numbers(rows: &[Vec<String>], column: usize) -> bool {
     cells.next().is_some_and(is_number) && cells.all(is_number)
 }
 
-/// A text cut to so many places, with a mark where it was cut and colours ended.
+/// Truncates a text to a display width, appends an ellipsis and resets the color.
 fn truncate(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.to_owned();
@@ -88,7 +88,7 @@ fn display_width(text: &str) -> usize {
         .sum()
 }
 
-/// Each character, and whether it belongs to a colour.
+/// Returns each character, and whether it belongs to a color code.
 fn characters(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut in_escape = false;
     text.chars().map(move |character| {

@@ -1,9 +1,9 @@
-//! Arguments of a call, read one by one. Every error says which argument, what was expected, and what
-//! was given, so that a model can correct itself.
+//! Arguments of a call. Every error names the argument, the expected type and the given value, so that a model can
+//! fix its call.
 
 use serde_json::{Map, Value};
 
-/// Longest text that a tool takes.
+/// The maximum size of a text argument.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The arguments of one call.
@@ -12,7 +12,7 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Checks that the arguments are an object and that the tool knows each of them.
+    /// Checks that the arguments are an object without unknown members.
     pub(super) fn of(given: &'a Value, schema: &Value) -> Result<Self, String> {
         let given = given
             .as_object()
@@ -36,13 +36,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(super) fn text(&self, name: &str) -> Result<&'a str, String> {
         self.optional_text(name)?
             .ok_or_else(|| missing(name, "a text"))
     }
 
-    /// A text that may be there.
+    /// Returns an optional text.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, String> {
         match self.get(name) {
             None => Ok(None),
@@ -54,7 +54,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// One of some words; the first of them when it is not given.
+    /// Returns one of `words`; the first one is the default.
     pub(super) fn choice(
         &self,
         name: &str,
@@ -76,13 +76,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A number that must be there.
+    /// Returns a required number.
     pub(super) fn number(&self, name: &str) -> Result<f64, String> {
         let value = self.get(name).ok_or_else(|| missing(name, "a number"))?;
         value.as_f64().ok_or_else(|| wrong(name, "a number", value))
     }
 
-    /// A whole number within bounds, with a value for when it is not given.
+    /// Returns an integer within bounds, or the default.
     pub(super) fn integer(
         &self,
         name: &str,
@@ -104,7 +104,7 @@ impl<'a> Arguments<'a> {
         ))
     }
 
-    /// Yes or no; no when it is not given.
+    /// Returns a boolean; the default is false.
     pub(super) fn flag(&self, name: &str) -> Result<bool, String> {
         match self.get(name) {
             None => Ok(false),

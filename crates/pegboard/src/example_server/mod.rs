@@ -1,6 +1,6 @@
-//! A small MCP server that is built in, so that everything can be tried with nothing else installed.
+//! A small built-in MCP server for trying Pegboard without installing anything else.
 //!
-//! It speaks both protocol eras over lines of JSON, keeps nothing on disk and reaches no network.
+//! It supports both protocol eras over stdio, stores nothing on disk and uses no network.
 
 mod arguments;
 mod protocol;
@@ -12,7 +12,10 @@ use pegboard_model::Limits;
 
 use self::protocol::Server;
 
-/// Serves requests until the input ends. Each line is one message, as the stdio transport has it.
+/// Serves requests until the input ends. Each line is one message of the stdio transport.
+///
+/// # Errors
+/// Fails if the input cannot be read or the output cannot be written.
 pub fn run(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut server = Server::default();
     let limit = Limits::default().frame_bytes;

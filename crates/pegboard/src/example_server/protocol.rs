@@ -1,15 +1,15 @@
-//! The conversation: JSON-RPC, `initialize` for the older era, requests that stand alone for the newer.
+//! The protocol: JSON-RPC with `initialize` in the legacy era, and self-contained requests in the modern era.
 
 use serde_json::{Map, Value, json};
 
 use super::tools::{self, Notes};
 
 const MODERN_VERSION: &str = "2026-07-28";
-/// The revisions that begin with `initialize`, newest first.
+/// The legacy revisions, newest first.
 const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const INSTRUCTIONS: &str = "Little tools for trying things out: numbers, units, dates, text, encodings \
                             and notes. Notes last as long as the server runs.";
-/// The tools never change while the program stays the same, so a client may keep the list for an hour.
+/// The tools change only with the program, so clients may cache the list for an hour.
 const LIST_TTL_MS: u64 = 3_600_000;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -22,10 +22,10 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// One running server.
+/// The state of one server process.
 #[derive(Default)]
 pub(super) struct Server {
-    /// Whether the client opened the conversation by `initialize`.
+    /// Whether the client sent `initialize`.
     initialized: bool,
     notes: Notes,
 }
@@ -53,7 +53,7 @@ enum Era {
 }
 
 impl Server {
-    /// The answer to one line; `None` for blank lines, notifications and responses.
+    /// Handles one line and returns the response; `None` for blank lines, notifications and responses.
     pub(super) fn handle_line(&mut self, line: &[u8]) -> Option<Value> {
         if line.trim_ascii().is_empty() {
             return None;
@@ -139,8 +139,8 @@ impl Server {
         }))
     }
 
-    /// A request with a version of its own stands alone; one without belongs to the conversation that
-    /// `initialize` opened. Without either it lacks what the newer era demands.
+    /// Returns the era of a request: modern if it has a protocol version of its own, legacy after `initialize`. Any
+    /// other request lacks the required `_meta` of the modern era.
     fn era(&self, method: &str, params: &Map<String, Value>) -> Result<Era, RpcError> {
         let meta = params.get("_meta").and_then(Value::as_object);
         let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
@@ -169,7 +169,7 @@ impl Server {
         Ok(Era::Modern)
     }
 
-    /// A tool that cannot use its arguments says so in its result, where a model can read it.
+    /// Calls a tool. Invalid arguments are reported in the result, where a model can read them.
     fn call(&mut self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
             return Err(RpcError::new(INVALID_PARAMS, "`tools/call` needs `name`"));
@@ -200,7 +200,7 @@ impl Server {
     }
 }
 
-/// The answer to a line that is longer than allowed.
+/// Returns the response to a line above the size limit.
 pub(super) fn too_large(limit: usize) -> Value {
     error(
         &Value::Null,

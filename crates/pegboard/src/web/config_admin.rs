@@ -1,4 +1,4 @@
-//! The files behind the API.
+//! Configuration changes of the HTTP API, written to config files.
 
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::config_reloader::ConfigReloader;
 use super::projects::Projects;
 
-/// The files behind the API.
+/// Implements the API's configuration changes with the config files.
 pub(crate) struct FileConfigAdmin {
     reload: Arc<ConfigReloader>,
     projects: Arc<Projects>,
@@ -46,23 +46,22 @@ impl FileConfigAdmin {
         &self.reload.files.paths.state_dir
     }
 
-    /// The file that defines a server.
+    /// Returns the file that defines a server.
     fn file_of(&self, server: &ServerName) -> ToolResult<PathBuf> {
         let loaded = self.reload.loaded();
         let origin = loaded.servers.get(server).map(|spec| spec.origin.clone());
         match origin.map(|origin| (origin.layer, origin.file)) {
             Some((Layer::User | Layer::Project | Layer::Flag, Some(file))) => Ok(file),
             _ => {
-                let message = format!("server `{server}` stands in no file that can be changed");
+                let message = format!("server `{server}` is not defined in a config file");
                 let error = ToolError::new(Reason::ConfigInvalid, message).at_server(server);
-                Err(error.with_remedy(
-                    "Change it where it was defined: in the environment or by a flag.",
-                ))
+                Err(error
+                    .with_remedy("Change it where it is defined: in the environment or by a flag."))
             }
         }
     }
 
-    /// Changes a file and takes it over. When the server cannot be used afterwards, the file is put back as it was.
+    /// Changes a file and applies it. If the server is invalid afterwards, the file is restored.
     async fn edit(
         &self,
         file: PathBuf,
@@ -71,7 +70,7 @@ impl FileConfigAdmin {
     ) -> ToolResult<()> {
         let edited = file.clone();
         let before = run(move || {
-            // A pipe or device in its place is not read: that could wait for ever.
+            // A pipe or device is not read, because that could block forever.
             let about = std::fs::metadata(&edited).ok().filter(Metadata::is_file);
             let before = about.and_then(|about| {
                 let text = std::fs::read(&edited).ok()?;
@@ -104,13 +103,13 @@ impl FileConfigAdmin {
     }
 }
 
-/// Runs work that waits for a disk.
+/// Runs blocking work.
 async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> ToolResult<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done.map_err(config_error),
-        Err(_) => Err(ToolError::new(Reason::Internal, "the work was given up")),
+        Err(_) => Err(ToolError::new(Reason::Internal, "the change was cancelled")),
     }
 }
 
@@ -164,7 +163,7 @@ impl ConfigAdmin for FileConfigAdmin {
         let add = move |file: &Path| edit::add_server(file, &server, false);
         let added = self.edit(file.clone(), &name, add).await;
         if added.is_err() && is_new {
-            // There was nothing to be put back.
+            // There was no file to restore.
             let removed = name.clone();
             let _ = run(move || edit::remove_server(&file, &removed)).await;
             self.reload.apply().await;
@@ -188,7 +187,7 @@ impl ConfigAdmin for FileConfigAdmin {
         self.reload.apply().await;
         if self.reload.hub.forget_removed(server).await? {
             let (logs, name) = (self.logs.clone(), server.clone());
-            // A log that stays is no reason to call the server still there.
+            // A log that cannot be deleted does not make the removal fail.
             let _ = tokio::task::spawn_blocking(move || logs.forget(&name)).await;
         }
         Ok(())
@@ -209,19 +208,17 @@ impl ConfigAdmin for FileConfigAdmin {
         let loaded = self.reload.loaded();
         let spec = loaded.servers.get(server);
         let (Some(spec), Some(project)) = (spec, loaded.project.clone()) else {
-            let message = format!("server `{server}` is no project's");
+            let message = format!("server `{server}` does not belong to a project");
             return Err(ToolError::new(Reason::ConfigInvalid, message).at_server(server));
         };
         if spec.approval == TrustState::Granted {
-            let message = format!("server `{server}` needs no agreement");
+            let message = format!("server `{server}` is already trusted");
             let error = ToolError::new(Reason::ConfigInvalid, message).at_server(server);
-            return Err(
-                error.with_remedy("Only servers that a project's file brings wait for one.")
-            );
+            return Err(error.with_remedy("Only servers of a project's file need trust."));
         }
         if spec.hash.to_string() != hash {
             let message =
-                format!("server `{server}` has another definition than the one that was looked at");
+                format!("the definition of server `{server}` changed since it was reviewed");
             let error = ToolError::new(Reason::ConfigChanged, message).at_server(server);
             return Err(error.with_remedy(
                 "Get the server again, review `trust`, and send its `definitionHash`.",

@@ -1,4 +1,4 @@
-//! Taking over what the config files say now: one way for whoever notices a change and for whoever made it.
+//! Applies changed config files, both for the file watcher and for changes by the API.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use crate::Pegboard;
 use crate::telemetry::Telemetry;
 
-/// How the files of a configuration are read.
+/// The inputs for reading config files.
 #[derive(Clone)]
 pub(crate) struct ConfigFiles {
     pub(crate) load: LoadOptions,
@@ -24,7 +24,7 @@ pub(crate) struct ConfigFiles {
 }
 
 impl ConfigFiles {
-    /// Reads them as they are now.
+    /// Reads the files.
     pub(crate) fn read(&self) -> LoadedConfig {
         pegboard_config::load(
             &self.load,
@@ -35,34 +35,34 @@ impl ConfigFiles {
         )
     }
 
-    /// The files of another project; of none, the user's own alone.
+    /// Returns the files of another project, or only the user's own without a project.
     pub(crate) fn of_project(&self, folder: Option<PathBuf>) -> Self {
         let mut other = self.clone();
         other.load.project = folder;
-        // Nothing above the root is found as a project.
+        // Prevents the search for a project in parent directories.
         other.environment.working_dir = PathBuf::from("/");
         other
     }
 }
 
-/// Takes over what the files say.
+/// Reads config files and applies them to the hub, the gateway and telemetry.
 pub(crate) struct ConfigReloader {
     pub(crate) files: ConfigFiles,
     pub(crate) hub: Hub,
     pub(crate) telemetry: Arc<Telemetry>,
     gateway: Gateway,
     loaded: ArcSwap<LoadedConfig>,
-    /// What was wrong when the files were last read, also when they were not taken over.
+    /// The problems of the last read, even if it was not applied.
     problems: ArcSwap<Vec<Problem>>,
-    /// What was read first must not be taken over last.
+    /// Serializes reloads, so that an older read is never applied after a newer one.
     turn: Mutex<()>,
 }
 
-/// What came of it.
+/// The result of a reload.
 pub(crate) struct ReloadOutcome {
-    /// Everything that is wrong in the files.
+    /// All problems in the files.
     pub(crate) problems: Vec<Problem>,
-    /// What changed; `None` when a file could not be read, so that nothing was taken over.
+    /// The applied change; `None` if a file could not be read and nothing was applied.
     pub(crate) change: Option<ConfigChange>,
 }
 
@@ -86,26 +86,26 @@ impl ConfigReloader {
         }
     }
 
-    /// What the files said when they were last taken over.
+    /// Returns the configuration that was last applied.
     pub(crate) fn loaded(&self) -> Arc<LoadedConfig> {
         self.loaded.load_full()
     }
 
-    /// What was wrong in the files when they were last read.
+    /// Returns the problems of the last read.
     pub(crate) fn problems(&self) -> Arc<Vec<Problem>> {
         self.problems.load_full()
     }
 
-    /// Whether a file that said something is empty now. Nobody removes all servers like that: the file is about to be
-    /// written, or was lost.
+    /// Returns true if a file with content is empty now. Programs empty a file before writing it, so this is not a
+    /// request to remove all servers.
     fn is_emptied(&self, now: &LoadedConfig) -> bool {
         let before = self.loaded.load();
         let held_text = |file: &PathBuf| before.contents.has_text(file);
         now.empty_files.iter().any(held_text)
     }
 
-    /// Takes over what the files say now. A file that cannot be read, or was emptied, changes nothing, because it is
-    /// most likely half written; a deleted file takes its servers with it, and a mistake in one server costs only that server.
+    /// Reads the files and applies them. An unreadable or emptied file changes nothing, because it is most likely being
+    /// written; a deleted file removes its servers, and an error in one server affects only that server.
     pub(crate) async fn apply(&self) -> ReloadOutcome {
         let _turn = self.turn.lock().await;
         let files = self.files.clone();

@@ -1,7 +1,7 @@
-//! The file through which a browser gets a one-time login.
+//! A private file that redirects the browser to a one-time login URL.
 //!
-//! A command line can be read by every user of the machine, so the browser is started with the path of a private file,
-//! and the file leads to the address with the code.
+//! Every user of the machine can read command lines, so the browser is started with the path of this file instead of
+//! the URL with the code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use pegboard_web::LOGIN_CODE_LIFETIME;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 const FILE: &str = "open-dashboard.html";
-/// How often a file whose code counts no longer is looked for.
+/// The interval of checks for an expired file.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What needs no escape in the path of a `file:` address.
+/// The characters that are escaped in the path of a `file:` URL.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -23,7 +23,7 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Writes the file that leads to `url`, and returns its own address. It replaces a former one.
+/// Writes a file that redirects to `url` and returns its `file:` URL. An existing file is replaced.
 pub(crate) fn write(state: &Path, url: &str) -> io::Result<String> {
     let path = std::path::absolute(path(state))?;
     let url = url
@@ -40,13 +40,13 @@ pub(crate) fn write(state: &Path, url: &str) -> io::Result<String> {
     Ok(format!("file://{}", percent_encode(bytes, PLAIN)))
 }
 
-/// Removes the file, for example because a browser was logged in.
+/// Removes the file, for example after a login.
 pub(super) fn remove(state: &Path) {
-    // It may not be there, and a code that was used or is too old opens nothing.
+    // The file may not exist, and a used or expired code is harmless.
     let _ = std::fs::remove_file(path(state));
 }
 
-/// Removes the file once its code counts no longer, for as long as this is waited for.
+/// Removes the file when its code has expired, forever.
 pub(crate) async fn expire(state: &Path) {
     let mut tick = tokio::time::interval(EXPIRY_CHECK_INTERVAL);
     loop {

@@ -1,5 +1,5 @@
-//! The logins of browsers, in one small file of the state folder, so that a restart does not end them. The file holds
-//! hashes only: whoever reads it cannot log in with it.
+//! Browser logins, stored in a file of the state directory so that they survive a restart. The file contains only
+//! hashes, so reading it does not allow logging in.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -16,10 +16,10 @@ use super::{login_redirect, state_file};
 
 const FILE: &str = "logins.json";
 const LOCK_FILE: &str = "logins.lock";
-/// The file of the logins of several Pegboards is smaller than this.
+/// The maximum size of the file, which may contain logins of several Pegboards.
 const FILE_BYTES: u64 = 256 * 1024;
 
-/// The logins of the Pegboard that listens on one port. Several may share a state folder.
+/// The logins of the Pegboard that listens on one port. Several can share a state directory.
 pub(super) struct LoginFile {
     folder: PathBuf,
     port: u16,
@@ -65,7 +65,7 @@ impl LoginFile {
         Self { folder, port }
     }
 
-    /// All logins of the file. One that cannot be read holds none: people log in again.
+    /// Reads all logins of the file. An unreadable file has no logins: users log in again.
     fn read(&self) -> Vec<Entry> {
         let read = || {
             let text = state_file::read(&self.folder.join(FILE), FILE_BYTES).ok()?;
@@ -75,7 +75,7 @@ impl LoginFile {
     }
 
     fn write(&self, logins: &[StoredLogin]) -> io::Result<()> {
-        // Another Pegboard of this folder must not write back a login that ended meanwhile.
+        // Prevents another Pegboard with this directory from writing back a login that has ended.
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false).mode(0o600);
         let lock = state_file::open(&self.folder.join(LOCK_FILE), options)?;
@@ -107,10 +107,10 @@ impl LoginStore for LoginFile {
     }
 
     fn save(&self, logins: &[StoredLogin]) {
-        // The code in it was used, or another one was.
+        // A code was used, so the file with the one-time code is no longer needed.
         login_redirect::remove(&self.folder);
         if let Err(error) = self.write(logins) {
-            tracing::warn!(target: "pegboard", %error, "the logins of browsers could not be stored");
+            tracing::warn!(target: "pegboard", %error, "cannot store browser logins");
         }
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         old.seen = Timestamp(0);
         file(3).save(&[old]);
         file(2).save(&[]);
-        assert!(file(3).load().is_empty(), "what is over is not kept");
+        assert!(file(3).load().is_empty(), "expired logins are removed");
         fs::write(&path, "not json").unwrap();
         assert_eq!(file(1).load(), []);
     }

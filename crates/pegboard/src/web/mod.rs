@@ -1,4 +1,5 @@
-//! What the HTTP API and the dashboard need of the files: configuration, projects, logs, and where we can be reached.
+//! The parts of the HTTP API and the dashboard that work with files: configuration, projects, logins, and the address
+//! of the running process.
 
 mod config_admin;
 mod config_reloader;

@@ -1,5 +1,5 @@
-//! The projects that the API knows: the one that is served, and those that were served before. What is known of the
-//! latter is put together in the background, so that reading never waits for a disk.
+//! The projects of the API: the served one and recent ones. The catalogs of recent projects are built in the
+//! background, so that reading them never waits for a disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use tokio::sync::broadcast::error::RecvError;
 use super::config_reloader::ConfigReloader;
 use super::recent_projects::{load_recent, record_recent};
 
-/// Discoveries come in flocks; what is known of other projects follows them after a moment.
+/// Discoveries come in bursts; other projects are updated after this pause.
 const DEBOUNCE: Duration = Duration::from_secs(1);
-/// Hex digits that tell folders of the same name apart.
+/// The number of hash digits that distinguish directories of the same name.
 const ID_HASH_DIGITS: usize = 6;
 
-/// The projects that the API knows.
+/// The served project and recent projects.
 pub(crate) struct Projects {
     reload: Arc<ConfigReloader>,
     running: Project,
@@ -30,7 +30,7 @@ pub(crate) struct Projects {
 }
 
 impl Projects {
-    /// The projects of a state folder; the folder that is served is remembered.
+    /// Creates the list and records the served project as recent.
     pub(crate) fn new(reload: Arc<ConfigReloader>) -> Self {
         let now = SystemClock.now();
         let folder = reload.loaded().project.clone();
@@ -44,7 +44,7 @@ impl Projects {
         }
     }
 
-    /// Every project, the user's own configuration first.
+    /// Returns all projects, the user's own configuration first.
     pub(crate) fn list(&self) -> Vec<Project> {
         let others = self.others.load();
         let mut projects: Vec<Project> = others.values().map(|view| view.project.clone()).collect();
@@ -53,7 +53,7 @@ impl Projects {
         projects
     }
 
-    /// One project, with all that is known of its tools.
+    /// Returns a project with its catalog.
     pub(crate) fn view(&self, id: &str) -> Option<ProjectView> {
         if id == self.running.id {
             let loaded = self.reload.loaded();
@@ -67,7 +67,7 @@ impl Projects {
         self.others.load().get(id).cloned()
     }
 
-    /// Keeps what is known of the other projects up to date, for as long as it is waited for.
+    /// Keeps the catalogs of other projects up to date, forever.
     pub(crate) async fn keep_updated(&self) {
         let mut events = self.reload.hub.subscribe();
         let changed = Arc::new(Notify::new());
@@ -78,7 +78,7 @@ impl Projects {
             }
             let signal = changed.clone();
             let start = move || Watcher::start(watched, &read, move || signal.notify_one());
-            // Without a watcher the projects follow discoveries only.
+            // Without a watcher, projects are updated only after discoveries.
             let watcher = tokio::task::spawn_blocking(start).await;
             loop {
                 tokio::select! {
@@ -97,7 +97,7 @@ impl Projects {
         }
     }
 
-    /// Puts together what is known of every other project, and gives the files that it depends on.
+    /// Builds the catalogs of all other projects, and returns the files that they depend on.
     async fn build(&self) -> (Vec<PathBuf>, ContentHashes) {
         let reload = self.reload.clone();
         let running = self.running.folder.clone();
@@ -125,7 +125,7 @@ impl Projects {
     }
 }
 
-/// Whether other projects may know more since.
+/// Returns true if an event may change the catalogs of other projects.
 fn affects_other_projects(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -133,7 +133,7 @@ fn affects_other_projects(kind: &EventKind) -> bool {
     )
 }
 
-/// The other projects as their files say now; folders that are gone are left out.
+/// Reads the files of the other projects; deleted directories are skipped.
 fn read_others(reload: &ConfigReloader, running: Option<&Path>) -> Vec<(Project, LoadedConfig)> {
     let own = running.is_some().then_some((None, None));
     let known = load_recent(&reload.files.paths.state_dir).into_iter();
@@ -171,7 +171,7 @@ fn name_of(folder: &Path) -> String {
     name.map_or_else(|| folder.display().to_string(), |name| name.into_owned())
 }
 
-/// The folder's name and a few digits of its path: readable, and the same at every start.
+/// Returns a stable, readable id: the name of the directory and some digits of the hash of its path.
 fn id_of(folder: &Path) -> String {
     let name: String = name_of(folder)
         .to_lowercase()

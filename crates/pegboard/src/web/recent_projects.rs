@@ -1,4 +1,4 @@
-//! The folders that Pegboard served before, kept in one small file of the state folder.
+//! The recently served project directories, stored in a file of the state directory.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::state_file;
 
 const FILE: &str = "projects.json";
-/// Folders that are remembered; the one that was not used for longest gives way.
+/// The maximum number of projects; the least recently used is removed.
 const MAX_PROJECTS: usize = 50;
-/// The file of so many folders is smaller than this.
+/// The maximum size of the file.
 const FILE_BYTES: u64 = 256 * 1024;
 
-/// A folder that was served.
+/// A project directory that was served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecentProject {
     pub(super) folder: PathBuf,
@@ -26,7 +26,7 @@ struct Content {
     projects: Vec<RecentProject>,
 }
 
-/// The folders, the one used last first. A file that cannot be read is as good as none.
+/// Returns the projects, most recently used first. An unreadable file counts as empty.
 pub(super) fn load_recent(state: &Path) -> Vec<RecentProject> {
     let read = || {
         let text = state_file::read(&state.join(FILE), FILE_BYTES).ok()?;
@@ -39,7 +39,7 @@ pub(super) fn load_recent(state: &Path) -> Vec<RecentProject> {
     projects
 }
 
-/// Remembers a folder. That it could not be written costs nobody anything but the memory.
+/// Records a project as most recently used. Write errors are ignored.
 pub(super) fn record_recent(state: &Path, folder: &Path, now: Timestamp) {
     let mut projects = load_recent(state);
     projects.retain(|project| project.folder != folder);

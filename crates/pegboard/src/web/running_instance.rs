@@ -1,7 +1,7 @@
-//! Where the Pegboard that runs with this state folder can be reached.
+//! The address of the Pegboard that runs with a state directory.
 //!
-//! The file is locked for as long as the program runs, so that a program which was killed leaves nothing that could
-//! be taken for an address of ours: whoever got the port meanwhile is never shown a token.
+//! The file with the address is locked while the program runs. The file of a killed program is therefore ignored, and
+//! another program that got the same port is never sent a token.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -14,18 +14,18 @@ use pegboard_model::{Reason, ToolError, ToolResult};
 use super::state_file;
 
 const FILE: &str = "running";
-/// An address is shorter.
+/// The maximum size of the file.
 const FILE_BYTES: u64 = 256;
 
-/// Says where we are until it is dropped.
+/// Announces the address of this process until it is dropped.
 pub(crate) struct RunningInstance {
     path: PathBuf,
     _locked: File,
 }
 
 impl RunningInstance {
-    /// Says where we can be reached. `None` when another Pegboard of the same state folder said so before, or when
-    /// it cannot be written: then nobody finds us by it.
+    /// Announces the address. Returns `None` if another Pegboard with the same state directory did so before, or if the
+    /// file cannot be written; this process cannot be found then.
     pub(crate) fn announce(state: &Path, address: SocketAddr) -> Option<Self> {
         let path = state.join(FILE);
         let announce = || -> io::Result<File> {
@@ -49,7 +49,7 @@ impl Drop for RunningInstance {
     }
 }
 
-/// The address of the Pegboard that runs with this state folder.
+/// Returns the address of the Pegboard that runs with this state directory.
 pub(crate) fn find_running_instance(state: &Path) -> ToolResult<SocketAddr> {
     let not_running = || ToolError::new(Reason::NotRunning, Reason::NotRunning.title());
     let file = open(&state.join(FILE), false).map_err(|_| not_running())?;
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(find_running_instance(state.path()).unwrap(), address(7340));
         drop(first);
         assert!(!state.path().join(FILE).exists());
-        // What a program left that was killed.
+        // The file of a killed program.
         std::fs::write(state.path().join(FILE), "127.0.0.1:7340").unwrap();
         assert!(find_running_instance(state.path()).is_err());
         let next = RunningInstance::announce(state.path(), address(7342)).unwrap();

@@ -1,4 +1,4 @@
-//! API and dashboard, put together for a Pegboard that is served.
+//! Assembles the HTTP API and the dashboard.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,25 +16,25 @@ use super::logins::LoginFile;
 use super::projects::Projects;
 use crate::Pegboard;
 
-/// API and dashboard.
+/// The HTTP API and the dashboard of a serving Pegboard.
 pub(crate) struct WebService {
     pub(crate) state: WebState,
     pub(crate) projects: Arc<Projects>,
 }
 
-/// Where and how it is served.
+/// Where and how Pegboard is served.
 pub(crate) struct Endpoint {
-    /// Where clients reach it, as `http://127.0.0.1:7340`.
+    /// The base URL for clients, such as `http://127.0.0.1:7340`.
     pub(crate) url: String,
-    /// The address.
+    /// The bound address.
     pub(crate) address: SocketAddr,
-    /// How a client starts this program.
+    /// The command with which a client starts this program.
     pub(crate) command: String,
-    /// Whether clients must show a token.
+    /// Whether clients must send a token.
     pub(crate) needs_token: bool,
 }
 
-/// Puts API and dashboard together.
+/// Assembles the API and the dashboard.
 pub(crate) fn open(
     pegboard: &Pegboard,
     gateway: &Gateway,
@@ -63,8 +63,8 @@ pub(crate) fn open(
     WebService { state, projects }
 }
 
-/// The variables that name the folders of this Pegboard, where they are not the usual ones: a program that starts
-/// another Pegboard has seldom the same environment.
+/// Returns the environment variables for directories that are not the default ones. A client that starts another
+/// Pegboard rarely has the same environment, so they must be in its configuration.
 pub(crate) fn own_variables(environment: &Environment, paths: &Paths) -> BTreeMap<String, String> {
     let usual = Paths::from_env(&Environment {
         vars: BTreeMap::new(),
@@ -81,7 +81,7 @@ pub(crate) fn own_variables(environment: &Environment, paths: &Paths) -> BTreeMa
 }
 
 impl WebService {
-    /// The address that logs one browser in, once.
+    /// Returns a URL that logs in one browser, once.
     pub(crate) fn login(&self) -> Secret {
         let path = self.state.logins().login_path();
         Secret::new(format!("{}{}", self.state.url(), path.reveal()))

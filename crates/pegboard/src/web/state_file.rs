@@ -1,4 +1,4 @@
-//! Opening small files of the state folder without waiting.
+//! Opens small files of the state directory without blocking.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -7,8 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a file that must be a regular one. Anything else in its place (a pipe would block) is an error at once, and
-/// a link is not followed.
+/// Opens a regular file. Anything else, such as a pipe, which would block, is an error; links are not followed.
 ///
 /// # Errors
 /// Fails if the file cannot be opened, or if it is not a regular file.
@@ -18,14 +17,14 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
-/// The text of such a file, up to `limit` bytes.
+/// Reads a regular file as text, up to `limit` bytes.
 ///
 /// # Errors
-/// Fails as [`open`] does, and if it cannot be read as text.
+/// Fails like [`open`], and if the file is not UTF-8.
 pub(super) fn read(path: &Path, limit: u64) -> io::Result<String> {
     let mut text = String::new();
     let file = open(path, OpenOptions::new().read(true))?;

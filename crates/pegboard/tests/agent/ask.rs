@@ -55,7 +55,7 @@ fn r_agent_02_r_agent_03_ask_answers_and_says_what_was_used() {
             "✓ example__add_numbers",
             "✗ example__nothing",
             "[TOOL_UNKNOWN]",
-            "240 tokens read",
+            "240 input tokens",
             "60 written",
             "saved",
             "Servers used: example.",
@@ -232,7 +232,7 @@ fn r_agent_02_a_policy_that_asks_is_answered_at_the_terminal() {
         person.types(key);
         person.wait_for(word);
         assert_eq!(person.ends(), 0, "{}", person.seen());
-        person.wait_for("tokens read");
+        person.wait_for("input tokens");
         let last = server.requests()[1].body.to_string();
         assert_eq!(last.contains("APPROVAL_REFUSED"), result, "{last}");
         server.assert_satisfied();

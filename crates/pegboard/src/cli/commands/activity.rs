@@ -1,4 +1,4 @@
-//! `pegboard activity`: what was done, without contents.
+//! `pegboard activity`: the activity log, without contents.
 
 use pegboard_model::{Activity, Clock, UntrustedText};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ActivityArgs, global: &Global, output: &Output) -> Comm
             return output.document(&Lines { activity: &lines });
         }
         if lines.is_empty() {
-            output.note("Nothing was done yet.");
+            output.note("No activity yet.");
             return Ok(());
         }
         let now = pegboard_hub::SystemClock.now();

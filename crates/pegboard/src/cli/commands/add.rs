@@ -1,4 +1,4 @@
-//! `pegboard add`: write a server into the config file and discover it at once.
+//! `pegboard add`: writes a server to the config file and discovers it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandRes
     refuse_command(&args, &name)?;
     if is_corrected {
         let given = UntrustedText::new(&args.name);
-        output.note(&format!("`{given}` is added under the name `{name}`"));
+        output.note(&format!("`{given}` is not a valid name; using `{name}`"));
     }
     let before = Configured::read(&options(global))?;
     let file = before.loaded.edit_target.clone();
@@ -40,7 +40,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandRes
     discover(&[name], written, global, output)
 }
 
-/// Tells what should be known about the definition, whether or not it is asked for its tools.
+/// Prints the warnings about a server's definition.
 fn warn(name: &ServerName, options: &Options, output: &Output) -> CommandResult {
     let written = Configured::read(options)?;
     let Some(spec) = written.loaded.servers.get(name) else {
@@ -57,10 +57,10 @@ fn not_written(name: &ServerName, problem: Problem) -> Failure {
     if problem.reason != Reason::ConfigDuplicate {
         return problem.into();
     }
-    let message = format!("there is a server `{name}` already");
+    let message = format!("server `{name}` already exists");
     let error = ToolError::new(problem.reason, message).at_server(name);
     error
-        .with_remedy("Choose another name, or write it anew with `--replace`.")
+        .with_remedy("Choose another name, or replace it with `--replace`.")
         .into()
 }
 
@@ -77,7 +77,7 @@ fn transport(args: &AddArgs) -> NewTransport {
     }
 }
 
-/// Refuses a command line in the place of an address: the address is the only argument that needs no `--`.
+/// Refuses a command line in place of a URL. Only a URL can be given without `--`.
 fn refuse_command(args: &AddArgs, name: &ServerName) -> CommandResult {
     let Some(url) = args.url.as_deref().filter(|url| !url.contains("://")) else {
         return Ok(());
@@ -96,18 +96,18 @@ fn refuse_command(args: &AddArgs, name: &ServerName) -> CommandResult {
     };
     let command = masked_command_line(&transport);
     Err(Failure::usage(
-        "that is a command, not an address",
+        "this is a command, not a URL",
         format!("Write `pegboard add {name} -- {command}`."),
     ))
 }
 
-/// Whether a word names a program in a folder of `PATH`.
+/// Returns true if `word` is a program in `PATH`.
 fn is_program(word: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     !word.contains('/') && std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
 }
 
-/// A program given by a path is meant from here, not from the folder of the config file.
+/// Makes a relative path absolute, because the config file is in another directory.
 fn program(word: &str) -> String {
     if word.contains('/') {
         from_here(word)
@@ -128,8 +128,8 @@ fn pairs(texts: &[String], separator: char, form: &str) -> Result<Vec<(String, S
     let mut pairs = Vec::new();
     for text in texts {
         let Some((key, value)) = text.split_once(separator) else {
-            // The text may hold a secret, so only its place is told.
-            let message = format!("an option has no `{separator}` in it");
+            // The text may hold a secret, so it is not repeated.
+            let message = format!("an option value has no `{separator}`");
             return Err(Failure::usage(message, format!("Write it as {form}.")));
         };
         pairs.push((key.trim().to_owned(), value.trim_start().to_owned()));

@@ -1,4 +1,4 @@
-//! `pegboard approvals`: the calls that wait for a person, in whatever process.
+//! `pegboard approvals`: calls of any Pegboard process that wait for approval.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::cli::args::{AllowArgs, ApprovalsCommand};
 use crate::cli::output::Paint;
 use crate::cli::prompts::duration;
 
-/// Who answers, for the log.
+/// The decider in the activity log.
 const BY: &str = "the command line";
 
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ async fn list(hub: &Hub, output: &Output) -> CommandResult {
         });
     }
     if approvals.is_empty() {
-        output.note("No call waits for an answer.");
+        output.note("No call waits for approval.");
     }
     for request in &approvals {
         show(request, output)?;
@@ -72,24 +72,24 @@ async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output
     }
     let tool = UntrustedText::new(&request.tool);
     let words = match decision {
-        ApprovalDecision::Once => format!("`{tool}` may run this once"),
-        ApprovalDecision::Session => format!("`{tool}` may run in session `{}`", request.session),
+        ApprovalDecision::Once => format!("allowed this call of `{tool}`"),
+        ApprovalDecision::Session => format!("allowed `{tool}` in session `{}`", request.session),
         ApprovalDecision::Always => {
-            format!("this version of `{tool}` may run from now on; see `pegboard policy grants`")
+            format!("allowed this version of `{tool}` permanently; see `pegboard policy grants`")
         }
-        ApprovalDecision::Refuse => format!("`{tool}` may not run"),
+        ApprovalDecision::Refuse => format!("refused this call of `{tool}`"),
     };
     output.note(&words);
     Ok(())
 }
 
-/// Shows each call as it comes, until interrupted. While it runs, there is somebody to ask.
+/// Shows each pending call as it arrives, until interrupted. While this runs, the hub accepts approval requests.
 async fn watch(hub: &Hub, output: &Output) -> CommandResult {
     let mut inbox = hub.watch_approvals()?;
     let stop = interrupted();
     tokio::pin!(stop);
     output.note(
-        "Watching; answer with `pegboard approvals allow ID` or `deny ID` in another terminal.",
+        "Watching. Decide with `pegboard approvals allow ID` or `deny ID` in another terminal.",
     );
     let mut shown: BTreeSet<String> = BTreeSet::new();
     loop {
@@ -133,7 +133,7 @@ fn show(request: &ApprovalRequest, output: &Output) -> CommandResult {
     ))?;
     if !request.changed.is_empty() {
         let fields = request.changed.join(", ");
-        let text = format!("changed since it was allowed: {fields}");
+        let text = format!("changed since it was approved: {fields}");
         output.line(&format!("  {}", output.paint(Paint::Warn, &text)))?;
     }
     Ok(())

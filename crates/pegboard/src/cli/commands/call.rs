@@ -1,4 +1,4 @@
-//! `pegboard call`: one tool, one server started.
+//! `pegboard call`: calls one tool and starts only its server.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::cli::args::CallArgs;
 use crate::cli::failure::Failure;
 use crate::cli::prompts::{answer, can_ask};
 
-/// How long a call's end waits for the renewal of its server's list.
+/// The time that the command waits for a refresh of the server's tool list after the call.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> CommandResult {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> CommandR
     let mut options = options(global);
     options.approver = Some(Arc::new(TerminalApprover { yes: args.yes }));
     options.only_tool = Some(args.tool.clone());
-    // One server and one call: a second thread would only have to be started.
+    // One call to one server does not justify starting a second thread.
     serving(async {
         let pegboard = open(configured, options, output).await?;
         with_servers(pegboard, |hub| async move {
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &CallArgs, global: &Global, output: &Output) -> CommandR
             let arguments = RawValue::from_string(text).map_err(not_json)?;
             let session = SessionId("cli".to_owned());
             let (events, mut mismatches) = (hub.subscribe(), hub.subscribe());
-            // While the server starts there is nothing else to do.
+            // Prepare the activity log while the server starts.
             hub.prepare_activity();
             let mut request = CallRequest::new(session, args.tool.clone(), arguments);
-            // The session ends with this call.
+            // The session has only this call.
             request.is_lasting = false;
             let call = hub.call(&request);
             let outcome = tokio::select! {
@@ -72,18 +72,18 @@ fn server_of(catalog: &Catalog, tool: &str) -> Option<Arc<ServerEntry>> {
     catalog.find(tool).ok()?.entry().cloned()
 }
 
-/// The server ends while what was done is written down.
+/// Lets the server stop while the activity is being stored.
 fn release(catalog: &Catalog, tool: &str, hub: &Hub) {
     if let Some(entry) = server_of(catalog, tool) {
         hub.release(entry.name());
     }
 }
 
-/// A stopped server's stale list is renewed by a call, which starts the server anyway: one message more.
+/// Refreshes a stale tool list. The call has started the server anyway, so this costs one more request.
 async fn renew_if_stale(catalog: &Catalog, tool: &str, hub: &Hub) {
     if let Some(entry) = server_of(catalog, tool).filter(|entry| entry.stale) {
         let renewal = hub.refresh(RefreshScope::One(entry.name().clone()), false);
-        // The answer is out; the renewal may not hold up the command's end for long.
+        // The result is already printed, so the refresh must not delay the exit for long.
         let _ = tokio::time::timeout(RENEWAL_TIMEOUT, renewal).await;
     }
 }
@@ -96,8 +96,8 @@ fn arguments(args: &CallArgs, catalog: &Catalog) -> Result<Map<String, Value>, F
         [only] if only == "-" => return object(&standard_input()?),
         several if several.iter().any(|argument| argument == "-") => {
             return Err(invalid_arguments(
-                "`-` stands beside other arguments",
-                "Write `-` alone, or leave it out.",
+                "`-` cannot be combined with other arguments",
+                "Use `-` alone, or remove it.",
             ));
         }
         _ => {}
@@ -145,7 +145,7 @@ fn not_json(error: serde_json::Error) -> Failure {
     invalid_arguments(format!("the arguments are not JSON: {error}"), remedy)
 }
 
-/// The types of the tool's parameters by name, as its schema has them.
+/// Returns the schemas of the tool's parameters by name.
 fn argument_types(tool: &str, catalog: &Catalog) -> Map<String, Value> {
     let schema = catalog
         .find(tool)
@@ -171,20 +171,20 @@ fn pair(argument: &str, wanted: &Map<String, Value>) -> Result<(String, Value), 
             let message = format!("`{}`: {}", UntrustedText::new(key), error.message);
             invalid_arguments(
                 message,
-                "Quote texts and give every key once: key:='\"text\"'.",
+                "Quote strings and give every key once: key:='\"text\"'.",
             )
         })?;
         return Ok((key.to_owned(), value));
     }
     let value = match serde_json::from_str::<Value>(text) {
-        // Read again, because the first reading drops repeated keys.
+        // Parsed again, because the first parser drops duplicate keys.
         Ok(value) if accepts_json(wanted.get(key), &value) => parse_arguments(text)?,
         _ => Value::String(text.to_owned()),
     };
     Ok((key.to_owned(), value))
 }
 
-/// Whether a parameter wants this JSON value rather than the text it was written as.
+/// Returns true if a parameter's schema accepts this JSON value; otherwise the value is passed as text.
 fn accepts_json(schema: Option<&Value>, value: &Value) -> bool {
     let kind = match value {
         Value::Bool(_) => "boolean",
@@ -232,7 +232,7 @@ struct Content {
     data: Option<String>,
 }
 
-/// Texts as they are; other content by what it is. With `--json` the server's own bytes.
+/// Prints text content as it is and other content as a short description; with `--json`, the server's result verbatim.
 fn show(result: &RawValue, output: &Output) -> CommandResult {
     if output.json {
         return output.json_line(result.get());
@@ -266,7 +266,7 @@ fn show(result: &RawValue, output: &Output) -> CommandResult {
     Ok(())
 }
 
-/// Asks the person at the terminal.
+/// Asks the user at the terminal for approval.
 pub(super) struct TerminalApprover {
     pub(super) yes: bool,
 }
@@ -283,7 +283,7 @@ impl Approver for TerminalApprover {
         }
         let text = format!("{}\nCall {}?", question.words(), question.tool);
         let (sender, answer) = tokio::sync::oneshot::channel();
-        // In a thread of its own: nobody waits for it when the time to answer is over.
+        // On its own thread, so that the prompt does not block the program after the approval timeout.
         let asking = std::thread::Builder::new().spawn(move || {
             let _ = sender.send(prompt_for_approval(&text));
         });
@@ -294,9 +294,9 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Puts the question; anything but a clear yes is a no.
+/// Prompts for approval; anything but a clear yes is a refusal.
 fn prompt_for_approval(question: &str) -> PromptResponse {
-    let choices = "[y: yes, a: always for this version of it, N: no]";
+    let choices = "[y: yes, a: always for this version of the tool, N: no]";
     match answer(&format!("{question} {choices} ")).as_deref() {
         Some("y" | "yes") => PromptResponse::Allow,
         Some("a" | "always") => PromptResponse::AllowAlways,
@@ -314,7 +314,7 @@ fn warn_of_mismatch(events: &mut tokio::sync::broadcast::Receiver<Event>, output
     }
 }
 
-/// Tells where a call waits that nobody at this terminal can be asked about.
+/// Prints how to approve each call that waits in the inbox because this terminal cannot prompt.
 pub(super) async fn report_pending_approvals(
     mut events: tokio::sync::broadcast::Receiver<Event>,
     output: &Output,
@@ -325,7 +325,7 @@ pub(super) async fn report_pending_approvals(
                 kind: EventKind::ApprovalRequested { id, way, .. },
                 ..
             }) if way == "inbox" => output.note(&format!(
-                "waiting for a person's consent: `pegboard approvals allow {id}` in another terminal"
+                "waiting for approval: run `pegboard approvals allow {id}` in another terminal"
             )),
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => std::future::pending().await,
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_the_schema_wants_them() {
+    fn values_are_parsed_by_the_type_of_the_schema() {
         check("n=3", json!({"n": {"type": "integer"}}), json!(3));
         check("n=3", json!({"n": {"type": "string"}}), json!("3"));
         check("n=3", json!({}), json!("3"));

@@ -1,4 +1,4 @@
-//! `pegboard clear`: forget the stored tools of servers.
+//! `pegboard clear`: deletes the stored tool lists of servers.
 
 use pegboard_model::{Reason, ToolError};
 use pegboard_store::{SqliteStore, Store};
@@ -20,15 +20,15 @@ pub(crate) fn run(args: &ClearArgs, global: &Global, output: &Output) -> Command
         .map(|name| server_name(name, &configured))
         .transpose()?;
     let what = match &server {
-        Some(name) => format!("the stored tools of server `{name}`"),
-        None => "the stored tools of all servers".to_owned(),
+        Some(name) => format!("the stored tool list of server `{name}`"),
+        None => "the stored tool lists of all servers".to_owned(),
     };
-    let is_confirmed = args.yes || (can_ask() && confirm(&format!("Forget {what}?"), false));
+    let is_confirmed = args.yes || (can_ask() && confirm(&format!("Delete {what}?"), false));
     if !is_confirmed {
-        let message = format!("{what} were not forgotten, because it was not confirmed");
+        let message = format!("not confirmed: did not delete {what}");
         let error = ToolError::new(Reason::Cancelled, message);
         return Err(error
-            .with_remedy("Confirm on a terminal, or add `--yes`.")
+            .with_remedy("Confirm at a terminal, or add `--yes`.")
             .into());
     }
     reading(async {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ClearArgs, global: &Global, output: &Output) -> Command
         }
         let lists = count(cleared, "stored list");
         output.note(&format!(
-            "forgot {lists}; tools are discovered again when they are needed"
+            "deleted {lists}; tools are discovered again when needed"
         ));
         Ok(())
     })

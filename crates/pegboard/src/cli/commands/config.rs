@@ -1,4 +1,4 @@
-//! `pegboard config`: where values come from, and what is wrong with them.
+//! `pegboard config`: prints and checks the configuration.
 
 use pegboard_config::{EffectiveValue, Problem, Severity, SourceFile};
 use pegboard_store::SqliteStore;
@@ -60,7 +60,7 @@ fn path(configured: &Configured, output: &Output) -> CommandResult {
         });
     }
     for file in &loaded.files {
-        let there = if file.exists { "" } else { "  (not there)" };
+        let there = if file.exists { "" } else { "  (missing)" };
         let layer = format!("{:?}", file.layer).to_lowercase();
         output.line(&format!("{layer:<8} {}{there}", file.path.display()))?;
     }
@@ -97,7 +97,7 @@ fn explain(configured: &Configured, server: Option<&str>, output: &Output) -> Co
     output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), None))
 }
 
-/// What is wrong with overrides, as far as tools are known. Nothing is started.
+/// Returns the problems of tool overrides, checked against the stored tool lists. Starts no server.
 fn of_known_tools(configured: &Configured, output: &Output) -> Vec<Problem> {
     let loaded = &configured.loaded;
     if !has_overrides(loaded) {
@@ -113,7 +113,7 @@ fn of_known_tools(configured: &Configured, output: &Output) -> Vec<Problem> {
             override_problems(loaded, &known)
         }
         Err(error) => {
-            output.note(&format!("what you say of tools was not checked: {error}"));
+            output.note(&format!("tool overrides were not checked: {error}"));
             Vec::new()
         }
     }

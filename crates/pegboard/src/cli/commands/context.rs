@@ -1,4 +1,4 @@
-//! `pegboard context`: what is there, in a few lines for a system prompt.
+//! `pegboard context`: a short summary of all tools for a system prompt.
 
 use pegboard_guard::estimate_tokens;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `pegboard dashboard`: an address that logs a browser in, from the Pegboard that runs.
+//! `pegboard dashboard`: requests a one-time login URL from the running Pegboard.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::Configured;
 use crate::cli::args::DashboardArgs;
 use crate::web::{find_running_instance, login_redirect};
 
-/// How long the running Pegboard may take to answer.
+/// The time allowed for the response of the running Pegboard.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Its answer is far smaller.
+/// The response is far smaller.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize, Serialize)]
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Com
         } else {
             output.line(&login.url)?;
             let minutes = login.expires_in / 60;
-            output.note(&format!("It works once, within {minutes} minutes."));
+            output.note(&format!("The URL works once, within {minutes} minutes."));
         }
         if args.open {
             open(state, &login.url)?;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Com
     })
 }
 
-/// Asks the Pegboard that runs for a one-time login.
+/// Requests a one-time login from the running Pegboard.
 async fn request_login(state: &Path) -> ToolResult<Login> {
     let address = connectable(find_running_instance(state)?);
     let token = admin_token(state)?;
@@ -77,7 +77,7 @@ async fn request_login(state: &Path) -> ToolResult<Login> {
     serde_json::from_slice(&body.to_bytes()).map_err(|e| lost(&e))
 }
 
-/// Nobody can connect to "everywhere".
+/// Replaces an unspecified address such as `0.0.0.0`, which cannot be connected to, by the loopback address.
 fn connectable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         match address {
@@ -89,18 +89,18 @@ fn connectable(mut address: SocketAddr) -> SocketAddr {
 }
 
 fn not_reachable(why: &str) -> ToolError {
-    let message = format!("the Pegboard that runs cannot be asked: {why}");
+    let message = format!("cannot reach the running Pegboard: {why}");
     ToolError::new(Reason::NotRunning, message)
-        .with_remedy("Look whether it still runs, or start one with `pegboard up`.")
+        .with_remedy("Check that it is still running, or start one with `pegboard up`.")
 }
 
-/// Hands a file that leads to the address to the system's opener: no shell, and no code on a command line, which other
-/// users of the machine can read.
+/// Opens a file that redirects to the URL with the system's opener. The one-time code is not on the command line,
+/// which other users of the machine can read, and no shell is involved.
 fn open(state: &Path, url: &str) -> ToolResult<()> {
     let file = login_redirect::write(state, url).map_err(|error| {
-        let message = format!("the file for the browser could not be written: {error}");
+        let message = format!("cannot write the file for the browser: {error}");
         ToolError::new(Reason::StoreIo, message)
-            .with_remedy("Open the printed address in your browser yourself.")
+            .with_remedy("Open the printed URL in your browser.")
     })?;
     let opener = match cfg!(target_os = "macos") {
         true => "open",
@@ -108,7 +108,7 @@ fn open(state: &Path, url: &str) -> ToolResult<()> {
     };
     #[allow(
         clippy::disallowed_methods,
-        reason = "the system's opener is no server and outlives us"
+        reason = "the system's opener is not a server and outlives this process"
     )]
     let started = std::process::Command::new(opener)
         .arg(file)
@@ -117,8 +117,8 @@ fn open(state: &Path, url: &str) -> ToolResult<()> {
         .stderr(std::process::Stdio::null())
         .spawn();
     started.map(drop).map_err(|error| {
-        let message = format!("`{opener}` could not be started: {error}");
+        let message = format!("cannot start `{opener}`: {error}");
         ToolError::new(Reason::SpawnFailed, message)
-            .with_remedy("Open the printed address in your browser yourself.")
+            .with_remedy("Open the printed URL in your browser.")
     })
 }

@@ -1,4 +1,4 @@
-//! `pegboard describe`: one tool in full.
+//! `pegboard describe`: prints one tool in full.
 
 use pegboard_catalog::{Description, FailedRefresh, describe};
 use pegboard_hub::SystemClock;
@@ -99,7 +99,7 @@ fn text(tool: &Description, output: &Output) -> String {
     text
 }
 
-/// How old the list is, and why it could not be refreshed.
+/// Describes the age of the tool list and why the last refresh failed.
 fn stale(failed: &FailedRefresh) -> String {
     let cached = ago(SystemClock.now(), failed.discovered_at);
     match &failed.error {

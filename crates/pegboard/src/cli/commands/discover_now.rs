@@ -1,4 +1,4 @@
-//! Discovers servers that were just added or trusted, and shows what each has.
+//! Discovers servers that were just added or trusted, and prints the result.
 
 use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
 use pegboard_model::ServerName;
@@ -11,8 +11,8 @@ use crate::Configured;
 use crate::cli::failure::Failure;
 use crate::cli::output::Paint;
 
-/// Discovers the servers, side by side. One that fails stays configured, and its status says why; the worst failure
-/// gives the exit code.
+/// Discovers the servers concurrently. A server that fails stays configured, and its status shows the error. The
+/// highest exit code of all failures is returned.
 pub(crate) fn discover(
     names: &[ServerName],
     configured: Configured,

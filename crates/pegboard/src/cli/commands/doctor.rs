@@ -1,4 +1,4 @@
-//! `pegboard doctor`: check the set-up, and really start and ask servers.
+//! `pegboard doctor`: checks the setup, starts servers and discovers their tools.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ struct Check {
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// Whether it works but deserves a look.
+    /// True if it works but needs attention.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     warning: bool,
     #[serde(skip)]
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Comman
                     && !error.message.contains('\n')
                     && let Ok(text) = logs.read(&outcome.server)
                 {
-                    // Of several lines, the message has the server's last words already.
+                    // A message of several lines already contains the end of the server's log.
                     add_log(&mut checks, outcome, &text);
                 }
                 if matches!(&outcome.result, Ok(found) if found.tools == 0)
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Comman
                     count(outcomes.len(), "server"),
                     started.elapsed().as_secs_f32()
                 );
-                checks.push(Check::good("servers asked", took));
+                checks.push(Check::good("discovery", took));
             }
             print(&checks, output)
         })
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, output: &Output) -> Comman
     })
 }
 
-/// What can be seen without a server.
+/// Returns the checks that need no server.
 fn machine(configured: &Configured) -> Vec<Check> {
     let loaded = &configured.loaded;
     let errors = loaded
@@ -150,12 +150,15 @@ fn machine(configured: &Configured) -> Vec<Check> {
     });
     let left = pegboard_upstream::sweep_orphans();
     let detail = match left {
-        0 => "no process of an earlier run is left".to_owned(),
-        left => format!("{} of an earlier run ended now", count(left, "process")),
+        0 => "no leftover processes of earlier runs".to_owned(),
+        left => format!("leftover processes of earlier runs ended: {left}"),
     };
     checks.push(Check::good("processes", detail));
     checks.push(match configured.secrets().list() {
-        Ok(secrets) => Check::good("secrets", format!("{} kept", count(secrets.len(), "value"))),
+        Ok(secrets) => Check::good(
+            "secrets",
+            format!("{} stored", count(secrets.len(), "value")),
+        ),
         Err(problem) => {
             let error = ToolError::new(problem.reason, problem.message);
             Check::bad("secrets", &error.with_remedy(problem.help))
@@ -164,7 +167,7 @@ fn machine(configured: &Configured) -> Vec<Check> {
     checks
 }
 
-/// A problem of the configuration, with its server and its place.
+/// Converts a problem of the configuration to a check with its server and location.
 fn configuration_check(problem: &Problem) -> Check {
     let server = problem.server.as_ref();
     let server = server.map(|server| format!("server `{server}`: "));
@@ -181,7 +184,7 @@ fn configuration_check(problem: &Problem) -> Check {
     }
 }
 
-/// What is wrong with what the configuration says of tools, now that they are known.
+/// Returns the problems of tool overrides, checked against the discovered tools.
 fn override_checks(loaded: &LoadedConfig, hub: &Hub) -> Vec<Check> {
     let catalog = hub.catalog();
     let entries = catalog.servers();

@@ -1,4 +1,4 @@
-//! `pegboard remove`, `enable`, `disable` and `edit`: changes of the config file.
+//! `pegboard remove`, `enable`, `disable` and `edit`: changes to the config file.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> CommandR
     reading(forget(&name, &after))
 }
 
-/// Drops what was known of a server that is configured nowhere any more.
+/// Deletes the stored data of a server that is no longer configured.
 async fn forget(name: &ServerName, configured: &Configured) -> CommandResult {
     let (store, _) = SqliteStore::open(&configured.state)?;
     store.forget(name).await?;
@@ -67,7 +67,7 @@ pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> CommandR
     Ok(())
 }
 
-/// The file that defines a server, broken or not.
+/// Returns the name of a server and the file that defines it, even if the definition is invalid.
 fn target(
     server: &str,
     global: &Global,

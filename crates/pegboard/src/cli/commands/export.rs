@@ -1,4 +1,4 @@
-//! `pegboard export`: the tools as a model provider wants them.
+//! `pegboard export`: tool definitions in the format of a model provider.
 
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{Format, RenderedTools, ToolLosses};
@@ -15,9 +15,9 @@ use crate::cli::prompts::count;
 #[derive(Serialize)]
 struct Document<'a> {
     format: Format,
-    /// What goes into the request's field for tools.
+    /// The value of the request's `tools` field.
     tools: &'a serde_json::Value,
-    /// The tools that lost something on the way, and what.
+    /// What the format cannot express, by tool.
     losses: &'a [ToolLosses],
 }
 
@@ -74,9 +74,9 @@ fn print(rendered: &RenderedTools, args: &ExportArgs, output: &Output) -> Comman
         .map_err(|error| ToolError::new(Reason::Internal, error.to_string()))?;
     output.json_line(&text)?;
     if !losses.is_empty() {
-        let what = format!("{} written differently", count(losses.len(), "tool"));
         output.note(&format!(
-            "{what} than the server did; `--losses` shows what."
+            "{} could not be expressed completely; `--losses` shows the details.",
+            count(losses.len(), "tool")
         ));
     }
     Ok(())

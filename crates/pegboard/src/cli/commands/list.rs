@@ -1,4 +1,4 @@
-//! `pegboard list`: the configured servers, nothing started.
+//! `pegboard list`: prints the configured servers without starting any.
 
 use pegboard_config::masked_command_line;
 use pegboard_hub::SystemClock;
@@ -13,7 +13,7 @@ use crate::cli::prompts::{ago, count};
 struct Row {
     name: String,
     transport: &'static str,
-    /// The command or address, with secrets masked.
+    /// The command or URL, with secrets masked.
     command: String,
     enabled: bool,
     approval: TrustState,
@@ -119,7 +119,7 @@ fn state(row: &Row, output: &Output) -> String {
         (_, _, DiscoveryStatus::Failed) => (Paint::Bad, "failed"),
         (_, _, DiscoveryStatus::Success) if row.stale => (Paint::Warn, "stale"),
         (_, _, DiscoveryStatus::Success) => (Paint::Good, "known"),
-        (_, _, DiscoveryStatus::Never) => (Paint::Dim, "never asked"),
+        (_, _, DiscoveryStatus::Never) => (Paint::Dim, "undiscovered"),
         (_, _, DiscoveryStatus::Discovering) => (Paint::Warn, "discovering"),
     };
     output.paint(paint, word)
@@ -128,7 +128,7 @@ fn state(row: &Row, output: &Output) -> String {
 fn note(row: &Row) -> String {
     match (row.approval, &row.last_error) {
         (TrustState::Pending | TrustState::Changed, _) => {
-            format!("agree with `pegboard trust {}`", row.name)
+            format!("review with `pegboard trust {}`", row.name)
         }
         (_, Some(error)) => {
             pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())

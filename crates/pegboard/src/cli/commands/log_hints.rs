@@ -1,15 +1,15 @@
-//! What a server without tools wrote to its log: it may run and still lack a key.
+//! Finds the lines in a server's log that may explain why it has no tools, such as a missing API key.
 
 use pegboard_model::{ServerName, UntrustedText};
 
-/// Lines that are shown.
+/// The maximum number of lines shown.
 const MAX_LINES: usize = 5;
-/// Characters of each line.
+/// The maximum number of characters shown of each line.
 const MAX_LINE_CHARS: usize = 300;
-/// How many of the newest lines are looked through.
+/// The number of newest lines searched.
 const SEARCHED_LINES: usize = 50;
 
-/// Words by which a line tells that something is missing or wrong.
+/// Words of lines that report something missing or wrong.
 const HINT_WORDS: [&str; 12] = [
     "error",
     "warn",
@@ -25,19 +25,19 @@ const HINT_WORDS: [&str; 12] = [
     "no tools",
 ];
 
-/// Parts of names whose values are kept as secrets.
+/// Parts of variable names whose values should be stored as secrets.
 const SECRET_PARTS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
-/// Why a server may have no tools, in its own words, and the next step.
+/// Log lines that may explain why a server has no tools, and the next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LogHints {
-    /// Escaped lines of its log.
+    /// Escaped lines of the log.
     pub(crate) lines: Vec<String>,
-    /// What to do about it.
+    /// The next step for the user.
     pub(crate) remedy: String,
 }
 
-/// Looks for complaints in a server's log; `None` if there are none.
+/// Searches a server's log for hints. Returns `None` if there are none.
 pub(crate) fn log_hints(server: &ServerName, log: &str) -> Option<LogHints> {
     let all: Vec<&str> = log.lines().collect();
     let newest = all.get(all.len().saturating_sub(SEARCHED_LINES)..)?;
@@ -67,10 +67,10 @@ fn is_hint(line: &str) -> bool {
     HINT_WORDS.iter().any(|word| line.contains(word))
 }
 
-/// An environment variable that a line names: capitals and digits with an underscore between them.
+/// Returns the first environment variable that a line names: upper-case letters and digits with an underscore.
 fn variable_in(line: &str) -> Option<&str> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    // Whatever else surrounds it, such as the codes of a colour, ends it.
+    // Any other character ends the name, for example a color code.
     line.split(|c: char| !is_name(c)).find(|word| {
         word.len() <= 64
             && word.starts_with(|c: char| c.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! `pegboard logs`: what a server wrote to its standard error.
+//! `pegboard logs`: prints what a server wrote to its standard error.
 
 use pegboard_model::UntrustedText;
 use serde::Serialize;

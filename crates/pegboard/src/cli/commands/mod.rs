@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one module each, and what they share.
 
 mod activity;
 mod add;
@@ -45,9 +45,10 @@ use super::logging;
 use super::output::{Output, Paint};
 use crate::{Configured, Options, Pegboard};
 
+/// The result of a command that prints its output itself.
 pub(crate) type CommandResult = Result<(), Failure>;
 
-/// Runs the command that was typed.
+/// Runs a parsed command.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
     let global = &arguments.global;
     match arguments.command {
@@ -102,7 +103,8 @@ fn options(global: &Global) -> Options {
     }
 }
 
-/// Reads the configuration and tells its problems; a single bad server is no reason to stop.
+/// Reads the configuration and reports its problems. An invalid server is not an error; an unusable file or directory
+/// that the user named is one.
 fn configured(global: &Global, output: &Output) -> Result<Configured, Failure> {
     let configured = Configured::read(&options(global))?;
     if let Some(problem) = problem_with_named_path(global, &configured) {
@@ -113,8 +115,8 @@ fn configured(global: &Global, output: &Output) -> Result<Configured, Failure> {
     Ok(configured)
 }
 
-/// What is wrong with a file or folder that was asked for by name: without it the command would answer
-/// about something else.
+/// Returns the problem of a file or directory that the user named with a flag. Without that file, the command would
+/// run with a different configuration than requested.
 fn problem_with_named_path<'a>(global: &Global, configured: &'a Configured) -> Option<&'a Problem> {
     let folder = &configured.environment.working_dir;
     let named = [&global.config, &global.project];
@@ -132,7 +134,7 @@ fn problem_with_named_path<'a>(global: &Global, configured: &'a Configured) -> O
     })
 }
 
-/// Tells that nothing is configured, where that is so; a file that cannot be read is told otherwise.
+/// Prints a note if no server is configured, and returns whether that is so. Unreadable files are reported elsewhere.
 fn note_if_empty(configured: &Configured, output: &Output) -> bool {
     let loaded = &configured.loaded;
     let empty = loaded.servers.is_empty() && loaded.broken.is_empty();
@@ -161,12 +163,12 @@ fn report_problems(configured: &Configured, output: &Output, wanted: impl Fn(&Pr
     }
 }
 
-/// Whether a whole file is left out: an answer without its servers must not look complete.
+/// Returns true if a whole file is skipped. This is reported even with `--quiet`, because the result is incomplete.
 fn loses_a_file(problem: &Problem) -> bool {
     problem.severity == Severity::Error && problem.server.is_none()
 }
 
-/// Opens Pegboard over a configuration, tells what of the store could not be used.
+/// Opens Pegboard with a configuration and reports problems of the store.
 async fn open(
     configured: Configured,
     mut options: Options,
@@ -180,7 +182,7 @@ async fn open(
     Ok(pegboard)
 }
 
-/// The same for what serves clients, which can be answered before the store is read.
+/// Like [`open`], but reads the store on first use, so that clients get their first responses earlier.
 fn open_unread(
     configured: Configured,
     mut options: Options,
@@ -200,18 +202,18 @@ fn report_notice(notice: &ToolError, output: &Output) {
     output.note(&format!("{} {notice}", output.paint(Paint::Warn, "note:")));
 }
 
-/// Runs a command that only reads: one thread is enough and starts faster.
+/// Runs a command that mostly reads, on one thread, which starts faster.
 fn reading<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
 
-/// Runs a command that talks to servers; an interrupt lets it stop them first.
+/// Runs a command that works with many servers, on several threads.
 fn working<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on(tokio::runtime::Builder::new_multi_thread(), work)
 }
 
-/// Runs what serves clients: on one thread, because handing a short request from one thread to another costs
-/// more than answering it.
+/// Runs a command that serves clients, on one thread: passing a short request to another thread costs more than
+/// handling it.
 fn serving<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
@@ -223,13 +225,13 @@ fn block_on<T>(
     let runtime = builder.enable_all().build().map_err(|error| {
         ToolError::new(
             Reason::Internal,
-            format!("the runtime did not start: {error}"),
+            format!("cannot start the async runtime: {error}"),
         )
     })?;
     runtime.block_on(work)
 }
 
-/// Waits for a signal to stop.
+/// Waits for SIGINT, SIGTERM or SIGHUP.
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut term), Ok(mut hup)) = (
@@ -245,7 +247,8 @@ async fn interrupted() {
     }
 }
 
-/// Runs work with an open Pegboard and closes it whatever happens, so that no server is left running.
+/// Runs work with an open Pegboard and closes it afterwards, even on failure or interrupt, so that no server is left
+/// running.
 async fn with_servers<T, W>(
     pegboard: Pegboard,
     work: impl FnOnce(pegboard_hub::Hub) -> W,
@@ -259,12 +262,12 @@ where
         () = interrupted() => Err(ToolError::new(Reason::Cancelled, "interrupted").into()),
     };
     pegboard.finish().await;
-    // The process ends now; giving thousands of tools back one by one helps nobody.
+    // The process exits now; freeing thousands of tools one by one would only take time.
     std::mem::forget(pegboard);
     result
 }
 
-/// The name of a configured server, or the names that may have been meant.
+/// Parses the name of a configured server. The error suggests similar names.
 fn server_name(text: &str, configured: &Configured) -> Result<ServerName, Failure> {
     let loaded = &configured.loaded;
     let known = ServerName::parse(text)

@@ -1,4 +1,4 @@
-//! `pegboard policy`: which rule holds for a tool, and changing the rules.
+//! `pegboard policy`: lists, tests and changes policies and grants.
 
 use std::path::PathBuf;
 
@@ -117,7 +117,7 @@ fn list(global: &Global, output: &Output) -> CommandResult {
         });
     }
     if rules.is_empty() {
-        output.note("No policy is set: every tool may be called.");
+        output.note("No policy is set: all tools are allowed.");
     } else {
         let rows = rules.iter().map(|rule| {
             vec![
@@ -125,18 +125,16 @@ fn list(global: &Global, output: &Output) -> CommandResult {
                 colored_policy(rule.policy, output),
                 rule.server
                     .as_ref()
-                    .map_or("every".to_owned(), ToString::to_string),
+                    .map_or("all".to_owned(), ToString::to_string),
                 location(rule.file.as_ref(), rule.line),
             ]
         });
         output.line(&output.table(&["TOOLS", "POLICY", "SERVER", "FROM"], rows.collect(), None))?;
     }
     output.note(match ask_destructive {
-        AskDestructive::Never => "Tools marked destructive run without asking.",
-        AskDestructive::WhenPossible => {
-            "Tools marked destructive ask first when someone can answer."
-        }
-        AskDestructive::Always => "Tools marked destructive always ask first.",
+        AskDestructive::Never => "Destructive tools run without approval.",
+        AskDestructive::WhenPossible => "Destructive tools need approval if someone can be asked.",
+        AskDestructive::Always => "Destructive tools always need approval.",
     });
     Ok(())
 }
@@ -166,7 +164,7 @@ fn set(args: &PolicySetArgs, global: &Global, output: &Output) -> CommandResult 
     set_rule(&file, server.as_ref(), &args.pattern, Some(policy))?;
     let of = server.map_or(String::new(), |server| format!(" of server `{server}`"));
     output.note(&format!(
-        "`{}`{of} is `{}` now, in {}",
+        "set `{}`{of} to `{}` in {}",
         UntrustedText::new(&args.pattern),
         policy.as_str(),
         file.display()
@@ -178,20 +176,20 @@ fn unset(args: &PolicyUnsetArgs, global: &Global, output: &Output) -> CommandRes
     let (server, file) = target(args.server.as_deref(), args.in_project, global, output)?;
     if !set_rule(&file, server.as_ref(), &args.pattern, None)? {
         let pattern = UntrustedText::new(&args.pattern);
-        let message = format!("no rule for `{pattern}` stands in `{}`", file.display());
+        let message = format!("no rule for `{pattern}` in `{}`", file.display());
         return Err(ToolError::new(Reason::ToolUnknown, message)
-            .with_remedy("See the rules with `pegboard policy list`.")
+            .with_remedy("List the rules with `pegboard policy list`.")
             .into());
     }
     output.note(&format!(
-        "took the rule for `{}` out of {}",
+        "removed the rule for `{}` from {}",
         UntrustedText::new(&args.pattern),
         file.display()
     ));
     Ok(())
 }
 
-/// The file that a rule is written into: the server's own, the project's, or the user's.
+/// Returns the server and the file of a rule: the file that defines the server, the project's, or the user's.
 fn target(
     server: Option<&str>,
     in_project: bool,
@@ -211,9 +209,9 @@ fn target(
     match file {
         Some(file) => Ok((Some(name), file)),
         None => {
-            let message = format!("server `{name}` stands in no file");
+            let message = format!("server `{name}` is not defined in a file");
             let remedy =
-                format!("Write a rule for all servers: `pegboard policy set '{name}/TOOL' ask`.");
+                format!("Set a rule for all servers: `pegboard policy set '{name}/TOOL' ask`.");
             Err(Failure::usage(message, remedy))
         }
     }
@@ -224,8 +222,8 @@ fn file_for_all(in_project: bool, configured: &Configured) -> Result<PathBuf, Fa
         return Ok(configured.loaded.edit_target.clone());
     }
     let Some(project) = &configured.loaded.project else {
-        let remedy = "Go to a folder with `.pegboard` or `.mcp.json`, or name it with `--project`.";
-        return Err(Failure::usage("there is no project here", remedy));
+        let remedy = "Change to a directory with `.pegboard` or `.mcp.json`, or use `--project`.";
+        return Err(Failure::usage("not in a project", remedy));
     };
     let files = configured.loaded.files.iter();
     let own = files.filter(|file| file.layer == Layer::Project);
@@ -298,7 +296,7 @@ fn print_policy_report(
         });
     }
     let when = match decision.asks_if_possible {
-        true => ", but a person is asked when there is one",
+        true => ", with approval if someone can be asked",
         false => "",
     };
     output.line(&format!(
@@ -312,7 +310,7 @@ fn print_policy_report(
         let text = UntrustedText::new(&rule.rule);
         let why = match &rule.lost_because {
             None => output.paint(Paint::Good, "decides"),
-            Some(why) => output.paint(Paint::Dim, &format!("lost: {why}")),
+            Some(why) => output.paint(Paint::Dim, &format!("overridden: {why}")),
         };
         output.line(&format!("  {text} = {}{location}", rule.policy.as_str()))?;
         output.line(&format!("    {why}"))?;
@@ -354,7 +352,7 @@ fn grants(global: &Global, output: &Output) -> CommandResult {
             return output.document(&Grants { grants: &grants });
         }
         if grants.is_empty() {
-            output.note("No tool was allowed for good.");
+            output.note("No permanent grants.");
             return Ok(());
         }
         let now = SystemClock.now();
@@ -372,7 +370,7 @@ fn grants(global: &Global, output: &Output) -> CommandResult {
                 UntrustedText::new(&grant.by).to_string(),
                 match is_same {
                     true => String::new(),
-                    false => output.paint(Paint::Warn, "changed since; it asks again"),
+                    false => output.paint(Paint::Warn, "changed since; needs approval again"),
                 },
             ]
         });
@@ -395,14 +393,14 @@ fn revoke(tool: &str, global: &Global, output: &Output) -> CommandResult {
             grant.exposed == tool || written.as_deref() == Some(tool)
         };
         let Some(grant) = grants.iter().find(is_meant) else {
-            let message = format!("`{}` was not allowed for good", UntrustedText::new(tool));
+            let message = format!("no permanent grant for `{}`", UntrustedText::new(tool));
             let names = grants
                 .iter()
                 .map(|grant| grant.exposed.clone())
                 .take(3)
                 .collect();
             return Err(ToolError::new(Reason::ToolUnknown, message)
-                .with_remedy("See what was with `pegboard policy grants`.")
+                .with_remedy("List grants with `pegboard policy grants`.")
                 .with_nearest(names)
                 .into());
         };
@@ -410,7 +408,7 @@ fn revoke(tool: &str, global: &Global, output: &Output) -> CommandResult {
         hub.revoke_grant(version.server.as_ref(), &version.tool)
             .await?;
         output.note(&format!(
-            "`{}` asks again",
+            "revoked the grant for `{}`",
             UntrustedText::new(&grant.exposed)
         ));
         Ok(())

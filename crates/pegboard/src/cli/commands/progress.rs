@@ -1,4 +1,4 @@
-//! Which servers are being discovered, on a terminal, while a command waits for them.
+//! A progress line for discoveries, on a terminal.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use pegboard_model::EventKind;
 use crate::cli::output::Output;
 use crate::cli::prompts::count;
 
-/// How often the line is written again.
+/// The interval at which the line is updated.
 const TICK: Duration = Duration::from_millis(200);
-/// From this time on a package runner probably downloads.
+/// After this time, a package runner is probably downloading.
 const DOWNLOADING: Duration = Duration::from_secs(3);
 
-/// A line that counts servers as they answer and names those that start, on a terminal.
+/// Shows a line that counts discovered servers and names those that are starting. Returns `None` without a terminal.
 pub(crate) fn progress(hub: &Hub, servers: usize, output: &Output) -> Option<Progress> {
     if !output.is_interactive() {
         return None;
@@ -47,7 +47,7 @@ async fn show(hub: Hub, bar: ProgressBar) {
     }
 }
 
-/// `starting excel, 12 s; npx may be downloading · starting fetch, 3 s · 20 servers wait for their turn`
+/// Formats the line: `starting excel, 12 s; npx may be downloading · starting fetch, 3 s · 20 servers queued`.
 fn text(starts: &[StartProgress], waiting: usize) -> String {
     let mut parts: Vec<String> = starts
         .iter()
@@ -64,14 +64,14 @@ fn text(starts: &[StartProgress], waiting: usize) -> String {
         .collect();
     if waiting > 0 {
         parts.push(match waiting {
-            1 => "1 server waits for its turn".to_owned(),
-            _ => format!("{} wait for their turn", count(waiting, "server")),
+            1 => "1 server queued".to_owned(),
+            _ => format!("{} queued", count(waiting, "server")),
         });
     }
     parts.join(" · ")
 }
 
-/// Leaves the terminal as it was when it is dropped.
+/// A progress line; dropping it clears the line.
 pub(crate) struct Progress {
     bar: ProgressBar,
     task: tokio::task::JoinHandle<()>,
@@ -106,10 +106,10 @@ mod tests {
         assert_eq!(
             text(&starts, 20),
             "starting excel, 12 s; npx may be downloading · starting fetch, 2 s · \
-             20 servers wait for their turn"
+             20 servers queued"
         );
         assert_eq!(text(&[start("own", 40, None)], 0), "starting own, 40 s");
-        assert_eq!(text(&[], 1), "1 server waits for its turn");
+        assert_eq!(text(&[], 1), "1 server queued");
         assert_eq!(text(&[], 0), "");
     }
 }

@@ -1,4 +1,4 @@
-//! `pegboard refresh`: ask servers again and show what is different.
+//! `pegboard refresh`: discovers tools again and prints what changed.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::cli::prompts::{count, duration};
 struct Document<'a> {
     servers: &'a [RefreshOutcome],
     failed: usize,
-    /// Servers whose new lists are not stored.
+    /// The number of servers whose new list could not be stored.
     not_stored: usize,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Comma
         .map(|name| server_name(name, &configured))
         .transpose()?;
     let which = server.map_or(RefreshScope::All, RefreshScope::One);
-    // Somebody who names a server wants to know how it is now.
+    // A named server is always refreshed, even if its list is fresh.
     let force = args.force || matches!(which, RefreshScope::One(_));
     working(async {
         let pegboard = open(configured, options(global), output).await?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RefreshArgs, global: &Global, output: &Output) -> Comma
     })
 }
 
-/// How every server's refresh ended; the worst failure gives the exit code.
+/// Prints the outcome of each server. The highest exit code of all failures is returned.
 pub(crate) fn print(outcomes: &[RefreshOutcome], output: &Output) -> CommandResult {
     let failures = outcomes
         .iter()
@@ -86,7 +86,7 @@ pub(crate) fn print(outcomes: &[RefreshOutcome], output: &Output) -> CommandResu
     exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
 }
 
-/// One line for the server, then one for each difference.
+/// Prints one line for the server, then one line per change.
 pub(crate) fn print_outcome(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
     print_result(outcome, output)?;
     let Some(error) = &outcome.not_stored else {
@@ -111,7 +111,7 @@ fn print_result(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
         Ok(found) => {
             let how = match outcome.source {
                 DiscoverySource::Fresh => "still fresh".to_owned(),
-                DiscoverySource::Shared => "asked by another process".to_owned(),
+                DiscoverySource::Shared => "discovered by another process".to_owned(),
                 DiscoverySource::Asked => duration(Duration::from_millis(outcome.duration_ms)),
             };
             let mark = output.paint(Paint::Good, "✓");

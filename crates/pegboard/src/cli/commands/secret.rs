@@ -1,4 +1,4 @@
-//! `pegboard secret`: values that config files only name.
+//! `pegboard secret`: stores values that config files refer to by name.
 
 use std::io::{IsTerminal, Read};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> C
             let kept = keeper.set(&name, read_value(&name)?)?;
             let place = place(kept.backend);
             output.note(&format!(
-                "kept `{name}` in {place}; write it in config as ${{secret:{name}}}"
+                "stored `{name}` in {place}; refer to it in config as ${{secret:{name}}}"
             ));
         }
         SecretCommand::List => {
@@ -33,7 +33,7 @@ pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> C
                 return output.document(&Document { secrets });
             }
             if secrets.is_empty() {
-                output.note("No secret is kept. `pegboard secret set NAME` keeps one.");
+                output.note("No secrets are stored. Store one with `pegboard secret set NAME`.");
             }
             for secret in secrets {
                 output.line(&format!("{}  ({})", secret.name, place(secret.backend)))?;
@@ -41,22 +41,22 @@ pub(crate) fn run(command: SecretCommand, global: &Global, output: &Output) -> C
         }
         SecretCommand::Rm { name } => {
             if !keeper.remove(&name)? {
-                let message = format!("no secret `{name}` is kept");
+                let message = format!("secret `{name}` is not stored");
                 let error = pegboard_model::ToolError::new(
                     pegboard_model::Reason::ConfigSecretMissing,
                     message,
                 );
                 return Err(error
-                    .with_remedy("See the names with `pegboard secret list`.")
+                    .with_remedy("List the names with `pegboard secret list`.")
                     .into());
             }
-            output.note(&format!("forgot `{name}`"));
+            output.note(&format!("deleted `{name}`"));
         }
     }
     Ok(())
 }
 
-/// Where a value is, in words.
+/// Describes where a value is stored.
 pub(crate) fn place(backend: SecretBackend) -> &'static str {
     match backend {
         SecretBackend::File => "a file that only you can read",
@@ -64,8 +64,7 @@ pub(crate) fn place(backend: SecretBackend) -> &'static str {
     }
 }
 
-/// Reads a value from a prompt that does not show it, or from standard input. One line break at the end
-/// is not part of the value.
+/// Reads a value from a prompt that does not echo it, or from standard input without a final line break.
 fn read_value(name: &str) -> Result<Secret, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::usage(

@@ -1,4 +1,4 @@
-//! `pegboard show`: all that is known of a server.
+//! `pegboard show`: prints everything about a server.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{CommandResult, Global, Output, configured, open, options, reading, s
 use crate::cli::output::Paint;
 use crate::cli::prompts::{ago, count, duration, thousands};
 
-/// Begins each further line of a value, below the value.
+/// The indentation of continuation lines of a value.
 const CONTINUED: &str = "\n              ";
 
 #[derive(Serialize)]
@@ -163,7 +163,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
             UntrustedText::new(&info.name),
             UntrustedText::new(&info.version)
         );
-        lines.push(("says it is", said));
+        lines.push(("reports", said));
     }
     if let Some(error) = &record.last_error {
         let message = UntrustedText::block(&error.message).to_string();
@@ -209,7 +209,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
     Ok(())
 }
 
-/// The command of a server; one that is not trusted is shown exactly.
+/// Returns the command of a server; the command of an untrusted server is shown in full.
 fn command(entry: &ServerEntry) -> String {
     match entry.spec.approval {
         TrustState::Granted => masked_command_line(&entry.spec.transport),
@@ -217,7 +217,7 @@ fn command(entry: &ServerEntry) -> String {
     }
 }
 
-/// Whether a project's server is trusted, with everything that it runs and receives if it is not.
+/// Returns the trust state of a project's server, and the full review if it is not trusted.
 fn trust(approval: TrustState, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
     let state = match approval {
         TrustState::Granted => {
@@ -226,7 +226,7 @@ fn trust(approval: TrustState, review: Option<&TrustReview>) -> Vec<(&'static st
             return own.into_iter().collect();
         }
         TrustState::Pending => "not yet; see `pegboard trust`",
-        TrustState::Changed => "it changed since; see `pegboard trust`",
+        TrustState::Changed => "changed since; see `pegboard trust`",
     };
     let lines = review.map(TrustReview::lines).unwrap_or_default();
     let mut rows = vec![("trusted", state.to_owned())];
@@ -236,7 +236,7 @@ fn trust(approval: TrustState, review: Option<&TrustReview>) -> Vec<(&'static st
     rows
 }
 
-/// A server's own hint counts before the configured time.
+/// Returns the time to live of the tool list; the server's own hint takes precedence over the configured value.
 fn fresh_for(entry: &ServerEntry) -> Duration {
     let limits = pegboard_model::Limits::default();
     pegboard_hub::time_to_live(&entry.spec, &entry.record, &limits)

@@ -1,4 +1,4 @@
-//! `pegboard stdio`: one MCP client, over standard input and output.
+//! `pegboard stdio`: serves one MCP client over standard input and output.
 
 use std::fs::File;
 use std::io;
@@ -26,12 +26,12 @@ use crate::web::ConfigReloader;
 pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> CommandResult {
     let configured = configured(global, output)?;
     note_if_empty(&configured, output);
-    // One thread is enough for one client, and starts faster than several.
+    // One thread is enough for one client, and starts faster.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| {
-            let message = format!("the runtime did not start: {error}");
+            let message = format!("cannot start the async runtime: {error}");
             ToolError::new(Reason::Internal, message)
         })?;
     let result = runtime.block_on(async {
@@ -44,18 +44,18 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Command
         };
         gateway.close();
         pegboard.finish().await;
-        // The process ends now; giving thousands of tools back one by one helps nobody.
+        // The process exits now; freeing thousands of tools one by one would only take time.
         std::mem::forget(pegboard);
         result.map_err(Into::into)
     });
-    // A read of a terminal may still wait for a line that nobody needs.
+    // A blocking read of a terminal may still be waiting for a line.
     runtime.shutdown_background();
     result
 }
 
 async fn serve_client(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
     let lost = |error: io::Error| {
-        let message = format!("standard input or output cannot be used: {error}");
+        let message = format!("cannot use standard input or output: {error}");
         ToolError::new(Reason::Internal, message)
     };
     let (input, output) = (input().map_err(lost)?, output().map_err(lost)?);
@@ -64,9 +64,9 @@ async fn serve_client(gateway: Gateway, profile: &str) -> Result<(), ToolError> 
 
 async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(STARTUP_GRACE).await;
-    // A client that has not requested a list yet has a session all the same.
+    // A client has a session even before it requests a list.
     pegboard.hub().start_deferred_session();
-    // What an earlier run that was killed left; there is nobody to tell.
+    // Ends orphans of an earlier run that was killed. Nothing is printed: stderr belongs to the client.
     drop(tokio::task::spawn_blocking(
         pegboard_upstream::sweep_orphans,
     ));
@@ -90,8 +90,8 @@ async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &O
 type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
 type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// What an end of ours is. Clients give pipes or sockets, which the runtime waits for by itself; anything
-/// else is read and written by a thread of its own.
+/// The kind of a standard stream. Clients use pipes or sockets, which the runtime polls; anything else is read and
+/// written on a separate thread.
 enum StdioHandle {
     Pipe(OwnedFd),
     Socket(OwnedFd),

@@ -1,4 +1,4 @@
-//! `pegboard token`: what HTTP clients have to show.
+//! `pegboard token`: prints or rotates the tokens of HTTP clients.
 
 use pegboard_gateway::http::{admin_token, rotate_admin_token, rotate_token, token};
 use serde::Serialize;
@@ -18,13 +18,12 @@ pub(crate) fn run(args: &TokenArgs, global: &Global, output: &Output) -> Command
     let token = match (args.rotate, args.admin) {
         (true, false) => {
             let token = rotate_token(state)?;
-            output.note("The old token counts no more; give this one to your clients.");
+            output.note("The old token no longer works; give this one to your clients.");
             token
         }
         (true, true) => {
             let token = rotate_admin_token(state)?;
-            output
-                .note("The old token counts no more; whoever has this one can change everything.");
+            output.note("The old token no longer works; this one allows changing everything.");
             token
         }
         (false, false) => token(state)?,

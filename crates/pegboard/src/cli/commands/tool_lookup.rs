@@ -1,4 +1,4 @@
-//! The tool that somebody named, asking no more servers than the name calls for.
+//! Finds a tool by the name that the user gave, and discovers only the servers needed for that.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::server_name;
 use crate::Configured;
 use crate::cli::failure::Failure;
 
-/// A catalog in which the tool is found. A name with a server in it asks exactly that server, and only
-/// when nothing is known of it; a bare name asks all that were never seen.
+/// Returns a catalog that contains the tool. A qualified name discovers only its server, and only if the server was
+/// never discovered; a bare name discovers all undiscovered servers.
 pub(crate) async fn catalog_with(tool: &str, hub: &Hub) -> Result<Arc<Catalog>, Failure> {
     let known = hub.catalog();
     match known.find(tool) {
@@ -41,9 +41,9 @@ pub(crate) async fn catalog_with(tool: &str, hub: &Hub) -> Result<Arc<Catalog>, 
     Ok(catalog)
 }
 
-/// Says what is wrong with the definition of the server that a tool's name begins with.
+/// Fails if the tool's name starts with the name of a server whose definition is invalid.
 pub(crate) fn refuse_broken(tool: &str, configured: &Configured) -> Result<(), Failure> {
-    // A name that is no server's name may still be what somebody wrote in the file.
+    // An invalid server name can still be a key in the config file.
     let ends = tool.match_indices('/').chain(tool.match_indices(SEPARATOR));
     let broken = ends
         .filter_map(|(at, _)| tool.get(..at))
@@ -54,7 +54,7 @@ pub(crate) fn refuse_broken(tool: &str, configured: &Configured) -> Result<(), F
     }
 }
 
-/// The configured server that a name begins with.
+/// Returns the configured server of a qualified name.
 fn server_in(tool: &str, catalog: &Catalog) -> Option<ServerName> {
     match ToolRef::parse(tool)? {
         ToolRef::Qualified { server, .. } => catalog.server(&server).map(|_| server),

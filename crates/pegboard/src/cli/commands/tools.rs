@@ -1,4 +1,4 @@
-//! `pegboard tools`: every known tool, nothing known is started.
+//! `pegboard tools`: lists tools without starting servers that were discovered before.
 
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
 use pegboard_model::{TrustState, UntrustedText};
@@ -85,7 +85,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandR
     Ok(())
 }
 
-/// Names the servers that a project brings and nobody has agreed to.
+/// Prints the project's servers that are not trusted yet.
 fn note_untrusted(catalog: &Catalog, output: &Output) {
     let waits = |entry: &&std::sync::Arc<pegboard_catalog::ServerEntry>| {
         entry.spec.enabled && entry.spec.approval != TrustState::Granted
@@ -97,7 +97,7 @@ fn note_untrusted(catalog: &Catalog, output: &Output) {
         .collect();
     if !names.is_empty() {
         output.note(&format!(
-            "{} waiting for your agreement: {}. See `pegboard trust`.",
+            "{} not trusted yet: {}. Review with `pegboard trust`.",
             output.paint(Paint::Warn, "note:"),
             names.join(", ")
         ));

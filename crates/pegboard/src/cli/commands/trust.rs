@@ -1,4 +1,4 @@
-//! `pegboard trust`: see everything that a project's server runs and receives, and trust it.
+//! `pegboard trust`: shows everything that a project's server runs and receives, and grants or revokes trust.
 
 use pegboard_config::{TrustReview, TrustStore};
 use pegboard_model::{Reason, ToolError, TrustState};
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Command
     let reviews = wanted(args, &configured)?;
     let mut agreements = TrustStore::open(&configured.paths.state_dir);
     let Some(project) = configured.loaded.project.clone() else {
-        output.note("No project is here, so no server waits for trust.");
+        output.note("Not in a project, so no server needs trust.");
         return if output.json {
             output.document(&Vec::<TrustReview>::new())
         } else {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Command
         }
     }
     if reviews.is_empty() {
-        output.note("No server waits for trust.");
+        output.note("No server needs trust.");
     }
     let mut trusted_now = Vec::new();
     let mut refused = false;
@@ -53,14 +53,14 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Command
         let trusted = args.yes || (can_ask() && confirm(&format!("Trust server `{name}`?"), false));
         if trusted {
             agreements.grant(&project, name, &review.hash)?;
-            output.note(&format!("server `{name}` is trusted as it is now"));
+            output.note(&format!("server `{name}` is trusted"));
             trusted_now.push(name.clone());
         } else {
             refused = true;
             output.note(&format!("server `{name}` stays pending"));
         }
     }
-    // With `--json` standard output holds the one document of reviews.
+    // With `--json`, standard output holds only the reviews.
     let discovers = !args.no_discover && !output.json && !trusted_now.is_empty();
     let discovered = match discovers {
         true => {
@@ -90,10 +90,10 @@ fn wanted<'a>(
             let name = server_name(name, configured)?;
             let review = reviews.get(&name);
             review.map(|review| vec![review]).ok_or_else(|| {
-                let message = format!("server `{name}` is your own; it is always trusted");
+                let message = format!("server `{name}` is your own and always trusted");
                 let error = ToolError::new(Reason::ConfigInvalid, message).at_server(&name);
                 error
-                    .with_remedy("Only servers of a project's file wait for trust.")
+                    .with_remedy("Only servers of a project's file need trust.")
                     .into()
             })
         }

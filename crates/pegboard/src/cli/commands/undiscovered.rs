@@ -1,4 +1,4 @@
-//! What a command that only reads does about servers that were never discovered.
+//! Handling of undiscovered servers in commands that only read.
 
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
@@ -7,9 +7,9 @@ use pegboard_model::{ServerName, UntrustedText};
 use super::progress::progress;
 use crate::cli::output::{Output, Paint};
 
-/// Discovers the servers that were never tried, all or the one that is named. On a terminal the command shows the
-/// progress and waits for each server as long as its own limit allows; elsewhere it waits for `answer_deadline`. It
-/// never waits for a server whose last try failed.
+/// Discovers the servers that were never tried, or only the given one. On a terminal, the command shows progress and
+/// waits until each server's own timeout; otherwise it waits for `answer_deadline`. It never waits for a server whose
+/// last attempt failed.
 pub(crate) async fn discover_untried(hub: &Hub, only: Option<&ServerName>, output: &Output) {
     if output.is_interactive() {
         let untried = hub.undiscovered(only).len();
@@ -21,7 +21,7 @@ pub(crate) async fn discover_untried(hub: &Hub, only: Option<&ServerName>, outpu
     hub.ensure_server_known(only, None).await;
 }
 
-/// Names the servers whose tools are missing from the output, why, and what to run.
+/// Prints which servers' tools are missing from the output, why, and what to run.
 pub(crate) fn note_missing(hub: &Hub, catalog: &Catalog, output: &Output) {
     let note = output.paint(Paint::Warn, "note:");
     let names = hub.undiscovered(None);

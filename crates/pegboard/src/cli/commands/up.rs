@@ -1,4 +1,4 @@
-//! `pegboard up`: the main job, until it is stopped.
+//! `pegboard up`: serves clients until stopped, and offers the example server if none is configured.
 
 use pegboard_config::builtin_server;
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> CommandResu
     })
 }
 
-/// With nothing configured there is still something to try: the built-in server.
+/// Adds the built-in example server to the config file, or uses it for this run only.
 fn offer_example(
     args: &UpArgs,
     configured: &mut Configured,
@@ -48,7 +48,7 @@ fn offer_example(
     let program = std::env::current_exe().map(|path| path.display().to_string());
     let program = program.unwrap_or_else(|_| "pegboard".to_owned());
     let name = ServerName::parse("example")
-        .map_err(|bad| Failure::usage(bad.to_string(), "Report this."))?;
+        .map_err(|bad| Failure::usage(bad.to_string(), "Please report this as a bug."))?;
     let command = program.clone();
     let transport = NewTransport::Stdio {
         command,
@@ -68,8 +68,8 @@ fn offer_example(
         output.note(&format!("wrote server `example` to {}", file.display()));
         configured.loaded = configured.read_again();
     } else {
-        output.note("No server is configured; the built-in example server is used for this run.");
-        output.note("Add your own with `pegboard add NAME -- COMMAND`, or keep this one with `pegboard up --example`.");
+        output.note("No server is configured; using the built-in example server for this run.");
+        output.note("Add your own with `pegboard add NAME -- COMMAND`, or add this one with `pegboard up --example`.");
         let settings = &configured.loaded.settings;
         let spec = builtin_server(
             name,

@@ -1,4 +1,4 @@
-//! The protocol: both eras, and what belongs to neither.
+//! Protocol tests of both eras and of invalid messages.
 
 use serde_json::{Value, json};
 

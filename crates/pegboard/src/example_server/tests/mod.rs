@@ -1,4 +1,4 @@
-//! The server driven in memory, in both eras.
+//! Tests that run the server in memory.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::run;
 mod conversation;
 mod tools;
 
-/// The answers to some messages, in order.
+/// Returns the responses to messages, in order.
 fn converse(messages: &[Value]) -> Vec<Value> {
     let lines: String = messages
         .iter()
@@ -59,7 +59,7 @@ fn call(tool: &str, arguments: Value) -> Value {
     answer["result"].clone()
 }
 
-/// The text of a successful call.
+/// Checks the text of a successful call.
 #[track_caller]
 fn check_text(tool: &str, arguments: Value, expected: &str) {
     let result = call(tool, arguments);
@@ -67,7 +67,7 @@ fn check_text(tool: &str, arguments: Value, expected: &str) {
     assert_eq!(result["content"][0]["text"], expected, "{tool}");
 }
 
-/// The data of a successful call, which its text repeats.
+/// Checks the structured data of a successful call, and that its text is the same.
 #[track_caller]
 fn check_data(tool: &str, arguments: Value, expected: Value) {
     let result = call(tool, arguments);
@@ -77,7 +77,7 @@ fn check_data(tool: &str, arguments: Value, expected: Value) {
     check_shape(tool, &expected);
 }
 
-/// The keys of a result are those that the tool's output schema names.
+/// Checks that the keys of a result match the output schema.
 #[track_caller]
 fn check_shape(tool: &str, data: &Value) {
     let list = one(modern("tools/list", json!({})));
@@ -96,7 +96,7 @@ fn check_shape(tool: &str, data: &Value) {
     }
 }
 
-/// A call that the tool refuses, with words that help.
+/// Checks that a tool refuses arguments with a hint.
 #[track_caller]
 fn check_refused(tool: &str, arguments: Value, hint: &str) {
     let result = call(tool, arguments);

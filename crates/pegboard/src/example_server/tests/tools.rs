@@ -1,4 +1,4 @@
-//! What the tools answer, and what they refuse.
+//! Tests of results and of refused arguments.
 
 use serde_json::{Value, json};
 

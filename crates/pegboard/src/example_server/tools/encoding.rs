@@ -1,4 +1,4 @@
-//! Other ways to write the same thing.
+//! Encoding, hashing and formatting.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

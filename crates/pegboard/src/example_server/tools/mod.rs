@@ -32,7 +32,7 @@ pub(super) const ALL: &[ExampleTool] = &[
     text::SLUGIFY,
 ];
 
-/// One tool: how it is described, and what it does.
+/// A tool: its definition and its implementation.
 pub(super) struct ExampleTool {
     pub(super) name: &'static str,
     title: &'static str,
@@ -43,18 +43,18 @@ pub(super) struct ExampleTool {
     run: fn(&Arguments<'_>, &mut Notes) -> Result<ToolOutput, String>,
 }
 
-/// What calling a tool does to the world.
+/// The side effects of a tool.
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
-    /// The same arguments give the same answer.
+    /// The same arguments give the same result.
     Pure,
-    /// It changes nothing, but the answer differs from call to call.
+    /// No side effect, but the result differs from call to call.
     Varying,
-    /// It adds something.
+    /// Adds data.
     Adding,
 }
 
-/// What a tool answers.
+/// The result of a tool.
 #[derive(Debug)]
 pub(super) struct ToolOutput {
     pub(super) text: String,
@@ -69,7 +69,7 @@ impl ToolOutput {
         }
     }
 
-    /// Data, also as text for clients that know nothing of structured results.
+    /// Structured data, also as text for clients without support for structured results.
     fn data(value: Value) -> Self {
         Self {
             text: value.to_string(),
@@ -79,7 +79,7 @@ impl ToolOutput {
 }
 
 impl ExampleTool {
-    /// The definition as `tools/list` gives it.
+    /// Returns the definition for `tools/list`.
     pub(super) fn definition(&self) -> Value {
         let mut definition = json!({
             "name": self.name,
@@ -107,7 +107,7 @@ impl ExampleTool {
     }
 }
 
-/// The schema of an object with these properties.
+/// Returns the schema of an object with these properties.
 fn object(properties: Value, required: &[&str]) -> Value {
     json!({
         "type": "object",

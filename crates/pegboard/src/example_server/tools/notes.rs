@@ -1,4 +1,4 @@
-//! Notes that last as long as the server runs.
+//! Notes in memory.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ const NOTES_MAX: usize = 1_000;
 const NOTE_CHARACTERS_MAX: usize = 4_000;
 const TAG_CHARACTERS_MAX: usize = 40;
 
-/// The notes of one running server.
+/// The notes of one server process.
 #[derive(Default)]
 pub(in super::super) struct Notes(Vec<Note>);
 
@@ -65,7 +65,7 @@ pub(super) const NOTE_ADD: ExampleTool = ExampleTool {
         }
         if notes.0.len() >= NOTES_MAX {
             return Err(format!(
-                "There are {NOTES_MAX} notes already; restart the server to begin anew."
+                "There are {NOTES_MAX} notes already; restart the server to remove them."
             ));
         }
         notes.0.push(Note {

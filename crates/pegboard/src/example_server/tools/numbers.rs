@@ -1,11 +1,11 @@
-//! Sums and chance.
+//! Addition and random values.
 
 use serde_json::{Value, json};
 
 use super::{Effect, ExampleTool, ToolOutput, object};
 
 const COUNT_MAX: i64 = 100;
-/// JSON readers agree on whole numbers only up to here (2^53 - 1).
+/// The largest integer that all JSON parsers represent exactly (2^53 - 1).
 const WHOLE_MAX: i64 = 9_007_199_254_740_991;
 
 pub(super) const ADD_NUMBERS: ExampleTool = ExampleTool {
@@ -121,7 +121,7 @@ fn count(description: &str) -> Value {
     json!({"type": "integer", "description": description, "minimum": 1, "maximum": COUNT_MAX, "default": 1})
 }
 
-/// A whole number is written without a fraction.
+/// Converts a whole number to a JSON integer.
 fn without_fraction(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= WHOLE_MAX as f64 {
         json!(number as i64)
@@ -130,8 +130,7 @@ fn without_fraction(number: f64) -> Value {
     }
 }
 
-/// Draws again when the draw falls into the last, incomplete run of the range, which would favour the
-/// small numbers.
+/// Draws again if the value falls into the last, incomplete part of the range, which would favor small numbers.
 fn draw(min: i64, max: i64) -> Result<i64, String> {
     let width = max.abs_diff(min) + 1;
     let complete = u64::MAX - u64::MAX % width;

@@ -1,4 +1,4 @@
-//! Looking at text, and changing it a little.
+//! Text tools.
 
 use serde_json::json;
 
@@ -203,7 +203,7 @@ pub(super) const SLUGIFY: ExampleTool = ExampleTool {
     },
 };
 
-/// As many whole words as fit; of a first word that does not fit, its beginning.
+/// Joins as many whole words as fit; a first word that does not fit is truncated.
 fn joined<'a>(words: impl Iterator<Item = &'a str>, separator: &str, at_most: usize) -> String {
     let mut slug = String::new();
     let mut length = 0;

@@ -1,4 +1,4 @@
-//! Clock and calendar. Time zones are given as offsets, so no time zone database is needed.
+//! Time and dates. Time zones are offsets, so no time zone database is needed.
 
 use jiff::civil::Date;
 use jiff::tz::Offset;

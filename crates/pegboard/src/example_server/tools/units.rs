@@ -1,10 +1,10 @@
-//! Units of measurement.
+//! Unit conversion.
 
 use serde_json::json;
 
 use super::{Effect, ExampleTool, ToolOutput, object};
 
-/// A unit, and how its values become values of the base unit of its kind: times `factor`, plus `offset`.
+/// A unit. A value is converted to the base unit of its kind by multiplying with `factor` and adding `offset`.
 struct Unit {
     name: &'static str,
     kind: &'static str,
@@ -67,7 +67,7 @@ const UNITS: &[Unit] = &[
     unit("data", "gibibyte", 1_073_741_824.0),
 ];
 
-/// Conversions are exact to more digits than this; the rest is noise of the arithmetic.
+/// Results are rounded to this precision to hide floating-point noise.
 const SIGNIFICANT_DIGITS: usize = 12;
 
 pub(super) const CONVERT_UNITS: ExampleTool = ExampleTool {

@@ -168,7 +168,7 @@ fn up_prints_the_dashboard_with_a_login_and_serve_does_so_on_terminals_only() {
     up.wait();
     let served = Served::start(&home, &[]);
     let told = served.running.output();
-    assert!(told.contains("`pegboard dashboard` logs you in"), "{told}");
+    assert!(told.contains("log in with `pegboard dashboard`"), "{told}");
     assert!(!told.contains("code="), "{told}");
     // It listens to signals once it answers.
     served.get("/servers");

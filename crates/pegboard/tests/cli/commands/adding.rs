@@ -167,7 +167,7 @@ fn r_cfg_05_add_corrects_names_like_those_in_other_clients_files() {
         let run = home
             .run(&["add", given, "--no-discover", "--", "server"])
             .ok();
-        let told = format!("`{given}` is added under the name `{name}`");
+        let told = format!("`{given}` is not a valid name; using `{name}`");
         assert!(run.stderr.contains(&told), "{}", run.stderr);
         assert!(home.config().contains(&format!("[servers.{name}]")));
     }

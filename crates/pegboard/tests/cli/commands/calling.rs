@@ -42,7 +42,7 @@ fn r_reg_05_invalid_arguments_are_reported_by_field_before_any_start() {
         (&["a=1", "b=2", "c=3"], "`/c`"),
         (&["a"], "`a` is not key=value"),
         (&["a:=one"], "`a`: the arguments are not JSON"),
-        (&["a=1", "-"], "`-` stands beside other arguments"),
+        (&["a=1", "-"], "`-` cannot be combined with other arguments"),
         (&["--args", "[1]"], "not a JSON object"),
         (&["--args", "{"], "not JSON"),
     ] {

@@ -207,7 +207,7 @@ fn r_store_04_clear_forgets_stored_tools_after_a_confirmation() {
     assert_eq!(again.json(), json!({"cleared": 0}));
     let all = home.run(&["clear", "--yes"]).ok();
     assert!(
-        all.stderr.contains("forgot 1 stored list"),
+        all.stderr.contains("deleted 1 stored list"),
         "{}",
         all.stderr
     );

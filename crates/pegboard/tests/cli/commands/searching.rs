@@ -203,7 +203,7 @@ fn remembered_searches_can_be_forgotten() {
     let home = Home::with_example();
     let run = home.run(&["search", "--forget"]).ok();
     assert!(
-        run.stdout.starts_with("0 past searches forgotten"),
+        run.stdout.starts_with("Deleted 0 past searches"),
         "{}",
         run.stdout
     );

@@ -80,7 +80,7 @@ fn r_disc_01_serving_discovers_nothing_until_a_client_connects() {
     let home = Home::new();
     slow(&home, 0);
     let mut serve = home.start(&["serve", "--port", "0"]);
-    serve.wait_for("0 tools known");
+    serve.wait_for("0 tools in the catalog");
     let endpoint = serve.output();
     let line = endpoint
         .lines()
@@ -114,7 +114,7 @@ fn r_disc_01_listing_over_the_api_starts_discovery() {
     let home = Home::new();
     slow(&home, 0);
     let mut serve = home.start(&["serve", "--port", "0"]);
-    serve.wait_for("0 tools known");
+    serve.wait_for("0 tools in the catalog");
     let told = serve.output();
     let line = told
         .lines()

@@ -157,7 +157,7 @@ fn config_path_names_the_files_that_count() {
     insta::assert_snapshot!(home.shown(&paths), @r"
     user     [HOME]/config/config.toml
     project  [HOME]/project/.mcp.json
-    project  [HOME]/project/.pegboard/config.toml  (not there)
+    project  [HOME]/project/.pegboard/config.toml  (missing)
     state    [HOME]/state
     ");
 }

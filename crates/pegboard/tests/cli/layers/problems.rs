@@ -222,9 +222,9 @@ add_number = "allow"
     );
     home.run(&["refresh", "--all"]).ok();
     let expected = [
-        (7, "names `ecko` as related"),
-        (7, "names `other/thing` as related"),
-        (8, "example 2 of tool `add_numbers` does not fit"),
+        (7, "related tool `ecko` of"),
+        (7, "related tool `other/thing` of"),
+        (8, "example 2 of tool `add_numbers` is invalid"),
         (11, "the server has no tool `add_number`"),
     ];
     let run = home.run(&["config", "check", "--json"]).ok();

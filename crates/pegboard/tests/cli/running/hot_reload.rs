@@ -53,7 +53,7 @@ fn r_cfg_04_a_file_saved_half_written_changes_nothing() {
     up.wait_for("✓ one: 1 tool");
     home.write("config/config.toml", &format!("{one}[servers.tw"));
     up.wait_for("config.toml:5:");
-    up.wait_for("nothing is changed until the file can be read");
+    up.wait_for("not applied until the file can be read");
     home.write(
         "config/config.toml",
         &format!("{one}{}", table("two", "rest")),
@@ -112,7 +112,7 @@ fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
     up.wait_for("✓ one: 1 tool");
     home.write("config/config.toml", "");
     up.wait_for("config.toml` is empty");
-    up.wait_for("nothing is changed until the file can be read");
+    up.wait_for("not applied until the file can be read");
     home.write("config/config.toml", &format!("{one}{two}"));
     up.wait_for("config: new two");
     assert!(!up.output().contains("removed"), "{}", up.output());

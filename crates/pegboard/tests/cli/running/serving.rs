@@ -115,7 +115,7 @@ fn r_sec_03_a_public_address_gives_a_warning_and_host_names_must_be_allowed() {
     ];
     let mut serve = home.start(&args);
     let url = endpoint(&serve);
-    serve.wait_for("can be reached from other machines");
+    serve.wait_for("is reachable from other machines");
     let health = url.replace("/mcp", "/healthz");
     assert_eq!(http(&health, "GET", &[], "").0, 200);
     serve.signal("-TERM");

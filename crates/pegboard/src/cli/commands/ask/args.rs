@@ -1,4 +1,4 @@
-//! What `pegboard ask` takes.
+//! Arguments of `pegboard ask`.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ pub(crate) struct AskArgs {
     /// The model [default: `model` under `[agent]`, ANTHROPIC_MODEL or OPENAI_MODEL]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Who runs the model [default: `provider` under `[agent]`, or whose key is there]
-    #[arg(long, value_enum, value_name = "WHO")]
+    /// The model provider [default: `provider` under `[agent]`, or the one whose key is set]
+    #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) provider: Option<ProviderArg>,
-    /// How the model comes to know the tools
-    #[arg(long, value_enum, value_name = "HOW")]
+    /// How tool definitions are given to the model
+    #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) loading: Option<LoadingArg>,
-    /// How often the model may be asked
+    /// Maximum number of requests to the model
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<usize>,
-    /// How many calls it may make
+    /// Maximum number of tool calls
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<usize>,
-    /// How many tokens it may read and write
+    /// Maximum number of input and output tokens
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// How long it may take, as 90s or 5m
+    /// Maximum duration, such as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = pegboard_config::parse_duration)]
     pub(crate) max_time: Option<Duration>,
-    /// How often a provider that is overloaded is asked again
+    /// Maximum number of retries when the provider is overloaded
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// Agree at once when a policy asks
+    /// Approve without a prompt when a policy says `ask`
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -47,9 +47,9 @@ pub(crate) enum ProviderArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadingArg {
-    /// A few small tools that find and call all others
+    /// A few meta tools that find and call all others
     Meta,
-    /// The provider's own search
+    /// The provider's own tool search
     Deferred,
     /// All definitions at once
     All,

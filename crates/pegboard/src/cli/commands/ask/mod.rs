@@ -1,4 +1,4 @@
-//! `pegboard ask`: a model answers, with every tool in reach.
+//! `pegboard ask`: asks a model that can use every tool.
 
 pub(crate) mod args;
 mod model;
@@ -19,10 +19,10 @@ use crate::cli::failure::Failure;
 use args::AskArgs;
 use screen::Screen;
 
-/// Bytes of a question on standard input.
+/// The maximum size of a question on standard input.
 const QUESTION_BYTES: u64 = 1024 * 1024;
 
-/// What the model is told before the summary of the tools, unless the user says otherwise.
+/// The default system prompt; the summary of the tools follows it.
 const SYSTEM: &str = "You answer a person at a terminal. Use the tools where they help, several at once where they do \
 not depend on each other, and say plainly what could not be done. Answer briefly, in plain text.";
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> CommandRe
             }
         };
         pegboard.finish().await;
-        // The process ends now; giving thousands of tools back one by one helps nobody.
+        // The process exits now; freeing thousands of tools one by one would only take time.
         std::mem::forget(pegboard);
         screen.end(&run)?;
         match run.answer {
@@ -99,12 +99,12 @@ fn question(args: &AskArgs) -> Result<String, Failure> {
         written => written.to_owned(),
     };
     match question.trim() {
-        "" => Err(missing("there is no question".to_owned())),
+        "" => Err(missing("no question given".to_owned())),
         question => Ok(question.to_owned()),
     }
 }
 
-/// Asks the person at the terminal, and keeps the screen quiet meanwhile.
+/// Asks the user at the terminal for approval, and pauses other output meanwhile.
 struct ScreenApprover {
     terminal: TerminalApprover,
     screen: Arc<Screen>,

@@ -1,4 +1,4 @@
-//! Which model is asked, and with which key: flags, then `[agent]`, then the environment.
+//! The model and its key: from flags, then `[agent]`, then the environment.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pegboard_model::{Reason, Secret, Template, ToolError, ToolResult};
 use super::args::{AskArgs, LoadingArg, ProviderArg};
 use crate::Configured;
 
-/// The variables of one provider.
+/// The environment variables of one provider.
 struct ProviderVariables {
     provider: &'static str,
     key: &'static str,
@@ -31,14 +31,14 @@ const OPENAI: ProviderVariables = ProviderVariables {
     model: "OPENAI_MODEL",
 };
 
-/// The model to ask, and its key, which must be shown nowhere.
+/// Returns the model to ask, and its key, which must be redacted from all output.
 pub(super) fn provider(
     args: &AskArgs,
     configured: &Configured,
 ) -> ToolResult<(Arc<dyn Provider>, Secret)> {
     let settings = &configured.loaded.agent;
     let chosen = chosen(args, configured)?;
-    // What the file says is about the provider that it names.
+    // The settings of the file apply only to the provider that it names.
     let is_ours = settings.provider.is_none_or(|own| own == chosen);
     let none = AgentSettings::default();
     let settings = if is_ours { settings } else { &none };
@@ -85,14 +85,14 @@ fn chosen(args: &AskArgs, configured: &Configured) -> ToolResult<AgentProvider> 
         .into_iter()
         .find(|(names, _)| variable(configured, names.key).is_some());
     keyed.map(|(_, provider)| provider).ok_or_else(|| {
-        let message = "no model provider is configured, and no key is in the environment";
+        let message = "no model provider is configured, and no API key is set";
         ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(
             "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or write `provider`, `model` and `api_key` under `[agent]`.",
         )
     })
 }
 
-/// What one run may use.
+/// Returns the budget of one run.
 pub(super) fn budget(args: &AskArgs, settings: &AgentSettings) -> Budget {
     let usual = Budget::default();
     let tokens = settings
@@ -106,7 +106,7 @@ pub(super) fn budget(args: &AskArgs, settings: &AgentSettings) -> Budget {
     }
 }
 
-/// How the model comes to know the tools.
+/// Returns how tool definitions are given to the model.
 pub(super) fn loading(args: &AskArgs, settings: &AgentSettings) -> Loading {
     match (args.loading, settings.loading) {
         (Some(LoadingArg::Meta), _) | (None, Some(AgentLoading::Meta) | None) => Loading::Meta,
@@ -115,7 +115,7 @@ pub(super) fn loading(args: &AskArgs, settings: &AgentSettings) -> Loading {
     }
 }
 
-/// How often an overloaded provider is asked again.
+/// Returns the retry settings for an overloaded provider.
 pub(super) fn retry(args: &AskArgs) -> Retry {
     let usual = Retry::default();
     Retry {
@@ -131,14 +131,14 @@ fn variable(configured: &Configured, name: &str) -> Option<String> {
 
 fn resolved(template: &Template, configured: &Configured) -> ToolResult<Secret> {
     template.resolve(&configured.secrets()).map_err(|name| {
-        let message = format!("the secret `{name}` that `[agent]` names is not kept");
+        let message = format!("secret `{name}` of `[agent]` is not stored");
         ToolError::new(Reason::ConfigSecretMissing, message)
-            .with_remedy(format!("Keep it with `pegboard secret set {name}`."))
+            .with_remedy(format!("Store it with `pegboard secret set {name}`."))
     })
 }
 
 fn no_key(names: &ProviderVariables) -> ToolError {
-    let message = format!("there is no key for `{}`", names.provider);
+    let message = format!("no API key for provider `{}`", names.provider);
     let (key, name) = (names.key, names.provider);
     ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(format!(
         "Set {key}, or run `pegboard secret set {name}` and write `api_key = \"${{secret:{name}}}\"` under `[agent]`."
@@ -146,9 +146,9 @@ fn no_key(names: &ProviderVariables) -> ToolError {
 }
 
 fn no_model(names: &ProviderVariables) -> ToolError {
-    let message = format!("no model of `{}` is named", names.provider);
+    let message = format!("no model is set for provider `{}`", names.provider);
     ToolError::new(Reason::ConfigInvalid, message).with_remedy(format!(
-        "Name one: `pegboard ask --model NAME`, `model = \"NAME\"` under `[agent]`, or {}.",
+        "Set it with `pegboard ask --model NAME`, `model = \"NAME\"` under `[agent]`, or {}.",
         names.model
     ))
 }

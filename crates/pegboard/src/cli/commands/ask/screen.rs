@@ -1,4 +1,4 @@
-//! A run as a person sees it: the answer as it comes, each call with its time.
+//! Terminal output of a run: the streamed answer, and each call with its duration.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -14,15 +14,15 @@ use crate::cli::failure::Failure;
 use crate::cli::output::{Output, Paint};
 use crate::cli::prompts::{count, duration, thousands};
 
-/// How often the spinner turns.
+/// The interval of the spinner.
 const TICK: Duration = Duration::from_millis(120);
-/// Characters of a provider's message that are shown while it is asked again.
+/// The maximum number of characters shown of a provider's error message before a retry.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Where a run is shown.
+/// The output of a run.
 pub(super) struct Screen {
     output: Output,
-    /// Whether the answer is written while it comes; elsewhere a try that broke off would stand in it twice.
+    /// Whether the answer is streamed. Only on a terminal: in a file, text of an interrupted attempt would remain.
     streams: bool,
     state: Mutex<ScreenState>,
 }
@@ -30,11 +30,11 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct ScreenState {
     spinner: Option<ProgressBar>,
-    /// The calls that run, by id.
+    /// The running calls by id.
     running: BTreeMap<String, String>,
-    /// Whether something of the answer stands in the line where the cursor is.
+    /// Whether the cursor is on a line with text of the answer.
     in_line: bool,
-    /// Whether a person is being asked something.
+    /// Whether the user is being prompted.
     paused: bool,
 }
 
@@ -60,7 +60,7 @@ impl Screen {
         }
     }
 
-    /// Shows what happens.
+    /// Prints an event of the run.
     pub(super) fn on_event(&self, event: AgentEvent) {
         if self.output.json {
             if let Ok(line) = serde_json::to_string(&event) {
@@ -83,7 +83,7 @@ impl Screen {
                 state.hide();
                 state.end_line();
                 let why = UntrustedText::new(&why).shortened(MAX_MESSAGE_CHARS);
-                let text = format!("asking again in {}: {why}", duration(pause));
+                let text = format!("retrying in {}: {why}", duration(pause));
                 self.output.note(&self.output.paint(Paint::Warn, &text));
                 self.spin(&mut state);
             }
@@ -120,7 +120,7 @@ impl Screen {
         }
     }
 
-    /// Makes room for a question to the person; [`Screen::go_on`] ends it.
+    /// Clears the spinner for a prompt; [`Screen::resume`] ends the pause.
     pub(super) fn pause(&self) {
         let mut state = self.lock();
         state.hide();
@@ -134,7 +134,7 @@ impl Screen {
         self.spin(&mut state);
     }
 
-    /// Shows what came of it.
+    /// Prints the result of the run.
     pub(super) fn end(&self, run: &RunReport) -> Result<(), Failure> {
         {
             let mut state = self.lock();
@@ -215,10 +215,10 @@ fn summary(run: &RunReport) -> String {
     let number = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let cached = match run.usage.cached_tokens {
         0 => String::new(),
-        tokens => format!(" ({} of them kept by the provider)", number(tokens)),
+        tokens => format!(" ({} cached by the provider)", number(tokens)),
     };
     let mut text = format!(
-        "{}, {}, {}: {} tokens read{cached}, {} written; about {} tokens of definitions saved.",
+        "{}, {}, {}: {} input tokens{cached}, {} output tokens; about {} tokens of definitions saved.",
         count(run.turns, "turn"),
         count(run.calls, "call"),
         duration(run.took),

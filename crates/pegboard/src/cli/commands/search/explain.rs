@@ -1,4 +1,4 @@
-//! Why each tool was found, for people and for programs.
+//! The explanation of search scores, as text and as JSON.
 
 use pegboard_catalog::{ScoreExplanation, SearchResults};
 use pegboard_search::{MatchKind, MatchedWord, NameMatchKind};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::commands::{CommandResult, Output};
 use crate::cli::output::Paint;
 
-/// The parts of a score; they add up to it.
+/// The parts of a score; their sum is the score.
 #[derive(Serialize)]
 pub(super) struct ScoreBreakdown {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ fn via(via: MatchKind) -> &'static str {
     }
 }
 
-/// One paragraph for each tool: its score, the parts of it, and the words that matched.
+/// Prints each tool with its score, the parts of the score, and the matched words.
 pub(super) fn show(found: &SearchResults<'_>, output: &Output) -> CommandResult {
     for (at, hit) in found.hits.iter().enumerate() {
         let name = output.paint(Paint::Strong, hit.tool.exposed().as_str());
@@ -126,7 +126,7 @@ fn parts(why: &ScoreExplanation) -> String {
             "meaning {:.3} (description {description:.2}, name {name:.2})",
             why.meaning
         )),
-        None => parts.push("meaning not read yet".to_owned()),
+        None => parts.push("meaning not encoded yet".to_owned()),
     }
     if why.memory != 0.0 {
         parts.push(format!("past searches {:.3}", why.memory));

@@ -1,4 +1,4 @@
-//! `pegboard search`: tools by words and by meaning.
+//! `pegboard search`: searches tools by words and meaning.
 
 mod batch;
 mod corpus;
@@ -19,15 +19,15 @@ use super::{
 use crate::cli::args::SearchArgs;
 use crate::cli::prompts::thousands;
 
-/// Tools that are shown when no number is given.
+/// The default number of results.
 const HITS: usize = 10;
-/// How long a search waits for tools that were never read for their meaning.
+/// The time that a search waits until new tools are encoded for search by meaning.
 const ENCODING_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Document<'a> {
     query: &'a str,
-    /// How many tools match at all.
+    /// The number of all matching tools.
     total: usize,
     /// Whether every tool was compared by meaning: `all`, `some` or `none`.
     by_meaning: &'static str,
@@ -75,7 +75,7 @@ async fn forget(hub: &Hub, output: &Output) -> CommandResult {
         return output.document(&Forgotten { forgotten });
     }
     let noun = if forgotten == 1 { "search" } else { "searches" };
-    output.line(&format!("{} past {noun} forgotten.", thousands(forgotten)))
+    output.line(&format!("Deleted {} past {noun}.", thousands(forgotten)))
 }
 
 async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult {
@@ -97,11 +97,11 @@ async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult 
     Ok(())
 }
 
-/// Reads tools for their meaning that were never read, where a person sees how far it is.
+/// Encodes tools that were not encoded yet, with a progress bar on a terminal.
 async fn encode_missing(hub: &Hub, output: &Output) {
     let bar = output.is_interactive().then(ProgressBar::no_length);
     let style =
-        ProgressStyle::with_template("{spinner} {pos}/{len} tools read for search by meaning");
+        ProgressStyle::with_template("{spinner} {pos}/{len} tools encoded for search by meaning");
     if let (Some(bar), Ok(style)) = (&bar, style) {
         bar.set_style(style);
     }
@@ -124,7 +124,7 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
         return output.document(&document(&query, &found));
     }
     if found.hits.is_empty() {
-        output.note("No tool matches. `pegboard tools` lists all.");
+        output.note("No tool matches. List all tools with `pegboard tools`.");
         return Ok(());
     }
     if args.explain {
@@ -139,8 +139,8 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
     }
     if finder.misses_meaning(catalog, &found) {
         output.note(match found.by_meaning {
-            SemanticCoverage::Some => "Some tools were ranked by words alone; search again to have them all read for meaning.",
-            _ => "Ranked by words alone; search again when more tools are read for meaning.",
+            SemanticCoverage::Some => "Some tools were ranked by words only, because they are not encoded yet. Search again later.",
+            _ => "Ranked by words only, because the tools are not encoded yet. Search again later.",
         });
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Where to listen, and what to do when somebody else listens there.
+//! The listen address, and the fallback when its port is taken.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::cli::args::ServeArgs;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 
-/// What `--listen` takes: an address, and with it perhaps a port.
+/// The value of `--listen`: an IP address and an optional port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListenAddress {
     ip: IpAddr,
@@ -32,7 +32,7 @@ impl FromStr for ListenAddress {
             return Ok(Self { ip, port: None });
         }
         let address: SocketAddr = numbers.parse().map_err(|_| {
-            "write an IP address, with or without a port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
+            "expected an IP address with an optional port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
         })?;
         Ok(Self {
             ip: address.ip(),
@@ -41,25 +41,25 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// The port that was asked for, by whichever flag or by the settings.
+/// Returns the port of the flags or the settings.
 fn wanted_port(args: &ServeArgs, settings: &Settings) -> Result<Option<u16>, Failure> {
     let beside = args.listen.and_then(|listen| listen.port);
     match (args.port, beside) {
         (Some(port), Some(other)) if port != other => {
-            let message = format!("`--port {port}` and the port {other} of `--listen` contradict");
-            Err(Failure::usage(message, "Leave out one of the two."))
+            let message = format!("`--port {port}` contradicts port {other} of `--listen`");
+            Err(Failure::usage(message, "Remove one of the two."))
         }
         (port, beside) => Ok(port.or(beside).or(settings.port)),
     }
 }
 
-/// A place that is ours.
+/// A bound listener and its address.
 pub(crate) struct Listening {
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
-/// Begins to listen where flags and settings say. A port that was asked for is taken or nothing is.
+/// Binds the address of the flags and settings. Only the default port falls back to a free one.
 pub(crate) async fn listen(
     args: &ServeArgs,
     settings: &Settings,
@@ -68,8 +68,8 @@ pub(crate) async fn listen(
     let ip = args.listen.map_or(settings.listen, |listen| listen.ip);
     let is_open = !ip.to_canonical().is_loopback();
     if is_open && args.no_auth {
-        let message = format!("without a token only this machine may be served, and {ip} is wider");
-        let remedy = "Leave out `--no-auth`, or listen on 127.0.0.1.";
+        let message = format!("`--no-auth` requires a loopback address, and {ip} is not one");
+        let remedy = "Remove `--no-auth`, or listen on 127.0.0.1.";
         return Err(Failure::usage(message, remedy));
     }
     let wanted = wanted_port(args, settings)?;
@@ -78,7 +78,7 @@ pub(crate) async fn listen(
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => {
             let listener = bound(TcpListener::bind((ip, 0)).await, ip, 0)?;
             warn(
-                &format!("port {port} is taken by another program; a free one is used"),
+                &format!("port {port} is taken by another program; using a free one"),
                 output,
             );
             listener
@@ -90,13 +90,13 @@ pub(crate) async fn listen(
         .map_err(|error| unusable(&error, ip, port))?;
     if is_open {
         let text = format!(
-            "{ip} can be reached from other machines: whoever has the token can use your tools, and nothing is encrypted on the way"
+            "{ip} is reachable from other machines: anyone with the token can use your tools, and traffic is not encrypted"
         );
         warn(&text, output);
     }
     if args.no_auth {
         warn(
-            "every program on this machine can use your tools: no token is asked for",
+            "every program on this machine can use your tools: no token is required",
             output,
         );
     }
@@ -109,7 +109,7 @@ fn bound(result: io::Result<TcpListener>, ip: IpAddr, port: u16) -> Result<TcpLi
             let message = format!("port {port} of {ip} is taken by another program");
             let next = port.checked_add(1).unwrap_or(DEFAULT_PORT);
             let remedy = format!(
-                "Choose another with `--port {next}`, or end the other program; if it is a Pegboard, its clients can share it."
+                "Choose another with `--port {next}`, or stop the other program. If it is a Pegboard, clients can share it."
             );
             ToolError::new(Reason::AddressInUse, message)
                 .with_remedy(remedy)

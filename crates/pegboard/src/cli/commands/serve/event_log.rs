@@ -1,4 +1,4 @@
-//! What happens to servers, told as it happens.
+//! Prints events of servers as they happen.
 
 use pegboard_model::{Event, EventKind, UntrustedText};
 
@@ -59,18 +59,18 @@ fn print_event(event: &Event, output: &Output) {
             ));
         }
         EventKind::ServerRemoved { server, removed } => {
-            output.note(&format!("- {server}: {} gone", count(*removed, "tool")));
+            output.note(&format!("- {server}: {} removed", count(*removed, "tool")));
         }
         EventKind::ApprovalRequested { id, tool, way, .. } if way == "inbox" => {
             let mark = output.paint(Paint::Warn, "?");
             output.note(&format!(
-                "{mark} {} waits for consent: `pegboard approvals allow {id}`",
+                "{mark} {} waits for approval: `pegboard approvals allow {id}`",
                 UntrustedText::new(tool)
             ));
         }
         EventKind::ServerStopped { server, why } if why == "crashed" => {
             output.note(&format!(
-                "{} {server} ended by itself",
+                "{} {server} exited unexpectedly",
                 output.paint(Paint::Warn, "!")
             ));
         }

@@ -1,4 +1,4 @@
-//! What changes while Pegboard runs: config files, agreements, secrets, the tokens, and time.
+//! Reactions to changes while Pegboard runs: config files, trust, secrets, tokens, and stale lists.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use crate::cli::output::{Output, Paint};
 use crate::web::ConfigReloader;
 
-/// What no client waits for begins when the first ones have their first answers.
+/// The delay of work that no client waits for, so that the first clients get their first responses earlier.
 pub(crate) const STARTUP_GRACE: Duration = Duration::from_secs(1);
-/// How often stale marks and old lists are looked after.
+/// The interval of housekeeping.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Marks lists that got stale, and renews old ones.
+/// Marks stale lists and refreshes old ones, forever.
 pub(crate) async fn run_housekeeping(hub: &Hub) {
     hub.index_meaning_in_background();
     let mut tick = tokio::time::interval(HOUSEKEEPING_INTERVAL);
@@ -27,7 +27,7 @@ pub(crate) async fn run_housekeeping(hub: &Hub) {
     }
 }
 
-/// Takes over each change of a config file, and tells what came of it.
+/// Applies each change of a config file and prints the result, forever.
 pub(crate) async fn follow_config(
     reload: &ConfigReloader,
     access: Option<&Access>,
@@ -48,7 +48,7 @@ pub(crate) async fn follow_config(
             output.note(&output.paint(Paint::Warn, &problem.to_string()));
         }
         let Some(change) = reloaded.change else {
-            output.note("config: nothing is changed until the file can be read");
+            output.note("config: not applied until the file can be read");
             continue;
         };
         let names = |names: &[ServerName]| {
@@ -71,7 +71,7 @@ pub(crate) async fn follow_config(
     }
 }
 
-/// A token that is missing or cannot be read changes nothing: the one in use still counts.
+/// Applies rotated tokens. If a token is missing or unreadable, the current one stays in use.
 fn follow_tokens(reload: &ConfigReloader, access: &Access, output: &Output) {
     let state = &reload.files.paths.state_dir;
     match http::stored_admin_token(state) {

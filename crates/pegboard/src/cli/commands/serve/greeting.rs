@@ -1,4 +1,4 @@
-//! What a person needs to connect a client: the address, the token, and what to paste.
+//! The startup message: the URLs, the token, and the configuration to paste into a client.
 
 use std::fs::Metadata;
 use std::io::IsTerminal;
@@ -22,13 +22,13 @@ struct Document {
     dashboard: String,
     profiles: Vec<String>,
     token_file: Option<String>,
-    /// Only if it is stored in no file.
+    /// Present only if the token is not stored in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }
 
-/// Tells what is served where. Standard output holds nothing secret unless a person looks at it, or there is no other
-/// way to learn a token: a temporary one is stored nowhere.
+/// Prints the URLs and how to connect. Secrets are printed only on a terminal, or if there is no other way to get
+/// them: a temporary token is not stored in a file.
 pub(super) fn greet(
     pegboard: &Pegboard,
     listening: &Listening,
@@ -46,7 +46,7 @@ pub(super) fn greet(
         let token_file = token_file.display().to_string();
         let is_stored = access.needs_token() && temporary.is_none();
         let token_file = is_stored.then_some(token_file);
-        // Whoever does not read it can still be served.
+        // Serving continues if nothing reads the output.
         let _ = output.document(&Document {
             url,
             dashboard,
@@ -62,7 +62,7 @@ pub(super) fn greet(
     )];
     lines.push(match login {
         Some(login) => format!("Dashboard     {}", login.reveal()),
-        None => format!("Dashboard     {dashboard} (`pegboard dashboard` logs you in)"),
+        None => format!("Dashboard     {dashboard} (log in with `pegboard dashboard`)"),
     });
     if !profiles.is_empty() {
         lines.push(format!(
@@ -73,12 +73,12 @@ pub(super) fn greet(
     if let Some(token) = temporary {
         let token = token.reveal();
         lines.push(format!(
-            "Token         {token} (not stored; it ends with this run)"
+            "Token         {token} (not stored; valid for this run only)"
         ));
     } else if access.needs_token() {
         let file = token_file.display();
         lines.push(format!(
-            "Token         `pegboard token` prints it (kept in {file})"
+            "Token         print it with `pegboard token` (stored in {file})"
         ));
     }
     lines.push(String::new());
@@ -99,18 +99,18 @@ pub(super) fn greet(
     }
 }
 
-/// Tells what is known.
+/// Prints the number of servers and tools.
 pub(crate) fn print_statistics(pegboard: &Pegboard, output: &Output) {
     let statistics = pegboard.hub().catalog().statistics();
     output.note(&format!(
-        "{} {}, {} known",
+        "{} {}, {} in the catalog",
         output.paint(Paint::Strong, "pegboard"),
         count(statistics.servers.total, "server"),
         count(statistics.tools, "tool")
     ));
 }
 
-/// An address that can be used from here: nobody can connect to "everywhere".
+/// Returns the address for local clients; an unspecified address such as `0.0.0.0` cannot be connected to.
 pub(super) fn shown_address(listening: &Listening) -> String {
     let address = listening.address;
     if address.ip().is_unspecified() {
@@ -137,7 +137,7 @@ fn pretty(entry: &Value) -> String {
     serde_json::to_string_pretty(&whole).unwrap_or_default()
 }
 
-/// `pegboard` where that finds this very program, else its path.
+/// Returns `pegboard` if `PATH` resolves it to this program, else the path of this program.
 pub(super) fn own_command() -> String {
     const NAME: &str = "pegboard";
     let Ok(own) = std::env::current_exe() else {
@@ -145,7 +145,7 @@ pub(super) fn own_command() -> String {
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
-    // Files are compared rather than paths, because one look at each is enough for that.
+    // Compares device and inode, which needs one system call per file.
     let file = |about: Metadata| (about.dev(), about.ino());
     let found = folders.find_map(|folder| folder.join(NAME).metadata().ok().map(file));
     if found.is_some() && found == own.metadata().ok().map(file) {

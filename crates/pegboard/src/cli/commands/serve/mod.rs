@@ -1,4 +1,4 @@
-//! `pegboard serve`, and the part of `up` that lasts: HTTP clients served, the catalog kept fresh.
+//! `pegboard serve` and the main part of `up`: serves HTTP clients and keeps the catalog fresh.
 
 mod address;
 mod event_log;
@@ -46,19 +46,18 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> Command
     })
 }
 
-/// Ends what an earlier run that was killed left, as soon as nobody waits for more important things.
+/// Ends orphans of an earlier run that was killed, after the first clients were served.
 async fn sweep(output: &Output) {
     tokio::time::sleep(STARTUP_GRACE).await;
     let swept = tokio::task::spawn_blocking(pegboard_upstream::sweep_orphans);
     let left = swept.await.unwrap_or(0);
     if left > 0 {
-        let processes = count(left, "process");
-        output.note(&format!("ended {processes} that an earlier run left"));
+        output.note(&format!("leftover processes of earlier runs ended: {left}"));
     }
 }
 
-/// Looks after the catalog. What lasts is read as soon as the first clients had their first answers, or at once
-/// where that is no work.
+/// Loads the catalog and keeps it fresh. A catalog that has to be read from disk is loaded after the first clients
+/// were served.
 async fn keep_catalog_fresh(pegboard: &Pegboard, output: &Output) {
     let hub = pegboard.hub();
     if !hub.is_catalog_loaded() {
@@ -67,12 +66,12 @@ async fn keep_catalog_fresh(pegboard: &Pegboard, output: &Output) {
     if !output.json {
         print_statistics(pegboard, output);
     }
-    // Nothing is discovered until a client or the dashboard needs tools.
+    // Discovery starts when a client or the dashboard needs tools.
     hub.start_deferred_session();
     run_housekeeping(hub).await;
 }
 
-/// Begins to watch files. Starting that takes as long as many answers, so it has its own thread.
+/// Starts watching files on another thread, because the setup takes as long as many requests.
 fn begin_watching(files: Vec<PathBuf>, read: ContentHashes, changed: &Arc<Notify>) -> Watching {
     let signal = changed.clone();
     tokio::task::spawn_blocking(move || Watcher::start(files, &read, move || signal.notify_one()))
@@ -80,7 +79,7 @@ fn begin_watching(files: Vec<PathBuf>, read: ContentHashes, changed: &Arc<Notify
 
 type Watching = tokio::task::JoinHandle<Result<Watcher, Problem>>;
 
-/// Watches files until it is dropped.
+/// Keeps the watcher alive, and reports if it could not be started.
 async fn watch(watching: Watching, output: &Output) {
     let watcher = watching.await;
     if let Ok(Err(problem)) = &watcher {
@@ -90,7 +89,7 @@ async fn watch(watching: Watching, output: &Output) {
     std::future::pending().await
 }
 
-/// Serves until it is told to stop.
+/// Serves until interrupted.
 pub(crate) async fn serve(
     pegboard: &Pegboard,
     listening: Listening,
@@ -120,10 +119,10 @@ pub(crate) async fn serve(
     let site = Site::new(gateway.clone(), access.clone())
         .with(pegboard.metrics_route(&gateway))
         .with(pegboard_web::routes(web.state.clone()));
-    // What changes after the greeting must not be missed.
+    // The watcher starts before the greeting, so that no later change is missed.
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configured().loaded.watch_list();
-    // An agreement, a new secret value or a new token changes what may be done as much as a config file.
+    // Trust, secrets and tokens are applied like changes of config files.
     let own = [
         "agreements.json",
         "secrets.json",
@@ -163,13 +162,13 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Work that ends before the program does.
+/// Runs work, then waits forever.
 async fn forever(work: impl Future<Output = ()>) {
     work.await;
     std::future::pending().await
 }
 
-/// Who may speak to us, by flags, settings and the tokens.
+/// Builds the access rules from flags, settings and tokens.
 fn access(
     listening: &Listening,
     args: &ServeArgs,
@@ -180,7 +179,7 @@ fn access(
     let settings = &configured.loaded.settings;
     let access = match &tokens.client {
         None => Access::without_token(listening.address).map_err(|refused| {
-            let remedy = "Leave out `--no-auth`, or listen on 127.0.0.1.";
+            let remedy = "Remove `--no-auth`, or listen on 127.0.0.1.";
             Failure::usage(refused.to_string(), remedy)
         })?,
         Some(client) => Access::with_token(listening.address, &client.token),
@@ -193,12 +192,12 @@ fn access(
     Ok(access.allow_origins(settings.allow_origins.iter().cloned()))
 }
 
-/// Whether a person looks at what we print.
+/// Returns true if stdout is a terminal.
 fn is_interactive() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Tells what lies in the open.
+/// Prints a warning, even with `--quiet`.
 fn warn(text: &str, output: &Output) {
     output.always_note(&output.paint(Paint::Warn, &format!("warning: {text}")));
 }

@@ -1,4 +1,4 @@
-//! The tokens that clients of this program have to show.
+//! The client token and the admin token of a serving Pegboard.
 
 use pegboard_gateway::http::{ServedToken, served_admin_token, served_token};
 use pegboard_model::{Secret, ToolResult};
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Reads the stored tokens; one that is missing and cannot be stored lasts as long as the program.
+    /// Reads or creates the tokens. A new token that cannot be stored is valid for this run only.
     pub(super) fn of(args: &ServeArgs, pegboard: &Pegboard) -> ToolResult<Self> {
         let state = pegboard.configured().state.path();
         let client = match args.no_auth {
@@ -29,19 +29,19 @@ impl Tokens {
         Ok(Self { client, admin })
     }
 
-    /// The clients' token, if no other program can read it.
+    /// Returns the client token if it is not stored.
     pub(super) fn temporary(&self) -> Option<&Secret> {
         let client = self.client.as_ref()?;
         client.not_stored.as_ref().map(|_| &client.token)
     }
 
-    /// Reports that a token does not last.
+    /// Prints a warning if a token could not be stored.
     pub(super) fn warn(&self, output: &Output) {
         let served = self.client.iter().chain([&self.admin]);
         if let Some(why) = served.filter_map(|one| one.not_stored.as_ref()).next() {
             let text = format!(
-                "{}. Tokens of this run are not stored: `pegboard token` and `pegboard dashboard` do not know them, \
-                 and the next start makes new ones. {}",
+                "{}. The tokens of this run are not stored: `pegboard token` and `pegboard dashboard` cannot use them, \
+                 and the next start creates new ones. {}",
                 why.message, why.remedy
             );
             warn(&text, output);

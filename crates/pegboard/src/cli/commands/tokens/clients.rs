@@ -1,21 +1,21 @@
-//! What the clients send to their models, as far as it is published.
+//! What well-known clients send to their models, as far as it is published.
 
 use serde::Serialize;
 
 use super::shapes::{Naming, Shape, ToolParts, render_tool};
 use super::tokenizer::tokens_of_each;
 
-/// One client, and what it is known to do.
+/// A client and its known behavior.
 struct Client {
     name: &'static str,
     shape: Shape,
     naming: Naming,
-    /// Most tools that it takes at once.
+    /// The maximum number of tools.
     limit: Option<usize>,
     note: &'static str,
 }
 
-/// The form in which each sends tools, its limits, and what it does on its own against too many tools.
+/// The clients, with the shape in which each sends tools, its limits, and its own measures against too many tools.
 const CLIENTS: &[Client] = &[
     Client::new("Claude Code", Shape::Anthropic, Naming::DoubleUnderscore)
         .noted("without its own tool search"),
@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-/// What one client's model reads before the first question.
+/// The tokens that a client's model reads before the first question.
 #[derive(Debug, Serialize)]
 pub(super) struct ClientCost {
     pub(super) client: &'static str,
@@ -61,14 +61,15 @@ pub(super) struct ClientCost {
     pub(super) pushed: usize,
     /// Tokens of Pegboard's own tools and instructions.
     pub(super) lazy: usize,
-    /// Most tools that it takes.
+    /// The maximum number of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_limit: Option<usize>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) note: &'static str,
 }
 
-/// What each client's model would read; all are taken to pass on the instructions, of so many tokens.
+/// Counts the tokens for each client. All clients are assumed to forward the instructions, which have `instructions`
+/// tokens.
 pub(super) fn client_costs(
     tools: &[ToolParts<'_>],
     meta: &[ToolParts<'_>],

@@ -1,7 +1,6 @@
-//! `pegboard tokens`: what tools cost a model, counted exactly: all definitions against Pegboard's few.
+//! `pegboard tokens`: exact token counts of all tool definitions, with and without Pegboard.
 //!
-//! This is the one place that uses a real tokenizer; its table is read when the command runs, by nothing
-//! else.
+//! This is the only command with a real tokenizer; its table is loaded only when the command runs.
 
 mod clients;
 mod recorded_lists;
@@ -61,12 +60,8 @@ fn counted(catalog: &Catalog, surface: &str, output: &Output) -> Result<Report, 
         spinner.enable_steady_tick(std::time::Duration::from_millis(200));
         spinner
     });
-    let report = Report::of(catalog, surface).map_err(|why| {
-        ToolError::new(
-            Reason::Internal,
-            format!("the tools could not be counted: {why}"),
-        )
-    });
+    let report = Report::of(catalog, surface)
+        .map_err(|why| ToolError::new(Reason::Internal, format!("cannot count the tools: {why}")));
     if let Some(spinner) = waiting {
         spinner.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! A catalog of recorded tool lists: one JSON file with `tools` for each server.
+//! A catalog from recorded tool lists: one JSON file with `tools` per server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,8 @@ struct Recorded {
     tools: Vec<Value>,
 }
 
-/// The catalog of a folder, and what of it could not be used. Files that start with `_` are no lists.
+/// Reads the catalog of a directory. Returns it with a note for each file or tool that was skipped. Files whose names
+/// start with `_` are ignored.
 pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
     let mut entries: BTreeMap<ServerName, ServerEntry> = BTreeMap::new();
     let mut notes = Vec::new();
@@ -36,7 +37,7 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
         let recorded = match one(&file) {
             Ok(recorded) => recorded,
             Err(why) => {
-                notes.push(format!("note: {} is left out: {why}", file.display()));
+                notes.push(format!("note: skipped {}: {why}", file.display()));
                 continue;
             }
         };
@@ -46,12 +47,12 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
         let wanted = recorded.server.or(stem).unwrap_or_default();
         let Some(name) = free_name(&wanted, &entries) else {
             notes.push(format!(
-                "note: {} is left out: its name is no server's name",
+                "note: skipped {}: its name is not a valid server name",
                 file.display()
             ));
             continue;
         };
-        // A file may be laid out for people; servers write no white space.
+        // Files may be pretty-printed; servers send compact JSON.
         let tools: Vec<Box<RawValue>> = recorded
             .tools
             .iter()
@@ -61,7 +62,7 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
         let left_out = recorded.tools.len() - admission.tools.len();
         if left_out > 0 {
             notes.push(format!(
-                "note: {} of {name} left out",
+                "note: skipped {} of {name}",
                 count(left_out, "tool")
             ));
         }
@@ -75,8 +76,8 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
         entries.insert(name, ServerEntry::new(Arc::new(spec), Arc::new(record)));
     }
     if entries.is_empty() {
-        let message = format!("`{}` holds no recorded list of tools", folder.display());
-        let remedy = "Name a folder of JSON files, one for each server, each with a list `tools`.";
+        let message = format!("`{}` contains no recorded tool list", folder.display());
+        let remedy = "Give a directory of JSON files, one per server, each with an array `tools`.";
         return Err(Failure::usage(message, remedy));
     }
     Ok((entries.into_values().collect(), notes))
@@ -84,8 +85,8 @@ pub(super) fn read(folder: &Path) -> Result<(Catalog, Vec<String>), Failure> {
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
-        let message = format!("`{}` cannot be read: {error}", folder.display());
-        Failure::usage(message, "Name a folder of recorded tool lists.")
+        let message = format!("cannot read `{}`: {error}", folder.display());
+        Failure::usage(message, "Give a directory of recorded tool lists.")
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
@@ -105,13 +106,13 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn one(file: &Path) -> Result<Recorded, String> {
     let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     if size > FILE_BYTES_MAX {
-        return Err(format!("it has {size} bytes"));
+        return Err(format!("the file has {size} bytes"));
     }
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
-/// A server's name for what a file calls it; a number keeps two apart that would be shortened to the same.
+/// Returns an unused server name for the name of a file, with a number appended if it is taken.
 fn free_name(wanted: &str, taken: &BTreeMap<ServerName, ServerEntry>) -> Option<ServerName> {
     const ROOM_FOR_NUMBER: usize = 20;
     let corrected = ServerName::corrected(wanted)?;

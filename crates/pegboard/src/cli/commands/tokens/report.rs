@@ -1,4 +1,4 @@
-//! The whole report, for people and for programs.
+//! The report of `pegboard tokens`, as text and as JSON.
 
 use pegboard_catalog::{Catalog, ToolView};
 use serde::Serialize;
@@ -11,10 +11,10 @@ use super::tokenizer::{TOKENIZER, tokens, tokens_of_each};
 use crate::cli::output::Output;
 use crate::cli::prompts::{count, thousands};
 
-/// The name under which clients know Pegboard.
+/// The name of Pegboard in the configuration of clients.
 const OWN_NAME: &str = "pegboard";
 
-/// Tokens of everything.
+/// All token counts.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     tokenizer: &'static str,
@@ -44,8 +44,8 @@ struct Total {
 }
 
 impl Report {
-    /// Counts a catalog. `surface` is what clients see of Pegboard: the JSON list of its tools on one line,
-    /// and its instructions.
+    /// Counts a catalog. `surface` is what clients see of Pegboard: the JSON list of its meta tools on one line, then
+    /// its instructions.
     pub(super) fn of(catalog: &Catalog, surface: &str) -> Result<Self, serde_json::Error> {
         let (list, instructions) = surface.split_once('\n').unwrap_or((surface, ""));
         let meta: Vec<&RawValue> = serde_json::from_str(list)?;
@@ -104,7 +104,7 @@ impl Report {
         })
     }
 
-    /// The report for a terminal of 80 columns.
+    /// Formats the report for a terminal of 80 columns.
     pub(super) fn text(&self, output: &Output) -> String {
         let servers = self.servers.iter().map(|row| {
             vec![
@@ -116,7 +116,7 @@ impl Report {
         let servers = output.table(&["SERVER", "TOOLS", "   TOKENS"], servers.collect(), None);
         let total = &self.total;
         let summary = format!(
-            "{} of {}: {} tokens when every definition is pushed,\n{} with Pegboard: {:.2} % less. Counted with {}.",
+            "{} of {}: {} tokens with all definitions,\n{} with Pegboard: {:.2} % less. Counted with {}.",
             count(total.tools, "tool"),
             count(total.servers, "server"),
             thousands(total.pushed),
@@ -140,7 +140,7 @@ impl Report {
         let clients = self.clients.iter().map(|bill| {
             let limit = bill
                 .tool_limit
-                .map(|limit| format!("takes {limit} tools at most"));
+                .map(|limit| format!("accepts at most {limit} tools"));
             let note = limit.unwrap_or_else(|| bill.note.to_owned());
             vec![
                 bill.client.to_owned(),
@@ -155,7 +155,7 @@ impl Report {
     }
 }
 
-/// A number with separators, set to the right.
+/// Formats a number with separators, right-aligned.
 fn right(number: usize, width: usize) -> String {
     format!("{:>width$}", thousands(number))
 }

@@ -1,4 +1,4 @@
-//! What Pegboard's answers cost, measured on the catalog itself.
+//! Token counts of the meta tools' responses for a catalog.
 
 use pegboard_catalog::{
     Catalog, Detail, LexicalSearch, ListRequest, ToolView, context_summary, describe_text,
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use super::tokenizer::{tokens, tokens_of_each};
 
-/// Searches that are tried, for tools spread evenly over the catalog.
+/// The number of searches, for tools spread evenly over the catalog.
 const SEARCHES: usize = 100;
-/// Tools that a search gives.
+/// The number of tools per search.
 const HITS: usize = 5;
-/// What a description should stay below.
+/// The goal for the size of a description.
 const DESCRIPTION_GOAL: usize = 400;
 
-/// Tokens of the answers that a model reads.
+/// Token counts of the responses that a model reads.
 #[derive(Debug, Serialize)]
 pub(super) struct ResponseSizes {
-    /// The longest list: of everything, and of each server.
+    /// The longest list, of all tools or of one server.
     pub(super) list_max: usize,
     /// The longest list as JSON.
     pub(super) list_json_max: usize,
@@ -29,7 +29,7 @@ pub(super) struct ResponseSizes {
     pub(super) describe_mean: usize,
     pub(super) describe_p95: usize,
     pub(super) describe_max: usize,
-    /// Tools whose description stays below 400 tokens, in percent.
+    /// The percentage of tools whose description has fewer than 400 tokens.
     pub(super) describe_below_400_percent: f64,
 }
 
@@ -78,7 +78,7 @@ impl ResponseSizes {
     }
 }
 
-/// A share in percent, with two places; of nothing it is all.
+/// Returns a percentage with two decimal places; 100 if `whole` is zero.
 pub(super) fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         return 100.0;

@@ -1,4 +1,4 @@
-//! How a tool looks to a model: the shapes that clients and providers send.
+//! The shapes in which clients and providers send a tool to a model.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use pegboard_catalog::ToolView;
 use pegboard_model::DefinitionParts;
 use serde_json::Value;
 
-/// A tool's definition in parts that shapes are made of.
+/// The parts of a tool's definition.
 pub(super) struct ToolParts<'a> {
-    /// The server it is of; for the meta tools the name under which Pegboard is configured.
+    /// The server; for meta tools, the name under which Pegboard is configured.
     pub(super) server: &'a str,
-    /// The name its server gives it.
+    /// The server's own name of the tool.
     pub(super) tool: Cow<'a, str>,
     /// The name without a client's prefix.
     pub(super) exposed: &'a str,
@@ -31,7 +31,7 @@ impl<'a> ToolParts<'a> {
         Some(piece)
     }
 
-    /// A piece of a definition alone; such a tool is exposed as it is called.
+    /// Parses a definition; the exposed name is the tool's own name.
     pub(super) fn of_definition(definition: &'a str, server: &'a str) -> Option<Self> {
         let parts: DefinitionParts<'a> = serde_json::from_str(definition).ok()?;
         Some(Self {
@@ -47,10 +47,10 @@ impl<'a> ToolParts<'a> {
     }
 }
 
-/// What is sent of each tool.
+/// The JSON that is sent for each tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The definition as its server wrote it.
+    /// The server's definition, verbatim.
     Listed,
     /// `{name, description, input_schema}`.
     Anthropic,
@@ -73,7 +73,7 @@ pub(super) enum Naming {
     Underscore,
 }
 
-/// A tool in the shape and under the name that a client sends.
+/// Renders a tool in a client's shape and naming.
 pub(super) fn render_tool(piece: &ToolParts<'_>, shape: Shape, naming: Naming) -> String {
     let own = || {
         if piece.exposed.is_empty() {

@@ -1,4 +1,4 @@
-//! Exact counts by the tokenizer of OpenAI's models.
+//! Exact token counts with the tokenizer of OpenAI's models.
 
 use std::thread;
 
@@ -7,12 +7,12 @@ use tiktoken_rs::o200k_base_singleton;
 /// The name of the tokenizer.
 pub(super) const TOKENIZER: &str = "o200k_base";
 
-/// The tokens of one text.
+/// Counts the tokens of a text.
 pub(super) fn tokens(text: &str) -> usize {
     o200k_base_singleton().encode_ordinary(text).len()
 }
 
-/// The same for many items, on all processors.
+/// Counts the tokens of many items, on all processors.
 pub(super) fn tokens_of_each<T: Sync>(
     items: &[T],
     text: impl Fn(&T) -> String + Sync,

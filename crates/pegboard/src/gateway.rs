@@ -11,15 +11,15 @@ use crate::Pegboard;
 const SEAL: &str = "pegboard gateway: what clients carry for us";
 
 impl Pegboard {
-    /// This Pegboard as an MCP server, for [`crate::http`] and [`crate::stdio`]. It starts nothing.
+    /// Returns this Pegboard as an MCP server, for [`crate::mcp::http`] and [`crate::mcp::stdio`]. Starts no server.
     pub fn gateway(&self) -> Gateway {
-        let configured = self.configured();
+        let configuration = self.configuration();
         let settings = GatewaySettings {
-            profiles: profiles(&configured.loaded.profiles),
-            result_tokens: configured.loaded.settings.result_tokens,
-            key: blake3::derive_key(SEAL, &configured.key.0),
+            profiles: profiles(&configuration.loaded.profiles),
+            result_tokens: configuration.loaded.settings.result_tokens,
+            key: blake3::derive_key(SEAL, &configuration.key.0),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            limits: configured.limits.clone(),
+            limits: configuration.limits.clone(),
         };
         Gateway::new(self.hub().clone(), settings)
     }

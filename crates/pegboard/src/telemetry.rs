@@ -13,7 +13,7 @@ use pegboard_trace::{
     secrets_of,
 };
 
-use crate::{Configured, Options};
+use crate::{Builder, Configuration};
 
 /// The time allowed at shutdown to export the remaining spans.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -30,27 +30,31 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// Starts what the configuration enables. Also returns the problems of invalid settings.
-    pub(crate) fn start(configured: &Configured, options: &Options) -> (Self, Vec<ToolError>) {
-        let (plan, problems) = plan(configured);
+    pub(crate) fn start(
+        configuration: &Configuration,
+        builder: &Builder,
+        servers: &[ServerSpec],
+    ) -> (Self, Vec<ToolError>) {
+        let (plan, problems) = plan(configuration);
         let is_traced = !plan.destinations.is_empty();
-        let redactor = options.redactor.clone();
+        let redactor = builder.redactor.clone();
         let redactor = redactor.or_else(|| is_traced.then(Arc::default));
-        let tracer = match (is_traced || options.metrics, &redactor) {
+        let tracer = match (is_traced || builder.metrics, &redactor) {
             (true, Some(redactor)) => Some(Tracer::start(plan, redactor.clone())),
             (true, None) => Some(Tracer::metrics_only(Arc::default())),
             (false, _) => None,
         };
-        let recorder: Arc<dyn Recorder> = match &tracer {
-            Some(tracer) => Arc::new(tracer.clone()),
-            None => Arc::new(LogRecorder),
+        let recorder: Arc<dyn Recorder> = match (&builder.recorder, &tracer) {
+            (Some(recorder), _) => recorder.clone(),
+            (None, Some(tracer)) => Arc::new(tracer.clone()),
+            (None, None) => Arc::new(LogRecorder),
         };
         let telemetry = Self {
             recorder,
             tracer,
             redactor,
         };
-        let servers = configured.loaded.servers.values();
-        telemetry.learn(servers.chain(&options.extra_servers));
+        telemetry.learn(servers.iter());
         (telemetry, problems)
     }
 
@@ -58,6 +62,7 @@ impl Telemetry {
         &self.recorder
     }
 
+    #[cfg(feature = "gateway")]
     pub(crate) fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_ref()
     }
@@ -93,10 +98,10 @@ impl Telemetry {
     }
 }
 
-/// Returns true if a trace destination may be configured. This cheap check on variable names is negative for most
+/// Returns true if a trace destination may be configuration. This cheap check on variable names is negative for most
 /// users.
-pub(crate) fn may_trace(configured: &Configured) -> bool {
-    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
+pub(crate) fn may_trace(configuration: &Configuration) -> bool {
+    let (settings, vars) = (&configuration.loaded.trace, &configuration.environment.vars);
     let is_named = |prefix: &str| {
         let mut from = vars.range::<str, _>((Included(prefix), Unbounded));
         from.next()
@@ -107,12 +112,12 @@ pub(crate) fn may_trace(configured: &Configured) -> bool {
 }
 
 /// Returns the trace destinations and the problems of invalid settings.
-fn plan(configured: &Configured) -> (TracePlan, Vec<ToolError>) {
-    if !may_trace(configured) {
+fn plan(configuration: &Configuration) -> (TracePlan, Vec<ToolError>) {
+    if !may_trace(configuration) {
         return (TracePlan::default(), Vec::new());
     }
-    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
-    let (config, problem) = match resolved(settings, &configured.secrets()) {
+    let (settings, vars) = (&configuration.loaded.trace, &configuration.environment.vars);
+    let (config, problem) = match resolved(settings, &configuration.secrets()) {
         Ok(config) => (config, None),
         Err(error) => (TraceConfig::default(), Some(error)),
     };

@@ -67,11 +67,7 @@ impl Events {
     }
 
     fn send(&self, to: Option<&broadcast::Sender<Event>>, trace: &TraceId, kind: EventKind) {
-        let event = Event {
-            at: self.clock.now(),
-            trace: *trace,
-            kind,
-        };
+        let event = Event::new(self.clock.now(), *trace, kind);
         self.recorder.event(&event);
         // Nobody listening is no fault.
         let _ = to.map(|to| to.send(event));

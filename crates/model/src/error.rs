@@ -9,6 +9,7 @@ pub type ToolResult<T> = Result<T, ToolError>;
 
 /// The classes that programs act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum ErrorClass {
     /// Nothing is there to run the tool.
     #[serde(rename = "TOOL_NOT_IMPLEMENTED")]
@@ -43,6 +44,7 @@ impl ErrorClass {
 /// Why something did not work: names the thing, the reason and the next step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct ToolError {
     /// The class that programs act on.
     pub code: ErrorClass,

@@ -67,6 +67,7 @@ impl std::fmt::Debug for TraceId {
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Event {
     /// When.
     pub at: Timestamp,
@@ -77,9 +78,17 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+impl Event {
+    /// Creates an event.
+    pub fn new(at: Timestamp, trace: TraceId, kind: EventKind) -> Self {
+        Self { at, trace, kind }
+    }
+}
+
 /// The kinds of events, under the names by which logs and traces know them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
+#[non_exhaustive]
 pub enum EventKind {
     /// A discovery of some servers begins.
     #[serde(rename = "tools.discovery.started")]

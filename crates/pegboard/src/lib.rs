@@ -117,7 +117,7 @@
 //!   the next step. Nothing panics.
 //! - A failing server loses only its own tools.
 //! - Every call passes one policy gate. Set [`Builder::approver`] to ask a person when a policy says `ask`.
-//! - Enums and structs that may grow are `non_exhaustive`.
+//! - Errors, reasons, events and the library's own structs are `non_exhaustive`.
 //!
 //! # Features
 //!

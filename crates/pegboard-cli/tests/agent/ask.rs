@@ -154,7 +154,7 @@ fn r_agent_02_the_model_and_its_key_come_from_flags_config_or_environment() {
     let run = home.run(&["ask", "Hello?"]).ok();
     assert_eq!(run.stdout, "Hello.\n");
     assert_eq!(server.requests()[0].body["model"], "m-7");
-    // The other provider gets nothing of what the file says.
+    // The settings of the file do not apply to the other provider.
     home.set("OPENAI_API_KEY", "other");
     home.set("OPENAI_BASE_URL", &server.openai_url());
     home.set("OPENAI_MODEL", "m-8");

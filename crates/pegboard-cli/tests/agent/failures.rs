@@ -1,4 +1,4 @@
-//! What fails, and what goes on nevertheless.
+//! Failures of tools, servers and providers, after which the run continues.
 
 use pegboard::Reason;
 use pegboard::agent::{AgentEvent, Conversation};
@@ -61,7 +61,7 @@ async fn r_agent_01_failing_servers_lose_only_their_own_tools() {
                         "input": {"tool_name": "example__add_numbers", "arguments": {"a": 1, "b": 1}}}]},
             {"text": "Two."},
         ]));
-        // The first listing waits a limited time for servers that were never seen.
+        // The first listing waits a limited time for undiscovered servers.
         pegboard
             .refresh(pegboard::Refresh::all())
             .await
@@ -105,7 +105,7 @@ async fn r_agent_02_an_overloaded_or_broken_provider_is_retried() {
         assert_eq!(run.answer.as_deref(), Ok("There."), "{api:?}");
         assert_eq!(retries(&events), 2);
         server.assert_satisfied();
-        // What was broken off is not part of the conversation.
+        // An interrupted turn is not part of the conversation.
         let last = server
             .requests()
             .last()

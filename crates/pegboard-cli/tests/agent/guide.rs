@@ -1,4 +1,4 @@
-//! The guide's program is the one that is compiled.
+//! The program in the guide is the compiled example.
 
 const GUIDE: &str = include_str!("../../../../docs/agent.md");
 const EXAMPLE: &str = include_str!("../../../pegboard/examples/agent.rs");

@@ -1,4 +1,4 @@
-//! The front door, as a program with a model client of its own uses it.
+//! The library API, as used by a program with its own model client.
 
 use pegboard::agent::{Content, Format, Loading, ToolOutputBody, tool_use};
 use pegboard::{EventKind, Reason, Refresh};
@@ -25,7 +25,7 @@ async fn r_agent_01_definitions_summary_and_tool_runner() {
     let home = Home::new();
     home.add_example("example");
     let pegboard = home.open().await;
-    // Discovery on first use: nothing was refreshed before.
+    // Discovery on first use, without a refresh before.
     let tools = pegboard.definitions(Format::Anthropic).await;
     let names: Vec<&Value> = tools
         .document()

@@ -1,4 +1,4 @@
-//! Budgets and cancellation: a run that stops leaves a conversation that can go on.
+//! Budgets and cancellation: after a stopped run, the conversation can continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use crate::scripted::{BOTH, agent, continue_conversation, model, results, run_task};
 use crate::support::Home;
 
-/// Registers a tool that never ends, and tells when it was called.
+/// Registers a tool that never returns, and returns a notification of its call.
 fn register_endless(pegboard: &Pegboard) -> Arc<Notify> {
     let called = Arc::new(Notify::new());
-    let told = called.clone();
+    let notify = called.clone();
     let endless = move |_: Value| {
-        told.notify_one();
+        notify.notify_one();
         std::future::pending::<ToolResult<Value>>()
     };
     let schema = json!({"type": "object"});
@@ -121,10 +121,10 @@ async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
         let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
         let cancel = Cancel::new();
-        let wish = cancel.clone();
+        let canceller = cancel.clone();
         let cancelling = async move {
             called.notified().await;
-            wish.cancel();
+            canceller.cancel();
         };
         let running = agent.run(&mut conversation, "Wait for ever.", &cancel, &|_| {});
         let (run, ()) = tokio::join!(running, cancelling);

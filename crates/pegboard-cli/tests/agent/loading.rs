@@ -1,4 +1,4 @@
-//! The ways in which a model comes to know tools.
+//! The ways to load tool definitions.
 
 use pegboard::agent::Loading;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ async fn r_agent_02_all_definitions_can_be_sent_and_argument_names_are_restored(
     for api in BOTH {
         let home = Home::with_example();
         let pegboard = home.open().await;
-        // OpenAI's strict mode has the model send `null` for what it leaves out; a name with a bracket is no name.
+        // In OpenAI's strict mode the model sends `null` for omitted parameters; a name with a bracket is invalid.
         let schema = json!({
             "type": "object",
             "properties": {"filter[id]": {"type": "string"}, "limit": {"type": "integer"}},

@@ -1,16 +1,16 @@
-//! Pegboard in an agent's hands: the loop, the library's front door and `pegboard ask`, against a scripted model that
-//! speaks the real services' protocols and refuses what they refuse.
+//! The agent loop, the library API and `pegboard ask` with a scripted model that
+//! implements the protocols of the real services and rejects what they reject.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "other tests use the rest of it")]
+#[allow(dead_code, unused_imports, reason = "other tests use more of it")]
 mod support;
 
 mod ask;

@@ -9,7 +9,7 @@ use pegboard::{Pegboard, Secret};
 use pegboard_testkit::{ModelScript, ModelServer};
 use serde_json::{Value, json};
 
-/// A key that must not be seen anywhere.
+/// An API key that must not leak.
 pub(crate) const KEY: &str = "sk-planted-canary-7f3a";
 
 /// The protocols that the scripted model speaks.
@@ -21,7 +21,7 @@ pub(crate) enum ModelApi {
     OpenAi,
 }
 
-/// A model that says these turns.
+/// Returns a model with these turns.
 pub(crate) fn model(turns: Value) -> ModelServer {
     ModelServer::start(ModelScript::of(json!({"turns": turns})))
 }
@@ -38,7 +38,7 @@ pub(crate) fn provider(api: ModelApi, server: &ModelServer) -> Arc<dyn Provider>
     }
 }
 
-/// An agent that does not wait long before it asks again.
+/// Returns an agent with short retry delays.
 pub(crate) fn agent(pegboard: &Pegboard, api: ModelApi, server: &ModelServer) -> Agent {
     let retry = Retry {
         pause: std::time::Duration::from_millis(1),
@@ -47,7 +47,7 @@ pub(crate) fn agent(pegboard: &Pegboard, api: ModelApi, server: &ModelServer) ->
     Agent::over(pegboard.hub().clone(), provider(api, server)).retry(retry)
 }
 
-/// One task in a conversation of its own, with everything that was told.
+/// Runs one task in a new conversation and returns all events.
 pub(crate) async fn run_task(agent: &Agent, task: &str) -> (RunReport, Vec<AgentEvent>) {
     let mut conversation = Conversation::new();
     continue_conversation(agent, &mut conversation, task).await
@@ -59,12 +59,14 @@ pub(crate) async fn continue_conversation(
     task: &str,
 ) -> (RunReport, Vec<AgentEvent>) {
     let events = Mutex::new(Vec::new());
-    let tell = |event: AgentEvent| events.lock().expect("no panic").push(event);
-    let run = agent.run(conversation, task, &Cancel::new(), &tell).await;
+    let on_event = |event: AgentEvent| events.lock().expect("no panic").push(event);
+    let run = agent
+        .run(conversation, task, &Cancel::new(), &on_event)
+        .await;
     (run, events.into_inner().expect("no panic"))
 }
 
-/// The results of tools that the last request handed back: text and whether it is marked as an error.
+/// Returns the tool results of the last request: the text, and whether it is marked as an error.
 pub(crate) fn results(server: &ModelServer) -> Vec<(String, bool)> {
     let requests = server.requests();
     let body = &requests.last().expect("a request").body;

@@ -1,4 +1,4 @@
-//! The official SDKs accept what the scripted model says, so it is a fair stand-in for the services.
+//! The official SDKs accept the responses of the scripted model, so it is a valid substitute for the services.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ fn check(provider: &str, path: &str) {
         run.status.success() && out.contains("accepted"),
         "{out}\n{err}"
     );
-    // The one thing that it refused is what the program sent on purpose.
+    // The only refused request is the invalid one that the program sends.
     let complaints = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(complaints.lines().count(), 1, "{complaints}");
 }

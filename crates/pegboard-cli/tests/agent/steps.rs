@@ -40,14 +40,22 @@ async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
         let (result, is_error) = results(&server).remove(0);
         assert!(result.contains("42") && !is_error, "{result}");
         let requests = server.requests();
-        let told = |place: usize| requests[place].body.to_string();
-        assert!(told(1).contains("example__add_numbers("), "{}", told(1));
+        let request = |place: usize| requests[place].body.to_string();
         assert!(
-            told(2).contains("inputSchema") || told(2).contains("required"),
+            request(1).contains("example__add_numbers("),
             "{}",
-            told(2)
+            request(1)
         );
-        assert!(told(0).contains("16 tools"), "no summary in {}", told(0));
+        assert!(
+            request(2).contains("inputSchema") || request(2).contains("required"),
+            "{}",
+            request(2)
+        );
+        assert!(
+            request(0).contains("16 tools"),
+            "no summary in {}",
+            request(0)
+        );
         let heard: String = events
             .iter()
             .filter_map(|event| match event {
@@ -61,7 +69,7 @@ async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
     }
 }
 
-/// Two calls that each wait for the other can only end when they run side by side.
+/// Two calls that wait for each other end only if they run concurrently.
 #[tokio::test(flavor = "multi_thread")]
 async fn r_agent_02_calls_of_one_turn_run_concurrently_and_are_answered_in_order() {
     for api in BOTH {
@@ -176,7 +184,7 @@ async fn r_agent_02_third_party_servers_are_found_and_called() {
     }
 }
 
-/// Keeps what it is told.
+/// Stores what it records.
 #[derive(Debug, Default)]
 struct RecordingRecorder(Mutex<Vec<String>>);
 
@@ -219,13 +227,13 @@ async fn r_agent_03_turns_and_runs_are_reported_to_a_recorder() {
         {"text": "Hi."},
         {"text": "Hi again."},
     ]));
-    let listening = Arc::new(RecordingRecorder::default());
-    let agent = agent(&pegboard, ModelApi::Anthropic, &server).recorder(listening.clone());
+    let recorder = Arc::new(RecordingRecorder::default());
+    let agent = agent(&pegboard, ModelApi::Anthropic, &server).recorder(recorder.clone());
     run_task(&agent, "Say hi.").await;
     run_task(&agent, "Say hi again.").await;
-    let told = listening.0.lock().expect("no panic").join("\n");
+    let recorded = recorder.0.lock().expect("no panic").join("\n");
     assert_eq!(
-        told,
+        recorded,
         "turn of m-1 by anthropic: 120 read, 30 written, 1 calls, tool_use\n\
          turn of m-1 by anthropic: 120 read, 30 written, 0 calls, end_turn\n\
          saved: true\n\

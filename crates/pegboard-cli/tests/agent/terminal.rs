@@ -1,4 +1,4 @@
-//! A run of the program at a terminal, with somebody who types.
+//! A run of the program at a terminal with simulated input.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::TIMEOUT;
 
-/// A program whose input and output are a terminal. It is killed when the test ends before it does.
+/// A program whose input and output are a terminal. Killed on drop.
 pub(crate) struct AtTerminal {
     child: Child,
     keys: File,
@@ -52,7 +52,7 @@ impl AtTerminal {
         Self { child, keys, seen }
     }
 
-    /// Everything on the screen so far.
+    /// Returns everything printed so far.
     pub(crate) fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().expect("no panic")).into_owned()
     }
@@ -67,7 +67,7 @@ impl AtTerminal {
         self.keys.write_all(keys.as_bytes()).expect("keys");
     }
 
-    /// Waits for its end; the exit code.
+    /// Waits for the exit and returns the exit code.
     pub(crate) fn ends(&mut self) -> i32 {
         let mut status = None;
         wait_until_sync("the end of the program", TIMEOUT, || {

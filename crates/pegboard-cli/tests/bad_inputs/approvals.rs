@@ -10,7 +10,7 @@ const DISPATCH: &str = "hub/tests/dispatch.rs";
 const MACHINE: &str = "hub/tests/consent_machine.rs";
 const EVERY_PATH: &str = "pegboard-cli/tests/cli/running/every_path.rs";
 
-/// What rows about changed tools still lack.
+/// Why rows about changed tools are pending.
 const CHANGED: Option<&str> =
     Some("a changed tool needs a new approval, but stays in searches until quarantine is built");
 
@@ -68,7 +68,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "trust_is_bound_to_folder_name_and_definition",
             ),
             (
-                "store/tests/keeping.rs",
+                "store/tests/persistence.rs",
                 "r_store_k04_tools_are_never_given_out_under_another_definition",
             ),
         ],
@@ -129,7 +129,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "no tool and no call token can approve anything",
         run: &[no_tool_approves],
         tests: &[(
-            "web/tests/api/described.rs",
+            "web/tests/api/openapi.rs",
             "r_sec_03_the_call_token_changes_nothing_by_any_route",
         )],
         pending: None,
@@ -158,9 +158,9 @@ fn the_stricter_rule_wins() {
     home.run(&["policy", "set", "ech*", "allow"]).ok();
     home.run(&["policy", "set", "*cho", "deny"]).ok();
     home.run(&["call", "example/echo", "text=x"]).exits(6);
-    let told = home.run(&["policy", "test", "example/echo"]).stdout;
+    let printed = home.run(&["policy", "test", "example/echo"]).stdout;
     for part in ["deny", "ech*", "*cho"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
 }
 

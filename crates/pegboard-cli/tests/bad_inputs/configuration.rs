@@ -1,4 +1,4 @@
-//! Config files and the start.
+//! Config files and startup.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -130,7 +130,7 @@ fn names(home: &Home) -> Vec<String> {
         .collect()
 }
 
-/// What `config check` prints.
+/// Returns the output of `config check`.
 fn checked(home: &Home, args: &[&str]) -> String {
     let run = home.run(&[&["config", "check"], args].concat());
     run.stdout + &run.stderr
@@ -150,11 +150,12 @@ fn slips_in_json() {
         let home = Home::new();
         home.write("config/config.json", &text);
         let is_read = home.run(&["list", "--json"]).stdout.contains("\"good\"");
-        let told = checked(&home, &[]);
+        let printed = checked(&home, &[]);
         let place = format!("config.json:{at}");
-        let is_refused =
-            told.contains("CONFIG_PARSE") && told.contains(&place) && told.contains("help:");
-        assert!(is_read || is_refused, "{text:?}: {told}");
+        let is_refused = printed.contains("CONFIG_PARSE")
+            && printed.contains(&place)
+            && printed.contains("help:");
+        assert!(is_read || is_refused, "{text:?}: {printed}");
     }
 }
 
@@ -163,10 +164,10 @@ fn a_server_twice() {
     let home = Home::new();
     home.write("config/config.json", twice);
     assert_eq!(names(&home), ["good"]);
-    let told = checked(&home, &[]);
-    assert!(told.contains("CONFIG_DUPLICATE"), "{told}");
+    let printed = checked(&home, &[]);
+    assert!(printed.contains("CONFIG_DUPLICATE"), "{printed}");
     for line in ["2", "3"] {
-        assert!(told.contains(line), "line {line}: {told}");
+        assert!(printed.contains(line), "line {line}: {printed}");
     }
 }
 
@@ -184,11 +185,11 @@ fn illegal_names() {
                 "{bad:?} is listed as {name}"
             );
         }
-        // A name that can be corrected harmlessly may be; every other one is reported.
-        let told = checked(&home, &[]);
+        // A name may be corrected if that is harmless; every other one is reported.
+        let printed = checked(&home, &[]);
         assert!(
-            told.contains("CONFIG_NAME") || names.len() == 2,
-            "{bad:?}: {told}"
+            printed.contains("CONFIG_NAME") || names.len() == 2,
+            "{bad:?}: {printed}"
         );
     }
 }
@@ -199,8 +200,11 @@ fn reserved_names() {
         home.add(reserved, "x", &[], "");
         home.add("good", "y", &[], "");
         assert_eq!(names(&home), ["good"], "{reserved}");
-        let told = checked(&home, &[]);
-        assert!(told.contains("CONFIG_NAME_RESERVED"), "{reserved}: {told}");
+        let printed = checked(&home, &[]);
+        assert!(
+            printed.contains("CONFIG_NAME_RESERVED"),
+            "{reserved}: {printed}"
+        );
     }
 }
 
@@ -229,12 +233,12 @@ fn references() {
         &["-c", "true"],
         "env = { VALUE = \"${HUGE}\" }",
     );
-    let told = checked(&home, &[]);
+    let printed = checked(&home, &[]);
     assert!(
-        told.contains("CONFIG_SECRET_MISSING") && told.contains("NOT_SET_ANYWHERE"),
-        "{told}"
+        printed.contains("CONFIG_SECRET_MISSING") && printed.contains("NOT_SET_ANYWHERE"),
+        "{printed}"
     );
-    let shown = home.run(&["show", "nested"]).stdout + &told;
+    let shown = home.run(&["show", "nested"]).stdout + &printed;
     let refreshed = home.run(&["refresh", "--all"]);
     let shown = shown + &refreshed.stdout + &refreshed.stderr;
     assert!(!shown.contains("planted-"), "{shown}");
@@ -255,7 +259,7 @@ fn writable_by_others() {
     }
 }
 
-/// The project's file with one scripted server.
+/// Writes the project's file with one scripted server.
 fn project(home: &Home, change: impl FnOnce(&mut Value)) {
     let script = Script::new().tools(["work"]).count_in(home.path("count"));
     let (command, args) = script.stdio_command();
@@ -316,8 +320,11 @@ fn a_changed_definition() {
             &["refresh", "theirs", "--json"],
         ] {
             let refused = home.run(args).exits(6);
-            let told = refused.stdout.clone() + &refused.stderr;
-            assert!(told.contains("CONFIG_CHANGED"), "change {number}: {told}");
+            let printed = refused.stdout.clone() + &refused.stderr;
+            assert!(
+                printed.contains("CONFIG_CHANGED"),
+                "change {number}: {printed}"
+            );
         }
         assert_eq!(starts(&home), before, "change {number}");
     }
@@ -345,8 +352,8 @@ fn unpinned_packages() {
         let home = Home::new();
         home.add("runner", args[0], &args[1..], "");
         let run = home.run(&["config", "check"]).ok();
-        let told = run.stdout + &run.stderr;
-        assert!(told.contains("SUPPLY_UNPINNED"), "{args:?}: {told}");
+        let printed = run.stdout + &run.stderr;
+        assert!(printed.contains("SUPPLY_UNPINNED"), "{args:?}: {printed}");
         assert_eq!(names(&home), ["runner"], "it blocks nothing");
     }
     let home = Home::new();

@@ -1,9 +1,9 @@
-//! What is stored, and crashes.
+//! Stored files and crashes.
 
 use crate::table::Row;
 
 const DAMAGE: &str = "store/tests/damage.rs";
-const KEEPING: &str = "store/tests/keeping.rs";
+const PERSISTENCE: &str = "store/tests/persistence.rs";
 
 pub(crate) const ROWS: &[Row] = &[
     Row {
@@ -45,11 +45,11 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[],
         tests: &[
             (
-                KEEPING,
+                PERSISTENCE,
                 "r_store_k03_a_row_that_somebody_changed_is_left_out_with_a_notice",
             ),
             (
-                KEEPING,
+                PERSISTENCE,
                 "r_store_k03_records_of_another_machine_are_not_trusted",
             ),
             (
@@ -66,11 +66,11 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[],
         tests: &[
             (
-                KEEPING,
+                PERSISTENCE,
                 "r_store_k04_a_newer_store_is_refused_and_left_as_it_is",
             ),
             (
-                KEEPING,
+                PERSISTENCE,
                 "r_store_k04_tools_are_never_given_out_under_another_definition",
             ),
             (
@@ -87,7 +87,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[],
         tests: &[
             (
-                KEEPING,
+                PERSISTENCE,
                 "r_store_k07_every_file_is_0600_also_after_it_was_wider",
             ),
             (

@@ -169,7 +169,7 @@ fn banner() {
 
 fn line_ends() {
     gives(&listing(ResponseShape::CrLf), 1);
-    // Binary noise holds NUL bytes and is not taken for a message.
+    // Binary data contains NUL bytes and is not a message.
     let binary = Script::new()
         .tools(["a"])
         .noise(Moment::List, NoiseKind::Binary, 3);

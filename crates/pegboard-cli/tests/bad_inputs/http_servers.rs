@@ -1,4 +1,4 @@
-//! Servers that are reached by HTTP.
+//! HTTP servers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -163,7 +163,7 @@ fn compressed_bodies() {
                 seen.lock()
                     .unwrap()
                     .push_str(&String::from_utf8_lossy(&head[..read]));
-                // The first bytes of a gzip stream, and no end of them.
+                // The first bytes of an endless gzip stream.
                 let body = [&[0x1f, 0x8b, 8, 0][..], &[0; 60]].concat();
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: {coding}\r\n\

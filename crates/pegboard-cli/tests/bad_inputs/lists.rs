@@ -199,7 +199,7 @@ fn failing_page() {
     let failing = paged(Cursors::Sound).with(|script| script.list.fail_page = Some(3));
     home.add_script("s", &sound, "");
     home.run(&["refresh", "s"]).ok();
-    // The same server breaks at its third page from now on.
+    // The same server now fails at its third page.
     let (_, before) = sound.stdio_command();
     let (_, after) = failing.stdio_command();
     let (before, after) = (json!(before).to_string(), json!(after).to_string());

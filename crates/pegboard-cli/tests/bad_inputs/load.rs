@@ -1,4 +1,4 @@
-//! Load, and faults beside it.
+//! Load and concurrent faults.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "so many run, so many wait, the rest are OVERLOADED at once; other servers are unaffected",
         run: &[more_calls_than_places],
         tests: &[(
-            "hub/src/seat.rs",
+            "hub/src/slot.rs",
             "a_call_waits_for_its_turn_no_longer_than_a_call_may_take",
         )],
         pending: None,
@@ -95,10 +95,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_obs_02_an_unreachable_collector_does_not_delay_requests",
             ),
             (DELIVERY, "r_obs_02_an_overloaded_collector_is_asked_again"),
-            (
-                DELIVERY,
-                "r_obs_02_a_hanging_collector_does_not_delay_requests",
-            ),
+            (DELIVERY, "r_obs_02_a_collector_that_hangs_holds_nobody_up"),
         ],
         pending: None,
     },

@@ -1,8 +1,8 @@
 //! Bad inputs, one row each: what is sent, what must happen, and the code that proves it.
 //!
-//! A row runs its input against the program or one of its crates. Where a test elsewhere proves a row (or the rest of
+//! A row runs its input against the program or one of its crates. If a test elsewhere proves a row (or the rest of
 //! it), the row names that test, and the table checks that it exists and is compiled in. A row about something that
-//! is not built yet is pending, with the reason.
+//! is not implemented yet is pending, with the reason.
 
 #![allow(
     clippy::panic,
@@ -10,14 +10,14 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a row that fails says why by panicking, and the counts are printed"
+    reason = "failing rows panic with a message, and the counts are printed"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the small machine is the one of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 

@@ -1,9 +1,9 @@
-//! Checks that a test which a row names exists, is not ignored, and is compiled in.
+//! Checks that the tests named by rows exist, are not ignored, and are compiled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Checks a test function in a file below the folder `crates`.
+/// Checks a test function in a file below `crates`.
 pub(crate) fn check_named(file: &str, name: &str) -> Result<(), String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = crates.join(file);
@@ -12,7 +12,7 @@ pub(crate) fn check_named(file: &str, name: &str) -> Result<(), String> {
     check_modules(&crates, &path)
 }
 
-/// The function has an attribute of a test above it and no attribute that leaves it out.
+/// Checks that the function is a test and is not ignored.
 fn check_function(text: &str, name: &str) -> Result<(), String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_function = |line: &&str| {
@@ -33,7 +33,7 @@ fn check_function(text: &str, name: &str) -> Result<(), String> {
     if !attributes.iter().any(is_test) {
         return Err("the function is not a test".to_owned());
     }
-    // These tests themselves run on Unix alone.
+    // These tests run only on Unix.
     let left_out = |line: &&str| {
         let is_other_system = line.starts_with("#[cfg(") && *line != "#[cfg(unix)]";
         line.starts_with("#[ignore") || is_other_system
@@ -44,14 +44,14 @@ fn check_function(text: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Every module from the file up to the root of its crate or test is declared.
+/// Checks that every module from the file up to the crate root is declared.
 fn check_modules(crates: &Path, path: &Path) -> Result<(), String> {
     let mut path = path.to_owned();
     loop {
         let folder = path.parent().ok_or("the file is in no folder")?.to_owned();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let stem = stem.ok_or("the file has no name")?.to_owned();
-        // A file right below `CRATE/tests` is a test by itself.
+        // A file directly below `CRATE/tests` is a crate root.
         let above = folder.parent().and_then(Path::parent);
         let is_test = folder.ends_with("tests") && above == Some(crates);
         if is_test || matches!(stem.as_str(), "lib" | "main") {
@@ -73,7 +73,7 @@ fn check_modules(crates: &Path, path: &Path) -> Result<(), String> {
     }
 }
 
-/// The files in which a module may be declared.
+/// Returns the files that may declare a module.
 fn parents(folder: &Path, stem: &str) -> Vec<PathBuf> {
     let above = match stem {
         "mod" => folder.parent().unwrap_or(folder),
@@ -83,7 +83,7 @@ fn parents(folder: &Path, stem: &str) -> Vec<PathBuf> {
         .iter()
         .map(|name| above.join(name))
         .collect();
-    // A folder may also be the module of the file beside it, and a file may be included by its path.
+    // A directory can be the module of a file next to it, and a file can be included by its path.
     files.push(above.with_extension("rs"));
     let siblings = fs::read_dir(above).into_iter().flatten().flatten();
     files.extend(siblings.map(|entry| entry.path()));

@@ -136,7 +136,7 @@ fn server() -> ServerName {
     ServerName::parse("files").unwrap()
 }
 
-/// The names that are admitted, and the reasons of those that are not.
+/// Returns the admitted names, and the reasons of the rejected ones.
 fn admitted(names: &[&str]) -> (Vec<String>, Vec<Reason>) {
     let definition = |name: &&str| {
         let definition = json!({"name": name, "inputSchema": {"type": "object"}});
@@ -154,7 +154,7 @@ fn admitted(names: &[&str]) -> (Vec<String>, Vec<Reason>) {
     )
 }
 
-/// A catalog with the server and these tools.
+/// Creates a catalog with the server and these tools.
 fn catalog(names: &[&str]) -> Catalog {
     let definition = |name: &&str| {
         let definition = json!({"name": name, "inputSchema": {"type": "object"}});

@@ -126,7 +126,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "it is refused",
         run: &[forged_forms],
         tests: &[(
-            "web/tests/api/door.rs",
+            "web/tests/api/login.rs",
             "r_sec_03_a_login_changes_things_only_for_our_own_pages",
         )],
         pending: None,
@@ -163,7 +163,7 @@ pub(crate) const ROWS: &[Row] = &[
     },
 ];
 
-/// The example server, served.
+/// A running Pegboard with the example server.
 struct Served {
     home: Home,
     running: Running,
@@ -176,8 +176,8 @@ impl Served {
         let home = Home::with_example();
         let running = home.start(&["serve", "--port", "0", "--log-level", "debug"]);
         running.wait_for("/mcp\"");
-        let told = running.output();
-        let url = told
+        let printed = running.output();
+        let url = printed
             .lines()
             .find_map(|line| line.strip_prefix("MCP endpoint  "));
         let url = url
@@ -227,8 +227,8 @@ fn tokens_in_wrong_places() {
         assert!(!body.contains(token), "{body}");
     }
     assert_eq!(served.get("/api/v1/servers").0, 200);
-    let told = served.running.output();
-    assert!(!told.contains(token), "the token is in the log");
+    let printed = served.running.output();
+    assert!(!printed.contains(token), "the token is in the log");
     served.end();
 }
 
@@ -265,7 +265,7 @@ fn large_bodies() {
     served.end();
 }
 
-/// The status of a request whose head announces a body of so many bytes, which is never sent.
+/// Returns the status of a request that announces a body of this size and never sends it.
 fn status_of_announced(served: &Served, bytes: usize) -> u16 {
     let address = served.url.strip_prefix("http://").expect("a plain address");
     let mut stream = TcpStream::connect(address).expect("it listens");

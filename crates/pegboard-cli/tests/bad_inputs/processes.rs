@@ -41,7 +41,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "B06",
         input: "a grandchild in a session of its own that holds the pipes open",
-        required: "it is killed, and nobody waits for the pipes",
+        required: "it is killed, and nothing waits for its pipes",
         run: &[grandchildren],
         tests: &[(
             "pegboard-cli/tests/cli/running/escapes.rs",
@@ -63,9 +63,9 @@ pub(crate) const ROWS: &[Row] = &[
         required: "starts are paused with jitter, up to a minute; a circuit opens after five failures",
         run: &[],
         tests: &[
-            ("hub/src/seat.rs", "pauses_double_up_to_a_minute"),
+            ("hub/src/slot.rs", "pauses_double_up_to_a_minute"),
             (
-                "hub/src/seat.rs",
+                "hub/src/slot.rs",
                 "a_server_that_keeps_failing_is_left_alone_for_a_while",
             ),
             (
@@ -150,7 +150,7 @@ pub(crate) const ROWS: &[Row] = &[
     },
 ];
 
-/// The error of a refresh of one server.
+/// Returns the error of a refresh.
 fn error_of(home: &Home, server: &str) -> (String, String) {
     let run = home.run(&["refresh", server, "--json"]).exits(3);
     let error = run.json()["servers"][0]["error"].clone();
@@ -242,7 +242,7 @@ fn foreign_secrets() {
     for name in ["SHARED_SECRET", "OTHERS_SECRET", "THEIRS", "planted-"] {
         assert!(!log.contains(name), "{name}: {log}");
     }
-    // A crash does not change that the other servers work.
+    // After a crash, other servers still work.
     fails(&Script::new().crash(Moment::Start, 1), &["SERVER_EXITED"]);
     assert!(discover(&Script::new().tools(["b"])).tools.is_some());
 }

@@ -1,4 +1,4 @@
-//! Schemas of tools, and arguments against them.
+//! Schemas of tools, and validation of arguments.
 
 use std::time::{Duration, Instant};
 
@@ -177,7 +177,7 @@ fn definition(schema: &str) -> String {
     format!(r#"{{"name":"a","inputSchema":{schema}}}"#)
 }
 
-/// What becomes of a tool beside a good one, which must be admitted.
+/// Returns the admission of a tool next to a good one, which must be admitted.
 fn verdict(definition: &str, over_http: bool) -> Result<Tool, Reason> {
     let good = r#"{"name":"zz_good","inputSchema":{"type":"object"}}"#;
     let list = [definition, good].map(|text| RawValue::from_string(text.to_owned()).unwrap());

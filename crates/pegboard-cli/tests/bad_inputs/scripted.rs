@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::support::Home;
 
-/// How a discovery by `pegboard refresh` ended.
+/// The result of a discovery by `pegboard refresh`.
 #[derive(Debug)]
 pub(crate) struct Discovered {
     /// The number of tools, if it worked.
@@ -18,7 +18,7 @@ pub(crate) struct Discovered {
     pub(crate) took: u64,
 }
 
-/// Discovers a scripted server beside a good one, which must be discovered, too. Nothing may be left running.
+/// Discovers a scripted server and a good one, which must succeed. No process may be left running.
 pub(crate) fn discover(script: &Script) -> Discovered {
     let home = Home::new();
     home.add_script("bad", script, "discovery_timeout = \"5s\"");
@@ -42,7 +42,7 @@ pub(crate) fn discover(script: &Script) -> Discovered {
     }
 }
 
-/// Checks that a discovery works and gives so many tools.
+/// Checks that a discovery succeeds with this number of tools.
 #[track_caller]
 pub(crate) fn gives(script: &Script, tools: u64) {
     let discovered = discover(script);

@@ -12,19 +12,19 @@ use crate::{
 /// One bad input.
 pub(crate) struct Row {
     pub(crate) id: &'static str,
-    /// What is sent.
+    /// The input.
     pub(crate) input: &'static str,
-    /// What must happen.
+    /// The required outcome.
     pub(crate) required: &'static str,
-    /// Sends the input and panics if the outcome is another.
+    /// Functions that send the input and panic on a wrong outcome.
     pub(crate) run: &'static [fn()],
-    /// Tests that prove the row, or the part that `run` does not: the file below `crates`, and the function.
+    /// Tests that prove the row, or the part not covered by `run`: the file below `crates`, and the function.
     pub(crate) tests: &'static [(&'static str, &'static str)],
-    /// Why the row, or a part of it, cannot be proven yet.
+    /// Why the row, or a part of it, cannot be tested yet.
     pub(crate) pending: Option<&'static str>,
 }
 
-/// The ids of all rows. A row that is missing from its group fails the test.
+/// The ids of all rows. A missing row fails the test.
 const IDS: &str = "\
     A02 A04 A05 A07 A11 A12 A14 A15 A18 A19 \
     B01 B02 B05 B06 B07 B10 B11 B12 B14 B15 B16 \
@@ -97,7 +97,7 @@ fn r_sec_12_tests_that_rows_name_exist_and_are_compiled_in() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Runs the rows of a group. All are run, also after one has failed.
+/// Runs all rows of a group, even after a failure.
 fn run_all(rows: &[Row]) {
     let mut failed = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Texts that try to deceive a reader or a model.
+//! Texts that try to deceive a user or a model.
 
 use pegboard_testkit::Script;
 use pegboard_testkit::script::{Moment, ResponseShape};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::Home;
 use crate::table::Row;
 
-/// Why most rows of this group wait.
+/// Why most rows of this group are pending.
 const SCANNER: Option<&str> =
     Some("the scanner of descriptions and the quarantine are not built yet");
 
@@ -144,7 +144,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
 ];
 
-/// A machine with one server whose one tool has this description.
+/// Creates a machine with one tool that has this description.
 fn described(description: &str) -> Home {
     let home = Home::new();
     let tool =
@@ -209,7 +209,7 @@ fn hostile_error() {
     let home = Home::new();
     home.add_script("s", &script, "");
     home.run(&["call", "s/a"]).exits(5);
-    // The error of a whole server: its last words are in the message.
+    // The error of a server contains the end of its log.
     let shout = format!("printf '%s' '{words}' >&2; exit 1");
     home.add("loud", "sh", &["-c", &shout], "");
     let run = home.run(&["refresh", "loud", "--json"]).exits(3).json();

@@ -1,4 +1,4 @@
-//! A person's desk: Pegboard that serves, and a browser that is told what to do.
+//! A running Pegboard and a scripted browser.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, PEGBOARD, Running, TIMEOUT};
 
-/// Where Debian's package puts the browser.
+/// The path of the browser in Debian's package.
 const CHROMIUM: &str = "/usr/bin/chromium";
-/// How long a whole journey may take; each of its steps has a limit of its own.
+/// The time limit of a script; each of its steps has its own limit.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// A machine with a browser on it.
+/// A machine with a browser.
 pub(crate) struct BrowserSession {
     pub(crate) home: Home,
-    /// What `scripts/install-test-env` installed.
+    /// The directory of `scripts/install-test-env`.
     installed: PathBuf,
 }
 
 impl BrowserSession {
-    /// `None`, with the reason printed, where nothing is installed.
+    /// Prints the reason and returns `None` if nothing is installed.
     pub(crate) fn here(home: Home) -> Option<Self> {
         let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
             println!(
@@ -46,15 +46,14 @@ impl BrowserSession {
         Some(Self { home, installed })
     }
 
-    /// Serves, and lets a script of `pages/` drive a browser over it. What the script is told beside the addresses is
-    /// `wish`.
+    /// Starts Pegboard and runs a script of `pages/` in a browser. `extra_input` is added to the input of the script.
     #[track_caller]
     pub(crate) fn drive(&self, script: &str, extra_input: &Value) {
         let mut running = self.home.start(&["serve", "--port", "0"]);
         let address = address(&running);
         let login = self.home.run(&["dashboard"]).ok().stdout.trim().to_owned();
         let token = self.home.run(&["token"]).ok().stdout.trim().to_owned();
-        let mut told = json!({
+        let mut script_input = json!({
             "login": login,
             "address": address,
             "token": token,
@@ -66,9 +65,9 @@ impl BrowserSession {
             "pictures": pictures(),
         });
         for (key, value) in extra_input.as_object().into_iter().flatten() {
-            told[key] = value.clone();
+            script_input[key] = value.clone();
         }
-        if let Err(why) = run(script, &told) {
+        if let Err(why) = run(script, &script_input) {
             panic!("{why}\npegboard said:\n{}", running.output());
         }
         running.signal("-TERM");
@@ -77,19 +76,21 @@ impl BrowserSession {
     }
 }
 
-/// Where it serves: `http://127.0.0.1:PORT`.
+/// Returns the base URL, such as `http://127.0.0.1:PORT`.
 fn address(running: &Running) -> String {
     let mut found = None;
     wait_until_sync("the address in what `serve` says", TIMEOUT, || {
-        let told = running.output();
-        let rest = told.split_once("http://127.0.0.1:").map(|(_, rest)| rest);
+        let printed = running.output();
+        let rest = printed
+            .split_once("http://127.0.0.1:")
+            .map(|(_, rest)| rest);
         found = rest.and_then(|rest| Some(rest.split_once("/mcp")?.0.to_owned()));
         found.is_some()
     });
     format!("http://127.0.0.1:{}", found.expect("it was found"))
 }
 
-/// The folder of pictures.
+/// Returns the directory of screenshots.
 fn pictures() -> PathBuf {
     let folder = match std::env::var_os("PEGBOARD_ARTEFACTS") {
         Some(folder) => PathBuf::from(folder).join("screenshots"),
@@ -103,12 +104,12 @@ fn pictures() -> PathBuf {
     folder
 }
 
-/// Runs a script to its end; the error is what it said.
+/// Runs a script; the error is its output.
 #[expect(
     clippy::disallowed_methods,
     reason = "starts the script that drives the browser"
 )]
-fn run(script: &str, told: &Value) -> Result<(), String> {
+fn run(script: &str, script_input: &Value) -> Result<(), String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/browser/pages")
         .join(script);
@@ -121,12 +122,12 @@ fn run(script: &str, told: &Value) -> Result<(), String> {
         .map_err(|error| format!("`node` does not start: {error}"))?;
     let mut stdin = child.stdin.take().expect("its input");
     stdin
-        .write_all(told.to_string().as_bytes())
+        .write_all(script_input.to_string().as_bytes())
         .expect("the script reads");
     drop(stdin);
     let id = child.id();
     let (done, ended) = std::sync::mpsc::channel::<()>();
-    // A script that hangs is ended, so that the test ends.
+    // A hanging script is killed, so that the test ends.
     let watch = std::thread::spawn(move || {
         let started = Instant::now();
         if ended.recv_timeout(LONGEST).is_err() && started.elapsed() >= LONGEST {

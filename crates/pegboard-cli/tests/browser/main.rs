@@ -1,24 +1,24 @@
-//! The dashboard as people meet it: a real browser, driven through every screen of the real program. Each test starts
+//! The dashboard in a real browser, driven through every screen of the real program. Each test starts
 //! Pegboard and a script of `pages/`, which fails on any error of a page, on anything that its policy refuses and on
-//! any request to another place. `scripts/install-test-env` installs what is needed into the folder that
-//! `PEGBOARD_TEST_ENV` names; without it each test says so and passes.
+//! any request to another host. `scripts/install-test-env` installs what is needed into the directory that
+//! `PEGBOARD_TEST_ENV` names; without it each test is skipped with a message.
 //!
-//! Pictures of every screen are written to the folder that `PEGBOARD_ARTEFACTS` names, else to `screenshots` beside
-//! the build's folders.
+//! Screenshots are written to the directory that `PEGBOARD_ARTEFACTS` names, else to `screenshots` in the target
+//! directory.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 
@@ -29,7 +29,7 @@ use pegboard_testkit::{binary, tool_json};
 use serde_json::{Value, json};
 use support::{Home, PEGBOARD};
 
-/// Tools of each large server: as many as one may have.
+/// The number of tools of each large server, which is the limit.
 const MANY: usize = 2_000;
 
 #[test]
@@ -43,7 +43,7 @@ fn r_api_07_first_login_to_approved_call() {
 #[test]
 fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
     let home = Home::new();
-    // The call that waits is looked at in all of them.
+    // The pending call is shown in all of them.
     home.write(
         "config/config.toml",
         "[settings]\napproval_timeout = \"30m\"\n\n",

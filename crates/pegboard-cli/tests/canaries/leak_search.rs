@@ -1,4 +1,4 @@
-//! Looking for planted values in whatever came out.
+//! Searches outputs for planted values.
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
@@ -7,16 +7,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::planted::{ALL, Kind, value};
 
-/// What the program's own token is called.
+/// The name of the program's own token.
 const OWN_TOKEN: &str = "Pegboard's own token";
-/// How much of a value gives it away: the rest may have been cut.
+/// The length of a prefix that counts as a leak; the rest may have been truncated.
 const MIN_PREFIX: usize = 6;
 
-/// Something that came out.
+/// An output to search.
 pub(crate) struct Output {
     pub(crate) label: String,
     bytes: Vec<u8>,
-    /// The canaries that were asked for there.
+    /// The canaries that are expected in it.
     may_hold: Vec<&'static str>,
 }
 
@@ -34,15 +34,15 @@ impl Output {
     }
 }
 
-/// Every form in which a value may come out.
+/// Returns all encodings of a value.
 pub(crate) fn forms(value: &str) -> Vec<String> {
     let mut forms = vec![
         value[..MIN_PREFIX].to_owned(),
         utf8_percent_encode(value, NON_ALPHANUMERIC).to_string(),
         value.bytes().map(|byte| format!("{byte:02x}")).collect(),
     ];
-    // Within a longer text the value may begin at any of three places of a group; the characters at the edges
-    // depend on what stands beside it.
+    // Within a longer base64 text, the value can start at any of three offsets; the characters at the edges
+    // depend on the neighbouring bytes.
     for before in 0..3 {
         let padded = format!("{}{value}", "x".repeat(before));
         for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
@@ -56,10 +56,10 @@ pub(crate) fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Knows every form of every canary.
+/// Finds every encoding of every canary.
 pub(crate) struct Finder {
     automaton: AhoCorasick,
-    /// The name of the canary of each form.
+    /// The name of the canary by pattern.
     names: Vec<&'static str>,
 }
 
@@ -74,7 +74,7 @@ impl Finder {
         for (number, canary) in ALL.iter().enumerate() {
             add(canary.name, forms(&value(number)));
         }
-        // The start of a token that the system chose may be anything.
+        // A prefix of a random token can be anything.
         add(
             OWN_TOKEN,
             forms(token)
@@ -94,7 +94,7 @@ impl Finder {
         found
     }
 
-    /// What came out and should not have, each with the line around it.
+    /// Returns the leaks, each with the surrounding line.
     pub(crate) fn leaks(&self, output: &Output) -> Vec<String> {
         let names = self.names_in(output).into_iter();
         let leaked = names.filter(|name| !output.may_hold.contains(name));
@@ -109,7 +109,7 @@ impl Finder {
             .collect()
     }
 
-    /// The canaries in the outputs of this label.
+    /// Returns the canaries in the outputs of this label.
     pub(crate) fn found_in(&self, outputs: &[Output], label: &str) -> Vec<&'static str> {
         let outputs = outputs.iter().filter(|output| output.label == label);
         outputs.flat_map(|output| self.names_in(output)).collect()

@@ -1,4 +1,4 @@
-//! A machine full of secrets: every kind of server, each of which tells what it should keep.
+//! A machine full of secrets: every kind of server, each of which leaks its secrets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::leak_search::Output;
 use crate::planted::planted;
 use crate::support::{Home, files_below};
 
-/// Tells everything it was given, on stderr and on stdout, also encoded, and then works.
+/// Prints its environment to stderr and stdout, also encoded, and then works.
 const LEAKY: &str = r#"env >&2
 env
 echo "words $*" >&2
@@ -19,17 +19,17 @@ echo "https://host/?key=$(printf '%s' "$AS_PERCENT" | sed 's/-/%2D/g')" >&2
 exec "$HOSTILE" --script "$SCRIPT"
 "#;
 
-/// Tells its token and ends.
+/// Prints its token and exits.
 const DYING: &str = "echo \"cannot log in with $TOKEN\" >&2\nexit 7\n";
 
-/// Refuses the conversation with its token in the refusal.
+/// Rejects the handshake with its token in the error.
 const REFUSING: &str = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"bad token %s"}}\n' "$id" "$TOKEN"
 done
 "#;
 
-/// Has two tools: one gives a text, the other an error that repeats the token and whatever it was asked.
+/// Has two tools: one returns a text, the other an error that repeats the token and the request.
 const LEAKING_RESULT: &str = r#"tool='{"name":"%s","description":"A tool.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -54,13 +54,13 @@ done
 /// The machine.
 pub(crate) struct Machine {
     pub(crate) home: Home,
-    /// Pegboard's own.
+    /// Pegboard's own token.
     pub(crate) token: String,
     _web: HostileHttp,
 }
 
 impl Machine {
-    /// A machine whose spans go to the collector, as any collector and as Langfuse, with logs at their loudest.
+    /// Creates a machine that exports spans over OTLP and to Langfuse, with logs at the most verbose level.
     pub(crate) fn new(collector: &Collector, capture: bool) -> Self {
         let web = Script::new().tools(["open"]).serve_http();
         let mut home = Home::new();
@@ -69,7 +69,7 @@ impl Machine {
             ("FOR_AN_ARGUMENT", "argument --token=${VAR}"),
             ("LET_THROUGH", "variable let through by env_allow"),
             ("LEAKY_API_KEY", "variable NAME_API_KEY of a program"),
-            ("NOBODYS_TOKEN", "variable that is nobody's business"),
+            ("UNRELATED_TOKEN", "variable that is not allowed"),
             ("FOR_A_HEADER", "header with a scheme, from ${VAR}"),
             ("FOR_A_BEARER", "bearer token from ${VAR}"),
             ("OVERLAID_API_KEY", "variable NAME_API_KEY of an address"),
@@ -104,7 +104,7 @@ impl Machine {
         let config = format!("[trace]\ncapture_content = {capture}\n{config}");
         home.write("config/config.toml", &config);
         home.write("project/.mcp.json", &project());
-        // Every library at its loudest, too.
+        // Includes the logs of all libraries.
         let loudest = "trace,hyper=trace,hyper_util=trace,reqwest=trace,rustls=trace,tokio=trace";
         let token = home.run(&["token"]).ok().stdout.trim().to_owned();
         home.set("PEGBOARD_LOG", loudest);
@@ -115,7 +115,7 @@ impl Machine {
         }
     }
 
-    /// Everything that lasts, but the files that are there for secrets.
+    /// Returns all stored files except those for secrets.
     pub(crate) fn files(&self) -> Vec<Output> {
         let files = files_below(&self.home.state());
         let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
@@ -133,21 +133,21 @@ impl Machine {
             .collect()
     }
 
-    /// Asserts that there was something to hide.
+    /// Asserts that the servers did leak their secrets to Pegboard.
     pub(crate) fn assert_servers_leaked_their_secrets(&self) {
         let logs = self.home.run(&["logs", "leaky"]).ok().stdout;
-        for told in [
+        for expected in [
             "LITERAL=***",
             "VARIABLE=***",
             "KEPT=***",
             "LET_THROUGH=***",
             "key=***",
         ] {
-            assert!(logs.contains(told), "no {told} in:\n{logs}");
+            assert!(logs.contains(expected), "no {expected} in:\n{logs}");
         }
-        // The token that it writes as base64, alone on its line.
+        // The token as base64, on its own line.
         assert!(logs.lines().any(|line| line.trim() == "***"), "{logs}");
-        assert!(!logs.contains("NOBODYS_TOKEN"), "{logs}");
+        assert!(!logs.contains("UNRELATED_TOKEN"), "{logs}");
     }
 }
 
@@ -199,7 +199,7 @@ discovery_timeout = "10s"
 [servers.telling]
 command = "sh"
 args = ["{telling}"]
-env = {{ TOKEN = "{told}", GIVEN = "{given}" }}
+env = {{ TOKEN = "{in_error}", GIVEN = "{given}" }}
 
 [servers.asking]
 command = {asking:?}
@@ -241,11 +241,11 @@ url = "http://user:{password}@127.0.0.1:{echo}/mcp?key={query}"
         literal = p("variable of a server"),
         default = p("variable of a server, from a default"),
         within = p("password within a variable that is an address"),
-        base64 = p("token that a server tells as base64"),
-        percent = p("token that a server tells percent-encoded"),
-        dead = p("token that a dying server tells"),
-        refused = p("token that a server tells in its refusal"),
-        told = p("token that a server tells in the error of a call"),
+        base64 = p("token printed as base64"),
+        percent = p("token printed percent-encoded"),
+        dead = p("token that an exiting server prints"),
+        refused = p("token in the rejection of a handshake"),
+        in_error = p("token in the error of a call"),
         given = p("token that a tool gives back in its result"),
         header = p("header"),
         bearer = p("bearer token"),
@@ -268,8 +268,8 @@ fn project() -> String {
     )
 }
 
-/// The port of a server that answers every request with an error that repeats all its headers, for as long as the
-/// test's process lives.
+/// Starts a server that responds to every request with an error that repeats all headers, for the lifetime of the
+/// test process. Returns its port.
 fn echo() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("its address").port();

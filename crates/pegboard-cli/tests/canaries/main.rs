@@ -1,38 +1,38 @@
 //! Forty planted secrets through every path. Each path's output, every log line, span, metric and error, and every
-//! file that lasts is searched for each of them, also encoded. A new way out of the program gets a
-//! row in `paths.rs`; a new way in gets one in `planted.rs`.
+//! stored file is searched for each of them, also encoded. A new output of the program gets a
+//! row in `paths.rs`; a new input gets one in `planted.rs`.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 
 #[path = "../../../trace/tests/trace/otlp.rs"]
 #[allow(
     dead_code,
-    reason = "the standard's messages are those of the tests of the room for traces, which use more of them"
+    reason = "the OTLP messages are shared with the tests of the trace crate, which use more of them"
 )]
 mod otlp;
 
 #[path = "../telemetry/collector.rs"]
 #[allow(
     dead_code,
-    reason = "the collector is that of the tests of traces, which use more of it"
+    reason = "shared with the telemetry tests, which use more of it"
 )]
 mod collector;
 
 #[path = "../telemetry/serving.rs"]
-#[allow(dead_code, reason = "the same for what is served")]
+#[allow(dead_code, reason = "shared like the collector")]
 mod serving;
 
 mod leak_search;
@@ -48,7 +48,7 @@ use paths::{
 };
 use planted::{ALL, Canary};
 
-/// Takes everything through every path and looks at all that came out.
+/// Runs every path and searches all outputs.
 fn check(capture: bool) {
     let collector = Collector::start();
     let machine = Machine::new(&collector, capture);
@@ -79,7 +79,7 @@ fn check(capture: bool) {
         leaks.join("\n")
     );
 
-    // That there was something to be seen: the work was done, and contents are where they were asked for.
+    // The work was done, and contents are where they were requested.
     for name in [
         "tools/list leaky",
         "tools/call tell",
@@ -91,10 +91,10 @@ fn check(capture: bool) {
             "no span `{name}`"
         );
     }
-    let told: Vec<&'static str> = finder.found_in(&outputs, "spans");
+    let printed: Vec<&'static str> = finder.found_in(&outputs, "spans");
     match capture {
-        true => assert!(told.contains(&"argument of a call"), "{told:?}"),
-        false => assert_eq!(told, [] as [&str; 0]),
+        true => assert!(printed.contains(&"argument of a call"), "{printed:?}"),
+        false => assert_eq!(printed, [] as [&str; 0]),
     }
     let shown = finder.found_in(&outputs, "call telling/tell text=… (stdout)");
     assert!(shown.contains(&"text of a result"), "{shown:?}");
@@ -118,7 +118,7 @@ fn the_table_has_forty_distinct_rows() {
     for (number, Canary { name, .. }) in ALL.iter().enumerate() {
         let same = ALL.iter().filter(|other| other.name == *name).count();
         assert_eq!(same, 1, "{name}");
-        // A leak of any canary would be found, however it is encoded.
+        // A leak of any canary is found in every encoding.
         let finder = Finder::new("unused-token");
         for form in leak_search::forms(&planted::value(number)) {
             let output = Output::new("test", format!("x{form}y"), &[]);

@@ -1,5 +1,5 @@
-//! The ways out of the program. A new command is a row of `COMMANDS`; whatever answers by another way gets a function
-//! beside those below, and a line in `check` of `main.rs`.
+//! The outputs of the program. A new command is a row of `COMMANDS`; any other output gets a function
+//! here and a line in `check` of `main.rs`.
 
 use pegboard_testkit::{ModelScript, ModelServer, wait_until_sync};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use crate::planted::planted;
 use crate::serving::Serving;
 use crate::support::{Run, TIMEOUT, http, mcp};
 
-/// A command, as people type it.
+/// A command line.
 pub(crate) struct Command {
-    /// The words; `…` stands for the canary that is told on purpose.
+    /// The arguments; `…` is replaced by the canary that is given on purpose.
     words: &'static str,
     /// The canary that the user typed.
     typed: Option<&'static str>,
-    /// What the answer may hold, because the user asked for it.
+    /// Canaries that the output may contain, because the user asked for them.
     answers: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ const fn typing(
     }
 }
 
-/// A review before trust shows a project's own literals: they are its author's text.
+/// A trust review shows the literals of the project's file.
 const fn reviewing(words: &'static str) -> Command {
     Command {
         words,
@@ -49,16 +49,16 @@ const fn reviewing(words: &'static str) -> Command {
     }
 }
 
-/// What is written in the project's file.
+/// Canaries in the project's file.
 const PROJECT: &[&str] = &["variable in a project's file", "header in a project's file"];
 
-/// What stands in the result of `telling/tell`.
+/// Canaries in the result of `telling/tell`.
 const RESULT: &[&str] = &[
     "text of a result",
     "token that a tool gives back in its result",
 ];
 
-/// Every command, in an order in which each has something to tell. Each is run twice, for people and as JSON.
+/// Every command, in an order in which each has output. Each runs twice, with text and with JSON output.
 pub(crate) const COMMANDS: &[Command] = &[
     plain("config check"),
     plain("config explain"),
@@ -88,7 +88,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain("logs echo"),
     plain("doctor"),
     plain("doctor leaky"),
-    // The answer of a search repeats what was looked for.
+    // The output of a search repeats the query.
     typing("search …", "query of a search", &["query of a search"]),
     typing(
         "search --explain …",
@@ -97,9 +97,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     plain("describe telling/tell"),
     typing("call telling/tell text=…", "argument of a call", RESULT),
-    // A secret that is known from elsewhere, as an argument.
+    // A known secret as an argument.
     typing("call telling/tell text=…", "bearer token", RESULT),
-    // The server repeats in its error what it was asked.
+    // The error of the server repeats the request.
     typing(
         "call telling/fail text=…",
         "argument of a call that fails",
@@ -150,23 +150,23 @@ impl Command {
             );
             let of = |name: &str| format!("{} ({name})", self.words);
             outputs.push(Output::new(of("stdout"), run.stdout, self.answers));
-            let (logs, told) = split(&run.stderr);
-            outputs.push(Output::new(of("stderr"), told, self.answers));
+            let (logs, notes) = split(&run.stderr);
+            outputs.push(Output::new(of("stderr"), notes, self.answers));
             outputs.push(Output::new(of("logs"), logs, &[]));
         }
         outputs
     }
 }
 
-/// The log lines, and what the command itself says beside its answer.
+/// Splits stderr into log lines and notes of the command.
 fn split(stderr: &str) -> (String, String) {
-    let (logs, told): (Vec<&str>, Vec<&str>) = stderr
+    let (logs, notes): (Vec<&str>, Vec<&str>) = stderr
         .lines()
         .partition(|line| line.starts_with("{\"time\":") || line.contains("\"target\":"));
-    (logs.join("\n"), told.join("\n"))
+    (logs.join("\n"), notes.join("\n"))
 }
 
-/// A call that waits for a person, who is shown what it is about, and refuses.
+/// A call that waits for approval, is shown and refused.
 pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
     let waits = "argument of a call that waits for a person";
     let argument = format!("text={}", planted(waits));
@@ -176,9 +176,9 @@ pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
     wait_until_sync("the question is in the inbox", TIMEOUT, || {
         let run = machine.home.run(&["approvals", "--json"]).ok();
         id = numbers(&run.json());
-        let (logs, told) = split(&run.stderr);
+        let (logs, notes) = split(&run.stderr);
         outputs.push(Output::new("approvals (stdout)", run.stdout, &[waits]));
-        outputs.push(Output::new("approvals (stderr)", told, &[]));
+        outputs.push(Output::new("approvals (stderr)", notes, &[]));
         outputs.push(Output::new("approvals (logs)", logs, &[]));
         id.is_some()
     });
@@ -194,7 +194,7 @@ pub(crate) fn through_approvals(machine: &Machine) -> Vec<Output> {
     outputs
 }
 
-/// The number of the first question that waits.
+/// Returns the id of the first pending request.
 fn numbers(document: &Value) -> Option<String> {
     let waiting = document.as_object()?.values().find_map(Value::as_array)?;
     Some(waiting.first()?["id"].as_str()?.to_owned())
@@ -215,23 +215,23 @@ const CALLS: &[(&str, &str, &[&str])] = &[
     ("telling/none", "argument of a call", &[]),
 ];
 
-/// A client that starts us itself.
+/// A client that starts Pegboard over stdio.
 pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
     let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
     }});
     let search = json!({"query": planted("query of a search")});
-    let mut wishes = vec![
+    let mut calls = vec![
         ("search_tools", search),
         ("list_available_tools", json!({})),
         ("get_tool_description", json!({"tool_name": "telling/tell"})),
     ];
     for (tool, argument, _) in CALLS {
-        let wish = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
-        wishes.push(("call_tool", wish));
+        let arguments = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
+        calls.push(("call_tool", arguments));
     }
     let mut input = format!("{opening}\n");
-    for (number, (name, arguments)) in wishes.into_iter().enumerate() {
+    for (number, (name, arguments)) in calls.into_iter().enumerate() {
         let params = json!({
             "name": name, "arguments": arguments, "_meta": {"baggage": planted("baggage of a client")},
         });
@@ -250,7 +250,7 @@ pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
     ]
 }
 
-/// A client over HTTP, and whoever collects metrics.
+/// A client over HTTP, and the metrics.
 pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     let mut serving = Serving::start(&machine.home, &[]);
     let mut outputs = Vec::new();
@@ -277,8 +277,8 @@ pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     let answer = serving.call_with("search_tools", search, &baggage);
     add("search_tools", &answer, &["query of a search"]);
     for (tool, argument, holds) in CALLS {
-        let wish = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
-        let answer = serving.call_with("call_tool", wish, &baggage);
+        let arguments = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
+        let answer = serving.call_with("call_tool", arguments, &baggage);
         add(&format!("call_tool {tool}"), &answer, holds);
     }
     let wrong = http(&url, "POST", &[("Authorization", "Bearer wrong")], "{}");
@@ -289,7 +289,7 @@ pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     outputs
 }
 
-/// Everything that the API's own description names, and every screen of the dashboard, as an administrator.
+/// Every route of the OpenAPI description and every screen of the dashboard, as an administrator.
 pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
     let mut serving = Serving::start(&machine.home, &[]);
     let admin = machine.home.run(&["token", "--admin"]).ok().stdout;
@@ -314,7 +314,7 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
         .filter_map(|server| server["name"].as_str())
         .collect();
     assert!(servers.contains(&"leaky"), "{servers:?}");
-    // A server's failure is told here first.
+    // The first report of a server's failure.
     for server in &servers {
         let path = format!("/api/v1/servers/{server}/refresh");
         let (_, answer) = ask("POST", &path, "{}");
@@ -341,7 +341,7 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
     .into();
     let read = description["paths"].as_object().expect("paths");
     for (path, methods) in read {
-        // The stream of events has no end, and the token is what `call-token` is there for.
+        // The event stream has no end, and `call-token` returns the token on purpose.
         if methods.get("get").is_some()
             && !path.ends_with("/events")
             && !path.ends_with("/call-token")
@@ -385,7 +385,7 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
     outputs
 }
 
-/// A model that is asked, and calls.
+/// A model that makes calls.
 pub(crate) fn through_an_agent(machine: &Machine) -> Vec<Output> {
     let calls: Vec<Value> = CALLS
         .iter()
@@ -404,7 +404,7 @@ pub(crate) fn through_an_agent(machine: &Machine) -> Vec<Output> {
         .env("ANTHROPIC_BASE_URL", model.anthropic_url());
     let run = Run::of(command, "").ok();
     model.assert_satisfied();
-    // What was called and what came back is for the model.
+    // Calls and results are for the model.
     let mut may_hold = Vec::new();
     for (_, argument, holds) in CALLS {
         may_hold.push(*argument);
@@ -415,10 +415,10 @@ pub(crate) fn through_an_agent(machine: &Machine) -> Vec<Output> {
         .into_iter()
         .map(|request| request.body.to_string());
     let bodies = bodies.map(|body| Output::new("request to a model", body, &may_hold));
-    let (logs, told) = split(&run.stderr);
+    let (logs, notes) = split(&run.stderr);
     let mut outputs: Vec<Output> = bodies.collect();
     outputs.push(Output::new("ask (stdout)", run.stdout, &[]));
-    outputs.push(Output::new("ask (stderr)", told, &[]));
+    outputs.push(Output::new("ask (stderr)", notes, &[]));
     outputs.push(Output::new("ask (logs)", logs, &[]));
     outputs
 }

@@ -1,19 +1,19 @@
-//! What is planted, and where.
+//! The planted values.
 
 /// A planted value.
 pub(crate) struct Canary {
-    /// Where it is planted, in words.
+    /// Where it is planted.
     pub(crate) name: &'static str,
-    /// Whether it may come out where the user asked for it.
+    /// Whether it may appear where the user asked for it.
     pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It may come out nowhere.
+    /// It may appear nowhere.
     Secret,
-    /// What people and tools say: it may come out in the answer of the call itself, and in spans where that was
-    /// asked for.
+    /// Contents: may appear in the result of the call itself, and in spans if capturing contents is
+    /// enabled.
     Content,
 }
 
@@ -23,7 +23,7 @@ const fn row(name: &'static str, kind: Kind) -> Canary {
     Canary { name, kind }
 }
 
-/// The forty, and some more.
+/// The forty canaries and some more.
 pub(crate) const ALL: &[Canary] = &[
     row("variable of a server", Secret),
     row("variable of a server, from ${VAR}", Secret),
@@ -35,12 +35,12 @@ pub(crate) const ALL: &[Canary] = &[
     row("argument from a kept secret", Secret),
     row("variable let through by env_allow", Secret),
     row("variable NAME_API_KEY of a program", Secret),
-    row("variable that is nobody's business", Secret),
-    row("token that a dying server tells", Secret),
-    row("token that a server tells in its refusal", Secret),
-    row("token that a server tells in the error of a call", Secret),
-    row("token that a server tells as base64", Secret),
-    row("token that a server tells percent-encoded", Secret),
+    row("variable that is not allowed", Secret),
+    row("token that an exiting server prints", Secret),
+    row("token in the rejection of a handshake", Secret),
+    row("token in the error of a call", Secret),
+    row("token printed as base64", Secret),
+    row("token printed percent-encoded", Secret),
     row("header", Secret),
     row("header with a scheme, from ${VAR}", Secret),
     row("header from a kept secret", Secret),
@@ -72,8 +72,8 @@ pub(crate) const ALL: &[Canary] = &[
     row("query of a search", Content),
 ];
 
-/// The names of those that may be in spans where contents are recorded. What is known to be a secret may not, though
-/// the answer of the call holds it.
+/// The canaries that may be in spans if contents are captured. Known secrets may not, even if the result of the call
+/// contains them.
 pub(crate) const CONTENTS: &[&str] = &[
     "argument of a call",
     "argument of a call that fails",
@@ -82,14 +82,14 @@ pub(crate) const CONTENTS: &[&str] = &[
     "query of a search",
 ];
 
-/// The value of the canary with this number.
+/// Returns the value of a canary by number.
 pub(crate) fn value(number: usize) -> String {
-    // Of different lengths, so that every remainder of three is there for base64.
+    // Different lengths cover every alignment of base64.
     let tail = &"Kq7ZxW9pLm"[..7 + number % 3];
     format!("cnry{number:02}-{tail}")
 }
 
-/// The value of the canary with this name.
+/// Returns the value of a canary by name.
 pub(crate) fn planted(name: &str) -> String {
     let number = ALL.iter().position(|canary| canary.name == name);
     value(number.unwrap_or_else(|| panic!("no canary `{name}`")))

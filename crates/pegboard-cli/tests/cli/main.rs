@@ -1,11 +1,11 @@
-//! The command line as its users meet it: the real program, real servers, real files.
+//! End-to-end tests of the command line: the real program, real servers, real files.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 mod api;
@@ -20,6 +20,6 @@ mod support;
 #[path = "../agent/terminal.rs"]
 #[allow(
     dead_code,
-    reason = "the terminal is that of the tests of the agent, which type on it"
+    reason = "shared with the agent tests, which use more of it"
 )]
 mod terminal;

@@ -1,4 +1,4 @@
-//! A server that gets another tool while it runs: clients that list every tool hear of it.
+//! A server that gets another tool while it runs: clients that list every tool are notified.
 
 use serde_json::json;
 
@@ -14,12 +14,12 @@ fn check(sdk: Sdk, mode: &str, transport: ClientTransport) {
         machine.add_fixtures();
         machine.home.run(&["refresh", "--all"]).ok();
         let serving = (transport == ClientTransport::Http).then(|| machine.serve());
-        let wish = json!({
+        let input = json!({
             "mode": mode,
             "direct": machine.address(serving.as_ref(), "direct"),
             "server": server,
         });
-        let seen = Client::run(&machine, sdk, "changes", &wish);
+        let seen = Client::run(&machine, sdk, "changes", &input);
         let expected = json!({"grow": {"before": [], "after": [format!("{server}__grown")]}});
         assert_eq!(seen, expected, "{sdk:?}, {mode}, {transport:?}, {server}");
         if let Some(serving) = serving {

@@ -1,4 +1,4 @@
-//! The inspector's command line: one run per request, in each era it can be told to speak.
+//! The inspector's command line: one run per request, in each era that it supports.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::machine::{ClientTransport, Machine, Serving, text};
 use crate::support::Run;
 
-/// The inspector's exit code for a tool that says it failed.
+/// The inspector's exit code for a tool error.
 const TOOL_FAILED: i32 = 5;
 
 struct Inspector<'a> {
@@ -25,7 +25,7 @@ impl Inspector<'_> {
         command
             .arg(modules.join(".bin/mcp-inspector"))
             .arg("--cli")
-            // Its own catalog of servers would lie in the tester's home.
+            // Its own catalog of servers would be in the tester's home directory.
             .env("HOME", text(&self.machine.home.path("home")));
         match self.machine.address(self.serving.as_ref(), profile) {
             Value::String(url) => {
@@ -110,7 +110,7 @@ fn check(era: &str, transport: ClientTransport) {
         .exits(TOOL_FAILED);
     assert_eq!(death.json()["structuredContent"]["reason"], "SERVER_EXITED");
     if transport == ClientTransport::Http {
-        // The inspector calls what it finds in the list, so a tool's own name needs a profile that lists it.
+        // The inspector calls only listed tools, so a tool's own name needs a profile that lists it.
         let words = ["legacy__add", "--tool-arg", "a=20", "b=3"];
         let sum = inspector.ok("direct", &[&call[..], &words].concat());
         assert_eq!(sum["structuredContent"], json!({"result": 23}));

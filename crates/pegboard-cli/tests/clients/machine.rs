@@ -9,12 +9,12 @@ use crate::support::{Home, PEGBOARD, Running, TIMEOUT};
 
 /// A machine with everything installed.
 pub(crate) struct Machine {
-    /// What `scripts/install-test-env` installed.
+    /// The directory of `scripts/install-test-env`.
     pub(crate) installed: PathBuf,
     pub(crate) home: Home,
 }
 
-/// How a client reaches Pegboard.
+/// The transport of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientTransport {
     Stdio,
@@ -22,7 +22,7 @@ pub(crate) enum ClientTransport {
 }
 
 impl Machine {
-    /// `None`, with the reason printed, where nothing is installed.
+    /// Prints the reason and returns `None` if nothing is installed.
     pub(crate) fn here() -> Option<Self> {
         let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
             println!(
@@ -42,8 +42,8 @@ impl Machine {
         })
     }
 
-    /// The same with the servers of a tour: one of each era, the reference server and the built-in one. They were
-    /// asked for their tools, so that no test depends on how fast they start.
+    /// Like `here`, with one server of each era, the reference server and the example server. All are discovered, so that no
+    /// test depends on how fast they start.
     pub(crate) fn with_servers() -> Option<Self> {
         let machine = Self::here()?;
         machine.add_fixtures();
@@ -74,12 +74,12 @@ impl Machine {
         text(&self.installed.join("python/bin/python"))
     }
 
-    /// A Node that is new enough for the inspector.
+    /// A Node version that is new enough for the inspector.
     pub(crate) fn newer_node(&self) -> String {
         text(&self.installed.join("conformance/node_modules/.bin/node"))
     }
 
-    /// A folder in which servers and clients leave notes for each other.
+    /// A directory that servers and clients share.
     pub(crate) fn notes(&self) -> String {
         let folder = self.home.path("notes");
         std::fs::create_dir_all(&folder).expect("a folder for notes");
@@ -105,7 +105,7 @@ impl Machine {
         }
     }
 
-    /// Where a client finds a profile; `lazy` is what everybody gets.
+    /// Returns how a client connects to a profile; `lazy` is the default.
     pub(crate) fn address(&self, serving: Option<&Serving>, profile: &str) -> Value {
         let args: &[&str] = match profile {
             "lazy" => &["stdio"],
@@ -118,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// The variables of Pegboard's processes.
+    /// Returns the environment of Pegboard's processes.
     fn environment(&self) -> Value {
         let command = self.home.command(&[]);
         let variables = command.get_envs().filter_map(|(name, value)| {
@@ -136,31 +136,31 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Asks it to end, and waits until it has.
+    /// Stops it and waits for the exit.
     pub(crate) fn stop(mut self) {
         self.running.signal("-TERM");
         let status = self.running.wait();
         assert!(status.success(), "{status}\n{}", self.running.output());
     }
 
-    /// The port of its address.
+    /// Returns the port.
     pub(crate) fn port(&self) -> String {
         let rest = self.url.trim_start_matches("http://127.0.0.1:");
         rest.trim_end_matches("/mcp").to_owned()
     }
 }
 
-/// The path of a program beside this file.
+/// Returns the path of a program in `programs/`.
 pub(crate) fn program(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/programs");
     text(&folder.join(name))
 }
 
-fn address(told: &str) -> Option<String> {
-    let start = told.find("http://127.0.0.1:")?;
-    let rest = told.get(start..)?;
+fn address(printed: &str) -> Option<String> {
+    let start = printed.find("http://127.0.0.1:")?;
+    let rest = printed.get(start..)?;
     let end = rest.find("/mcp")? + "/mcp".len();
-    // The line is there as a whole when something follows.
+    // The line is complete when another one follows.
     rest.get(end..)?.starts_with(['\n', ' ']).then_some(())?;
     Some(rest.get(..end)?.to_owned())
 }

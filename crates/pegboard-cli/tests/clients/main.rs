@@ -1,21 +1,21 @@
-//! The gateway as real clients meet it: the official SDKs and the inspector, of both eras, over stdio and HTTP,
-//! before real servers of both eras. Each test runs a small client program as a child process and checks what
-//! it saw. `scripts/install-test-env` installs what they need into the folder that `PEGBOARD_TEST_ENV` names;
-//! without it each test says so and passes.
+//! The gateway with real clients: the official SDKs and the inspector, of both eras, over stdio and HTTP,
+//! and real servers of both eras. Each test runs a small client program as a child process and checks what
+//! it received. `scripts/install-test-env` installs what they need into the directory that `PEGBOARD_TEST_ENV` names;
+//! without it each test is skipped with a message.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 

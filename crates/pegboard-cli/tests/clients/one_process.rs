@@ -1,4 +1,4 @@
-//! One process per server, whatever the number of clients.
+//! One process per server, for any number of clients.
 
 use pegboard_testkit::{Script, starts_in};
 use serde_json::json;
@@ -14,14 +14,14 @@ fn check(mode: &str) {
     let counts = machine.home.path("starts");
     let mut script = Script::new().tools(["work"]);
     script.count_file = Some(counts.clone());
-    // Every client calls before the server has answered the first one.
+    // Every client calls before the server has responded to the first one.
     script.start_delay_ms = 500;
     machine.home.add_script("slow", &script, "");
     machine.home.run(&["refresh", "--all"]).ok();
     let before = starts_in(&counts).len();
     let serving = machine.serve();
-    let wish = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
-    let seen = Client::run(&machine, Sdk::Python, "crowd", &wish);
+    let input = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
+    let seen = Client::run(&machine, Sdk::Python, "crowd", &input);
     let answers = seen["answers"].as_array().cloned().unwrap_or_default();
     assert_eq!(answers.len(), 10, "{seen}");
     let expected = r#"{"tool":"work","arguments":{"text":"x"}}"#;

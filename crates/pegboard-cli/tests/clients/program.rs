@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use crate::machine::{Machine, program, text};
 
-/// How long a client may be silent: each of its steps has a limit of its own, and a tour has some forty of them.
+/// The time limit of a client without output: each step has its own limit, and a tour has about forty steps.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Which SDK a client program stands on.
+/// The SDK of a client program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sdk {
     Python,
     TypeScript,
 }
 
-/// A client program that runs. It is killed when the test ends before it does.
+/// A running client program. Killed on drop.
 pub(crate) struct Client {
     child: Child,
     stdin: ChildStdin,
@@ -53,9 +53,9 @@ impl Client {
             }
         });
         let stderr = std::thread::spawn(move || {
-            let mut told = Vec::new();
-            let _ = stderr.read_to_end(&mut told);
-            String::from_utf8_lossy(&told).into_owned()
+            let mut bytes = Vec::new();
+            let _ = stderr.read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
         });
         let stdin = child.stdin.take().expect("its input");
         let mut client = Self {
@@ -68,18 +68,18 @@ impl Client {
         client
     }
 
-    /// Runs a task to its end: what the client saw.
+    /// Runs a task and returns its output.
     pub(crate) fn run(machine: &Machine, sdk: Sdk, task: &str, input: &Value) -> Value {
         Self::start(machine, sdk, task, input).seen()
     }
 
-    /// Writes a line to it.
+    /// Writes a line to its standard input.
     pub(crate) fn send_line(&mut self, line: &str) {
-        let told = writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush());
-        told.expect("the client reads");
+        let sent = writeln!(self.stdin, "{line}").and_then(|()| self.stdin.flush());
+        sent.expect("the client reads");
     }
 
-    /// Its next line.
+    /// Returns its next line of output.
     #[track_caller]
     pub(crate) fn line(&mut self) -> String {
         match self.lines.recv_timeout(LIMIT) {
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// What it saw, when it is done.
+    /// Waits for the final output.
     #[track_caller]
     pub(crate) fn seen(&mut self) -> Value {
         let line = self.line();

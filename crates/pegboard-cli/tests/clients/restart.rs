@@ -1,25 +1,25 @@
-//! Pegboard is stopped and started again while clients are connected.
+//! Restarts of Pegboard while clients are connected.
 
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::program::{Client, Sdk};
 
-/// What becomes of the key that seals session ids between the two runs.
+/// What happens to the key of session ids between the two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Stays,
     IsLost,
 }
 
-/// Calls, starts Pegboard again on the same port, and calls again with the same client.
+/// Calls, restarts Pegboard on the same port, and calls again with the same client.
 fn restarted(sdk: Sdk, mode: &str, key: Key) -> Option<(Value, Machine)> {
     let machine = Machine::here()?;
     machine.add_fixtures();
     machine.home.run(&["refresh", "--all"]).ok();
     let first = machine.serve();
-    let wish = json!({"mode": mode, "lazy": machine.address(Some(&first), "lazy")});
-    let mut client = Client::start(&machine, sdk, "restart", &wish);
+    let input = json!({"mode": mode, "lazy": machine.address(Some(&first), "lazy")});
+    let mut client = Client::start(&machine, sdk, "restart", &input);
     assert_eq!(client.line(), "ready");
     let port = first.port();
     first.stop();
@@ -60,8 +60,8 @@ fn r_gate_01_a_typescript_session_outlives_a_restart_under_its_id() {
     check(Sdk::TypeScript, "first", &expected);
 }
 
-/// A session that nobody knows is answered with 404. The SDKs of today do not begin a new one by themselves:
-/// they tell their program, which connects again.
+/// An unknown session gets a 404. Current SDKs do not start a new one: they report the error to their program, which
+/// connects again.
 #[track_caller]
 fn check_lost(sdk: Sdk, mode: &str, expected: &str) {
     let Some((seen, machine)) = restarted(sdk, mode, Key::IsLost) else {
@@ -71,8 +71,8 @@ fn check_lost(sdk: Sdk, mode: &str, expected: &str) {
     let failed = seen["after"]["failed"].as_str().unwrap_or_default();
     assert!(failed.contains(expected), "{sdk:?}, {mode}: {seen}");
     let serving = machine.serve();
-    let wish = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
-    let mut client = Client::start(&machine, sdk, "restart", &wish);
+    let input = json!({"mode": mode, "lazy": machine.address(Some(&serving), "lazy")});
+    let mut client = Client::start(&machine, sdk, "restart", &input);
     assert_eq!(client.line(), "ready");
     client.send_line("go on");
     assert_eq!(client.seen()["after"], "2", "a new session works");

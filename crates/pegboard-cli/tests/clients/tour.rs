@@ -1,4 +1,4 @@
-//! Everything that a client does, with each SDK, in each era, over each face.
+//! Everything that a client does, with each SDK, in each era, over each transport.
 
 use serde_json::{Value, json};
 
@@ -15,12 +15,12 @@ fn check(sdk: Sdk, mode: &str, transport: ClientTransport, revision: &str) {
         return;
     };
     let serving = (transport == ClientTransport::Http).then(|| machine.serve());
-    let wish = json!({
+    let input = json!({
         "mode": mode,
         "lazy": machine.address(serving.as_ref(), "lazy"),
         "notes": machine.notes(),
     });
-    let seen = Client::run(&machine, sdk, "tour", &wish);
+    let seen = Client::run(&machine, sdk, "tour", &input);
     if let Some(serving) = serving {
         serving.stop();
     }
@@ -54,7 +54,7 @@ fn check(sdk: Sdk, mode: &str, transport: ClientTransport, revision: &str) {
     );
 }
 
-/// What steps must give as a whole.
+/// Returns the exact expected results of steps.
 fn exactly(revision: &str, transport: ClientTransport) -> Vec<(String, Value)> {
     let mut expected = vec![
         ("revision".to_owned(), json!(revision)),
@@ -95,8 +95,8 @@ fn exactly(revision: &str, transport: ClientTransport) -> Vec<(String, Value)> {
             twice("What is the capital of France?", "The model says Paris"),
         );
         let mut folders = twice("roots", "file:///home/ada");
-        // A legacy server has the roots of one session. A modern client over HTTP is a new one with each request, so
-        // the second call gets what the first one gave.
+        // A legacy server has the roots of one session. A modern client over HTTP is a new client for each request, so
+        // the second call gets the roots of the first.
         if server == "legacy" && revision == MODERN && transport == ClientTransport::Http {
             folders["asked"] = json!(["roots"]);
         }
@@ -108,7 +108,7 @@ fn exactly(revision: &str, transport: ClientTransport) -> Vec<(String, Value)> {
     expected
 }
 
-/// What steps must tell among other things.
+/// Returns texts that the results of steps must contain.
 fn containing() -> Vec<(&'static str, Vec<&'static str>)> {
     let death = |server: &'static str| {
         let step = match server {

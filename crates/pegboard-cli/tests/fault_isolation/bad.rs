@@ -1,4 +1,4 @@
-//! Each kind of bad server beside nine good ones, in each mode and over each face.
+//! Each kind of bad server with nine good ones, in each mode and over each transport.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ const META_TOOLS: [&str; 5] = [
     "call_tool",
     "call_readonly_tool",
 ];
-/// A bad server may take as long as it likes: whoever waits for it does not answer within a test.
+/// Timeouts of a bad server that are longer than any test: waiting for it would fail the test.
 const LONG_TIMEOUTS: &str = "discovery_timeout = \"1h\"\nconnect_timeout = \"1h\"";
-/// How long answers wait for servers that were never seen: short, because the test asks again and again.
+/// The wait for undiscovered servers is short, because the test polls.
 const SHORT_DEADLINE: &str = "[settings]\nanswer_deadline = \"300ms\"\n";
 const SHORT_TIMEOUT: &str = "discovery_timeout = \"2s\"";
 
@@ -29,11 +29,11 @@ type Add = dyn Fn(&Home, &str);
 /// A bad server.
 struct BadServer {
     add: Box<Add>,
-    /// The tools of it that are known all the same.
+    /// The tools that are available nevertheless.
     tools: Vec<String>,
-    /// Whether it never comes to an end by itself.
+    /// Whether its discovery never ends by itself.
     hangs: bool,
-    /// What `pegboard list` says of it in the end.
+    /// The final status in `pegboard list`.
     status: &'static str,
 }
 
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// How often good servers were started so far.
+    /// Returns the number of starts of good servers.
     fn starts(&self) -> usize {
         starts_in(&self.home.path("starts")).len()
     }
@@ -111,7 +111,7 @@ fn check(bad: &BadServer) {
 fn check_one(bad: &BadServer, mode: &str, begin: fn(&Home, &str) -> Gateway) {
     let machine = Machine::with(bad);
     let mut gateway = begin(&machine.home, mode);
-    // Nothing is known, and the bad server may hang for ever: that there is an answer proves that nobody waited.
+    // Nothing is discovered yet and the bad server may hang forever, so any response proves that it was not waited for.
     let first = gateway.listed();
     match mode {
         "lazy" => {
@@ -136,7 +136,7 @@ fn check_one(bad: &BadServer, mode: &str, begin: fn(&Home, &str) -> Gateway) {
     check_second_start(bad, &machine, mode, begin);
 }
 
-/// The tools that the meta tools know, server by server, when the overview counts as many as there should be.
+/// Returns the tools that the meta tools list by server, once the overview has the expected count.
 fn known(gateway: &mut Gateway, expected: &BTreeSet<String>) -> BTreeSet<String> {
     let text = gateway.call("list_available_tools", json!({"format": "json"}));
     let overview: Value = serde_json::from_str(&text).expect("JSON as text");
@@ -158,7 +158,7 @@ fn known(gateway: &mut Gateway, expected: &BTreeSet<String>) -> BTreeSet<String>
         .collect()
 }
 
-/// Whether a line of a search is about this tool, and not about one whose name only begins the same.
+/// Returns true if a search result is about this tool and not about one with a longer name.
 fn is_about(line: &str, tool: &str) -> bool {
     let rest = line.strip_prefix(tool);
     rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
@@ -179,7 +179,7 @@ fn check_texts(bad: &BadServer, gateway: &mut Gateway) {
     assert!(overview.contains(line), "{overview}");
 }
 
-/// The command line names the bad server too, once its time is over.
+/// Checks that the command line reports the bad server after its timeout.
 #[track_caller]
 fn check_status(bad: &BadServer, machine: &Machine) {
     if bad.hangs {
@@ -196,7 +196,7 @@ fn check_status(bad: &BadServer, machine: &Machine) {
     }
 }
 
-/// What was learnt lasts: the next first answer is complete, and no good server is started for it.
+/// Checks that the catalog is stored: the first response of the next run is complete and starts no good server.
 #[track_caller]
 fn check_second_start(
     bad: &BadServer,
@@ -222,7 +222,7 @@ fn check_second_start(
     machine.home.assert_nothing_runs();
 }
 
-/// A tool that cannot be taken is named with the reason.
+/// Checks that a rejected tool is reported with the reason.
 #[track_caller]
 fn check_rejected(bad: &BadServer, tool: &str) {
     let machine = Machine::with(bad);
@@ -292,7 +292,7 @@ fn r_disc_02_r_gate_01_a_tool_with_an_invalid_schema() {
 
 #[test]
 fn r_disc_02_r_gate_01_a_description_of_a_megabyte() {
-    // A command line has no room for it, so the list comes from a file.
+    // The list is too long for a command line, so it is read from a file.
     let add = |home: &Home, more: &str| {
         let mut long = tool_json("long");
         long["description"] = json!("word ".repeat(200_000));

@@ -1,4 +1,4 @@
-//! A client that writes the messages itself, so that nothing but the gateway is tested.
+//! A client that writes raw messages, so that only the gateway is tested.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,16 +12,16 @@ use crate::support::{Home, Running, TIMEOUT};
 
 const MODERN: &str = "2026-07-28";
 
-/// A gateway that runs, and the way to it.
+/// A running gateway and its connection.
 pub(crate) enum Gateway {
-    /// A handshake, and then one conversation.
+    /// A legacy session after its handshake.
     Stdio {
         child: Child,
         stdin: Option<ChildStdin>,
         lines: Receiver<String>,
         last: u64,
     },
-    /// Requests that stand alone.
+    /// Modern requests without a session.
     Http {
         running: Running,
         port: u16,
@@ -30,7 +30,7 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    /// Starts `pegboard stdio` and shakes hands.
+    /// Starts `pegboard stdio` and initializes a session.
     pub(crate) fn stdio(home: &Home, profile: &str) -> Self {
         let mut child = home
             .command(&["stdio", "--profile", profile])
@@ -70,7 +70,7 @@ impl Gateway {
         }
     }
 
-    /// The result of a request.
+    /// Sends a request and returns the result.
     #[track_caller]
     pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> Value {
         let answer = match self {
@@ -100,7 +100,7 @@ impl Gateway {
         answer["result"].clone()
     }
 
-    /// The names of the tools that are listed.
+    /// Returns the names of the listed tools.
     pub(crate) fn listed(&mut self) -> Vec<String> {
         let list = self.ask("tools/list", json!({}));
         let tools = list["tools"].as_array().into_iter().flatten();
@@ -109,14 +109,14 @@ impl Gateway {
             .collect()
     }
 
-    /// The text that a tool answers.
+    /// Calls a tool and returns its text.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = result["content"][0]["text"].as_str();
         text.unwrap_or_default().to_owned()
     }
 
-    /// Ends it.
+    /// Stops the gateway.
     pub(crate) fn stop(self) {
         match self {
             Self::Stdio {
@@ -167,15 +167,17 @@ pub(crate) fn serve(home: &Home, port: &str) -> (Running, u16) {
     let running = home.start(&["serve", "--port", port, "--no-auth"]);
     let mut found = None;
     wait_until_sync("the address in what `serve` says", TIMEOUT, || {
-        let told = running.output();
-        let rest = told.split_once("http://127.0.0.1:").map(|(_, rest)| rest);
+        let printed = running.output();
+        let rest = printed
+            .split_once("http://127.0.0.1:")
+            .map(|(_, rest)| rest);
         found = rest.and_then(|rest| rest.split_once("/mcp")?.0.parse().ok());
         found.is_some()
     });
     (running, found.expect("it was found"))
 }
 
-/// An answer over HTTP.
+/// An HTTP response.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -183,7 +185,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The message it holds, alone or as the last event.
+    /// Returns the message of the body or of its last event.
     #[track_caller]
     pub(crate) fn message(&self) -> Value {
         let lines = self.body.lines().rev();
@@ -195,7 +197,7 @@ impl Reply {
             .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.head, self.body))
     }
 
-    /// A header's value; names are written as they are sent.
+    /// Returns the value of a header; names are case-sensitive.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let is_it = |line: &&str| {
             let (key, _) = line.split_once(':').unwrap_or_default();
@@ -241,7 +243,7 @@ pub(crate) fn post(port: u16, path: &str, headers: &str, body: &Value) -> Reply 
     }
 }
 
-/// The pieces of a body that was sent in chunks.
+/// Joins the chunks of a chunked body.
 fn joined(mut rest: &str) -> String {
     let mut whole = String::new();
     while let Some((size, more)) = rest.split_once("\r\n") {

@@ -1,18 +1,18 @@
-//! Nine good servers and a bad one, through the gateway: the first answers come without the bad one, every good
-//! tool is there, and the bad one is named.
+//! Nine good servers and a bad one behind the gateway: the first responses do not wait for the bad one, every good
+//! tool is available, and the bad one is reported.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 

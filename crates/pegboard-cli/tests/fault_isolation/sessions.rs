@@ -1,4 +1,4 @@
-//! Sessions of the revisions with a handshake: they outlive a restart, and unknown ones are told.
+//! Legacy sessions survive a restart, and unknown sessions are rejected.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A destructive call that a person approves in the inbox while the client waits.
+//! A destructive call that is approved in the inbox while the client waits.
 
 use pegboard_catalog::meta::CALL;
 use pegboard_testkit::wait_until_sync;
@@ -19,7 +19,7 @@ fn r_gate_05_claude_code_runs_a_destructive_call_after_an_approval() {
 
 #[test]
 fn r_gate_05_codex_runs_a_destructive_call_after_an_approval() {
-    // `codex exec` declines every elicitation, which a person could have done too, so it must not be asked.
+    // `codex exec` declines every elicitation, which looks like a refusal by a person, so it must not be asked.
     check(CODEX_APPROVING, Approvals::Inbox);
 }
 
@@ -60,7 +60,7 @@ fn check(client: Client, approvals: Approvals) {
     assert_eq!(machine.calls_of("vault"), 1);
 }
 
-/// The id of the call that waits in the inbox, once there is one.
+/// Waits for a call in the inbox and returns its id.
 #[track_caller]
 fn waiting(machine: &Machine, session: &Session<'_>) -> String {
     let mut id = None;

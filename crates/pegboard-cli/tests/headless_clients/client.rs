@@ -1,4 +1,4 @@
-//! What the tests need to know about a client.
+//! The description of a client.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 pub(crate) struct Client {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it writes before the names of Pegboard's tools.
+    /// The prefix of Pegboard's tool names.
     pub(crate) prefix: &'static str,
     /// The namespace in which it offers them, for providers with namespaces.
     pub(crate) namespace: Option<&'static str>,
@@ -29,7 +29,7 @@ impl Client {
     }
 }
 
-/// The command of a client, with nothing of the tester's environment and without a way out of this machine.
+/// Returns the command of a client without the tester's environment and without network access.
 #[expect(clippy::disallowed_methods, reason = "starts the clients under test")]
 pub(crate) fn command(machine: &Machine, program: &str) -> Command {
     let mut command = Command::new(machine.installed(program));
@@ -40,7 +40,7 @@ pub(crate) fn command(machine: &Machine, program: &str) -> Command {
         .env("HOME", &home)
         .env("TMPDIR", &home)
         .env("CI", "true")
-        // The model is reached by plain HTTP; all that a client would fetch elsewhere goes by HTTPS.
+        // The model uses plain HTTP; everything else that a client fetches uses HTTPS.
         .env("HTTPS_PROXY", "http://127.0.0.1:9")
         .env("NO_PROXY", "127.0.0.1")
         .current_dir(machine.home.path("project"));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, command};
 use crate::machine::Machine;
 
-/// A key that every client needs and the scripted model does not look at.
+/// An API key that every client requires and the scripted model ignores.
 const KEY: &str = "not-a-key";
 
 pub(crate) const CLAUDE_CODE: Client = Client {
@@ -29,7 +29,7 @@ pub(crate) const CLAUDE_CODE_SEARCHING: Client = Client {
     ..CLAUDE_CODE
 };
 
-/// Codex as `codex exec` comes: it runs tools that are annotated as read-only, and refuses all others.
+/// Default `codex exec`: it runs tools annotated as read-only and refuses all others.
 pub(crate) const CODEX: Client = Client {
     name: "Codex",
     prefix: "",
@@ -136,7 +136,7 @@ fn gemini_cli(machine: &Machine, model: &ModelServer) -> Command {
         .env("GOOGLE_GEMINI_BASE_URL", model.gemini_url())
         .env("GEMINI_API_KEY", KEY)
         .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
-        // It would start itself again with more memory.
+        // Otherwise it restarts itself with more memory.
         .env("GEMINI_CLI_NO_RELAUNCH", "true");
     command
 }

@@ -1,4 +1,4 @@
-//! What of Pegboard reaches the model before any call: definitions and instructions.
+//! What the model receives before any call: definitions and instructions.
 
 use pegboard_catalog::meta::{CALL, INSTRUCTIONS, definitions};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(crate) fn assert_offered(client: Client, ended: &Ended) {
             Value::from(tool.description.as_str()),
             definition["description"]
         );
-        // Gemini CLI adds a parameter of its own.
+        // Gemini CLI adds its own parameter.
         let own_properties = definition["inputSchema"]["properties"].as_object();
         for (key, _) in own_properties.into_iter().flatten() {
             let schema = &tool.schema["properties"][key];
@@ -49,7 +49,7 @@ pub(crate) fn assert_offered(client: Client, ended: &Ended) {
     );
 }
 
-/// Some clients rewrite schemas. What is left of `arguments` has to take any object.
+/// Some clients rewrite schemas; the schema of `arguments` must still accept any object.
 #[track_caller]
 fn assert_open(client: Client, schema: &Value) {
     let is_closed = schema["additionalProperties"] == false;
@@ -59,7 +59,7 @@ fn assert_open(client: Client, schema: &Value) {
         && schema["additionalProperties"].is_null();
     assert!(
         !is_closed && !is_empty,
-        "{}: the model is told that `arguments` has no properties: {schema}",
+        "{}: the model sees that `arguments` has no properties: {schema}",
         client.name
     );
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Home, PEGBOARD};
 
-/// A machine of one test.
+/// The machine of one test.
 pub(crate) struct Machine {
     /// Where `scripts/install-test-env` installed the clients.
     installed: PathBuf,
@@ -68,7 +68,7 @@ impl Machine {
         let library = server(&[("read_page", "Read a page of a book.", &read_only)]);
         self.home
             .add_script("library", &library.count_in(self.calls_file("library")), "");
-        // Answers neither call before both have arrived: calls that are sent one after another time out.
+        // Responds only after both calls have arrived, so sequential calls time out.
         let gauges = [
             ("read_pressure", "Read the pressure gauge.", &read_only),
             ("read_heat", "Read the heat gauge.", &read_only),
@@ -106,8 +106,8 @@ impl Machine {
         self.home.path(&format!("{server}.calls"))
     }
 
-    /// `pegboard stdio` as `mcpServers` of most clients takes it. Some clients give their servers few variables of
-    /// their own environment, so all of them are written out.
+    /// Returns the `mcpServers` entry of `pegboard stdio`. Some clients pass only few of their own variables to servers, so
+    /// all variables are listed.
     pub(crate) fn mcp_server(&self) -> Value {
         let variables = self.home.environment().into_iter();
         let variables: Map<String, Value> = variables

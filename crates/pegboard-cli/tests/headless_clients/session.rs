@@ -9,10 +9,10 @@ use crate::machine::Machine;
 use crate::support::Running;
 use crate::transcript;
 
-/// What the scripted model says at the end.
+/// The final text of the scripted model.
 const FINAL_TEXT: &str = "That was all.";
 
-/// A client that runs against a scripted model.
+/// A running client with a scripted model.
 pub(crate) struct Session<'a> {
     machine: &'a Machine,
     client: Client,
@@ -20,16 +20,16 @@ pub(crate) struct Session<'a> {
     running: Running,
 }
 
-/// What a client did until its end.
+/// The transcript of a finished client.
 pub(crate) struct Ended {
-    /// What it printed.
+    /// The printed output.
     printed: String,
-    /// Its requests to the model, without those for titles and the like.
+    /// The requests to the model, without auxiliary ones such as titles.
     requests: Vec<ModelRequest>,
 }
 
 impl<'a> Session<'a> {
-    /// Starts a client whose model makes these calls, one list of calls a turn.
+    /// Starts a client whose model makes these calls, one list per turn.
     pub(crate) fn start(machine: &'a Machine, client: Client, turns: &[Vec<Value>]) -> Self {
         let mut ids = 0..;
         let calls = turns.iter().map(|calls| {
@@ -53,12 +53,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs a client to its end.
+    /// Runs a client until it exits.
     pub(crate) fn run(machine: &'a Machine, client: Client, turns: &[Vec<Value>]) -> Ended {
         Self::start(machine, client, turns).end()
     }
 
-    /// Asserts that the client has not ended.
+    /// Asserts that the client is still running.
     #[track_caller]
     pub(crate) fn assert_running(&self) {
         if is_alive(self.running.pid()) {
@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
         );
     }
 
-    /// Waits for the client's end. It must succeed, use up the whole script and leave no process.
+    /// Waits for the client to exit. It must succeed, use the whole script and leave no process.
     pub(crate) fn end(mut self) -> Ended {
         let status = self.running.wait();
         let ended = Ended {
@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
 }
 
 impl Ended {
-    /// The first request of its conversation.
+    /// Returns the first request of the conversation.
     pub(crate) fn first_request(&self) -> &ModelRequest {
         let mut main = self.requests.iter().filter(|request| !request.is_side);
         main.next().expect("a request with Pegboard's tools")

@@ -1,4 +1,4 @@
-//! What an agent does with Pegboard in a client that runs headless: search, describe, call, and call side by side.
+//! What an agent does in a headless client: search, describe, call, and call concurrently.
 
 use pegboard_catalog::meta::{CALL, CALL_READ_ONLY, DESCRIBE, SEARCH};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn r_gate_05_claude_code_with_its_own_tool_search_uses_pegboard_headless() {
 
 #[test]
 fn r_gate_05_codex_uses_pegboard_headless() {
-    // Codex refuses by itself what is not annotated as read-only, and runs the rest without a question.
+    // Codex refuses tools that are not annotated as read-only, and runs the others without a prompt.
     check(CODEX, "approval");
 }
 
@@ -72,7 +72,7 @@ fn check(client: Client, refusal: &str) {
     has(described, "Read a page of a book.");
     has(described, "number");
     has(page, &ran("read_page", 7));
-    // Each of these was answered only because the other one was under way.
+    // Each call returns only while the other one is running.
     has(pressure, &ran("read_pressure", 1));
     has(heat, &ran("read_heat", 2));
     has(&erased.to_lowercase(), refusal);
@@ -82,7 +82,7 @@ fn check(client: Client, refusal: &str) {
     );
 }
 
-/// What the servers answer to a call.
+/// Returns the servers' result of a call.
 pub(crate) fn ran(tool: &str, number: u32) -> String {
     let answer: Value = json!({"tool": tool, "arguments": {"number": number}});
     answer.to_string()

@@ -1,4 +1,4 @@
-//! What a client sent to the model, read from the requests of each provider's protocol.
+//! Decodes what a client sent to the model, for each provider's protocol.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) struct Offered {
     pub(crate) namespace: Option<String>,
     pub(crate) description: String,
     pub(crate) schema: Value,
-    /// Whether the provider keeps it out of the prompt until a search names it.
+    /// Whether loading is deferred until a tool search returns it.
     pub(crate) is_deferred: bool,
 }
 

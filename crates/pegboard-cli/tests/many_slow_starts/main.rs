@@ -1,19 +1,19 @@
-//! Many servers that need the processor to start, discovered from fresh state on two processors. A binary of its own:
-//! it keeps both processors busy, which would disturb the timing of other tests.
+//! Many servers with CPU-heavy starts, discovered from fresh state on two processors. This is a separate binary, because
+//! it keeps both processors busy, which would affect the timing of other tests.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the support code is shared with the tests of the command line, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 
@@ -25,7 +25,7 @@ use serde_json::Value;
 use support::Home;
 
 const SERVERS: usize = 30;
-/// Processor time that each server needs before it reads its first message.
+/// The CPU time that each server needs before it reads its first message.
 const START_CPU_MS: u64 = 2_000;
 /// Runs a program on the first two processors.
 const TWO_PROCESSORS: [&str; 3] = ["taskset", "-c", "0,1"];
@@ -40,7 +40,7 @@ fn r_disc_02_thirty_servers_that_need_the_processor_are_discovered_without_a_tim
         home.add_script(&format!("s{number:02}"), &script, "");
     }
     let mut command = on_two_processors(home.command(&["refresh", "--json"]));
-    // Its own limits bound the run; how long it takes depends on what else the machine does.
+    // The run is bounded by its own timeouts; its duration depends on the load of the machine.
     let output = command.output().expect("the program runs");
     let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(answer["failed"], 0, "{answer}");
@@ -53,8 +53,8 @@ fn r_disc_02_thirty_servers_that_need_the_processor_are_discovered_without_a_tim
     home.assert_nothing_runs();
 }
 
-/// The same command on two processors, where the system can do that. On a machine with more of them the command runs
-/// on all where it cannot, which is no failure of the program.
+/// Runs a command on two processors if the system supports it. Otherwise it runs on all, which does not make the test
+/// fail.
 fn on_two_processors(command: Command) -> Command {
     let [program, args @ ..] = TWO_PROCESSORS;
     let works = Command::new(program)

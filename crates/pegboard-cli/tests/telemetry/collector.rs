@@ -1,4 +1,4 @@
-//! A collector that keeps what it is sent.
+//! A collector that stores what it receives.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use crate::otlp::{ExportTraceServiceRequest, Span, object};
 use crate::support::TIMEOUT;
 
-/// One request as it came.
+/// A received request.
 #[derive(Clone)]
 pub(crate) struct ExportRequest {
     pub(crate) path: String,
-    /// By their names in lower case.
+    /// The headers by lower-case name.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
 }
@@ -27,7 +27,7 @@ impl ExportRequest {
     }
 }
 
-/// A collector on a free port. It lives as long as the test's process.
+/// A collector on a free port, for the lifetime of the test process.
 pub(crate) struct Collector {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<ExportRequest>>>,
@@ -42,17 +42,17 @@ impl Collector {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let request = take(stream);
-                kept.lock().expect("nobody panics with it").extend(request);
+                kept.lock().expect("not poisoned").extend(request);
             }
         });
         Self { url, seen }
     }
 
     pub(crate) fn seen(&self) -> Vec<ExportRequest> {
-        self.seen.lock().expect("nobody panics with it").clone()
+        self.seen.lock().expect("not poisoned").clone()
     }
 
-    /// Every span that came.
+    /// Returns all received spans.
     pub(crate) fn spans(&self) -> Vec<ReceivedSpan> {
         let requests = self.seen();
         let resources = requests
@@ -65,7 +65,7 @@ impl Collector {
             .collect()
     }
 
-    /// Waits for a span of this name; the first that came.
+    /// Waits for a span of this name and returns the first one.
     #[track_caller]
     pub(crate) fn wait_for(&self, name: &str) -> ReceivedSpan {
         let mut found = None;
@@ -77,13 +77,13 @@ impl Collector {
     }
 }
 
-/// A span in words.
+/// A received span, decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedSpan {
     pub(crate) name: String,
     pub(crate) trace: String,
     pub(crate) id: String,
-    /// Empty for the first of a trace.
+    /// Empty for the root span of a trace.
     pub(crate) parent: String,
     pub(crate) state: String,
     pub(crate) is_error: bool,

@@ -1,4 +1,4 @@
-//! Collectors that hang or are not there: nothing waits for them, nothing grows, and the end comes in time.
+//! Hanging and missing collectors: requests are not delayed, memory stays bounded, and the program exits in time.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::collector::Collector;
 use crate::serving::Serving;
 use crate::support::{Home, TIMEOUT};
 
-/// Accepts connections and never answers, for as long as the test's process lives.
+/// Accepts connections and never responds, for the lifetime of the test process.
 fn hanging() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
@@ -21,7 +21,7 @@ fn hanging() -> String {
     url
 }
 
-/// An address at which nobody listens.
+/// Returns an address without a listener.
 fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     format!("http://{}", listener.local_addr().expect("its address"))
@@ -35,7 +35,7 @@ fn machine(collector: &str) -> Home {
     home
 }
 
-/// Many calls with long arguments: answered all, the memory stays bounded, and Ctrl-C ends it in time.
+/// Makes many calls with long arguments: all succeed, memory stays bounded, and SIGINT ends the program in time.
 #[track_caller]
 fn check(url: &str) {
     let mut home = machine(url);
@@ -59,7 +59,7 @@ fn check(url: &str) {
     assert!(grown < 64 * 1024, "{grown} KiB more");
     let began = Instant::now();
     serving.stop();
-    // Two seconds for what is left; the rest is for a busy machine.
+    // Two seconds for the remaining spans; the rest is slack for a busy machine.
     assert!(
         began.elapsed() < Duration::from_secs(30),
         "{:?}",
@@ -101,7 +101,7 @@ fn r_obs_02_an_interrupted_program_sends_what_is_left() {
         serving.call_tool("example/echo", json!({"text": "hi"}));
         serving.running.signal(signal);
         assert!(serving.running.wait().success());
-        // Nothing is waited for here: it is there when the program is over.
+        // No waiting: the spans are there when the program exits.
         let spans = collector.spans();
         let has_call = spans.iter().any(|span| span.name == "tools/call echo");
         assert!(has_call, "{signal}: {spans:?}");

@@ -1,4 +1,4 @@
-//! A client's trace goes on through us: its span is above ours, and ours above the server's.
+//! A client's trace is continued: its span is the parent of Pegboard's, which is the parent of the server's.
 
 use pegboard_testkit::{HostileHttp, Script};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::Home;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CLIENTS: &str = "00f067aa0ba902b7";
 
-/// A machine with a server of each transport that tells what stands in `_meta`.
+/// A machine with a server of each transport that returns the `_meta` it received.
 struct Machine {
     home: Home,
     _web: HostileHttp,
@@ -34,10 +34,10 @@ fn parent(flags: &str) -> String {
     format!("00-{TRACE}-{CLIENTS}-{flags}")
 }
 
-/// Calls a server's tool with this `_meta`; what the server found in its own.
+/// Calls a server's tool with this `_meta` and returns the `_meta` that the server received.
 fn received_meta(serving: &Serving, server: &str, meta: &Value) -> Value {
-    let wish = json!({"tool_name": format!("{server}/tell"), "arguments": {"text": "x"}});
-    let answer = serving.call_with("call_tool", wish, meta);
+    let arguments = json!({"tool_name": format!("{server}/tell"), "arguments": {"text": "x"}});
+    let answer = serving.call_with("call_tool", arguments, meta);
     let text = answer["result"]["content"][0]["text"].as_str();
     let received_meta: Value = serde_json::from_str(text.unwrap_or_default())
         .unwrap_or_else(|error| panic!("{error}: {answer}"));
@@ -92,7 +92,7 @@ fn r_obs_02_spans_nest_client_pegboard_server() {
         );
     }
     serving.stop();
-    // What is noted of the calls names the same trace.
+    // The activity log has the same trace id.
     let activity = machine.home.run(&["activity", "--json"]).ok().stdout;
     assert!(activity.contains(TRACE), "{activity}");
 }

@@ -1,4 +1,4 @@
-//! What Langfuse gets of the work of the real program, from its three variables alone.
+//! Spans of the real program, as Langfuse receives them, configured by its three variables.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -85,7 +85,7 @@ fn r_obs_02_langfuse_gets_every_kind_of_work_by_its_own_name() {
     );
     assert!(metadata("duration_ms").is_number());
     let failed = collector.spans().into_iter().find(|span| span.is_error);
-    let failed = failed.expect("the wrong argument is told").attributes;
+    let failed = failed.expect("the wrong argument is reported").attributes;
     assert_eq!(failed["langfuse.observation.level"], "ERROR");
     let message = failed["langfuse.observation.status_message"].as_str();
     assert!(message.is_some_and(|message| !message.is_empty()));

@@ -1,4 +1,4 @@
-//! Logs of the real program: JSON where no terminal is, on the error output alone, off until somebody asks.
+//! Logs of the real program: JSON without a terminal, only on standard error, off by default.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn machine() -> Home {
     home
 }
 
-/// The lines that are logs; commands write their own notes beside them.
+/// Returns the log lines; commands also write notes to standard error.
 fn events(stderr: &str) -> Vec<Value> {
     let lines = stderr.lines().filter(|line| line.starts_with("{\"time\""));
     lines
@@ -113,7 +113,7 @@ fn r_obs_01_logs_are_off_by_default_and_never_on_standard_output() {
     let loud = home.run(&["refresh", "--all", "--force"]).exits(3);
     assert!(!events(&loud.stderr).is_empty(), "{}", loud.stderr);
     assert_eq!(events(&loud.stdout), Vec::<Value>::new());
-    // The flag comes before the variable, the variable before the configuration.
+    // The flag takes precedence over the variable, the variable over the configuration.
     let off = home.run(&["refresh", "--all", "--force", "--log-level", "off"]);
     assert_eq!(events(&off.stderr), Vec::<Value>::new(), "{}", off.stderr);
     home.set("PEGBOARD_LOG_FORM", "human");

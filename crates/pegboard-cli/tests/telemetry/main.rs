@@ -1,26 +1,26 @@
-//! Logs, spans and metrics as whoever runs the real program sees them: with collectors that keep what they get,
-//! that hang, that are not there, and with one that somebody else wrote.
+//! Logs, spans and metrics of the real program: with collectors that store what they receive, that hang, that are
+//! missing, and with a third-party one.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "failing tests panic with a message"
 )]
 
 #[path = "../cli/support/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the machine in small is the same as that of the command line's tests, which use more of it"
+    reason = "the fixtures are shared with the command line tests, which use more of them"
 )]
 mod support;
 
 #[path = "../../../trace/tests/trace/otlp.rs"]
 #[allow(
     dead_code,
-    reason = "the standard's messages are those of the tests of the room for traces, which use more of them"
+    reason = "the OTLP messages are shared with the tests of the trace crate, which use more of them"
 )]
 mod otlp;
 

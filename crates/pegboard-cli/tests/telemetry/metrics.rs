@@ -20,7 +20,7 @@ fn machine() -> Home {
     home
 }
 
-/// The value of a sample, by its name and labels.
+/// Returns the value of a sample by its name and labels.
 #[track_caller]
 fn sample(page: &str, name: &str) -> f64 {
     let line = page.lines().find_map(|line| line.strip_prefix(name));
@@ -84,7 +84,7 @@ fn r_obs_04_metrics_report_calls_errors_durations_caches_servers_and_savings() {
     let per_list = sample(&page, "pegboard_tokens_saved_per_list");
     assert!(per_list > 100.0, "{per_list}");
     assert_eq!(sample(&page, "pegboard_tokens_saved_total"), 2.0 * per_list);
-    // A later look counts nothing twice.
+    // A second scrape counts nothing twice.
     assert_eq!(
         sample(&serving.metrics(), "pegboard_tokens_saved_total"),
         2.0 * per_list

@@ -1,5 +1,5 @@
-//! A collector that somebody else wrote takes the spans of the real program. `scripts/install-test-env` installs
-//! it; without it the test says so and passes.
+//! A third-party collector accepts the spans of the real program. `scripts/install-test-env` installs
+//! it; without it the test is skipped with a message.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::serving::Serving;
 use crate::support::{Home, TIMEOUT};
 
-/// The installed collector; `None`, with the reason printed, where there is none.
+/// Returns the installed collector, or prints the reason and returns `None`.
 fn program() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
         println!("skipped: PEGBOARD_TEST_ENV does not name the folder of scripts/install-test-env");
@@ -29,7 +29,7 @@ fn program() -> Option<PathBuf> {
     Some(program.unwrap_or_else(|| panic!("no collector below {}", libraries.display())))
 }
 
-/// A running collector that writes every span it gets; ended when dropped.
+/// A running collector that prints every span; killed on drop.
 struct Running {
     child: Child,
     url: String,
@@ -42,7 +42,7 @@ impl Running {
         reason = "a test starts the collector it tests with"
     )]
     fn start(program: &Path, folder: &Path) -> Self {
-        // It takes no port of the system's choosing, so free ones are looked for.
+        // It does not support port 0, so free ports are searched for.
         let free = || TcpListener::bind("127.0.0.1:0").expect("a free port");
         let [http, grpc] = [free(), free()].map(|listener| {
             let address = listener.local_addr().expect("its address");
@@ -69,7 +69,7 @@ impl Running {
         let (output, lines) = (child.stdout.take().expect("a pipe"), written.clone());
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let mut lines = lines.lock().expect("nobody panics with it");
+                let mut lines = lines.lock().expect("not poisoned");
                 lines.push_str(line.trim());
                 lines.push('\n');
             }
@@ -86,7 +86,7 @@ impl Running {
 
     fn wait_for(&self, line: &str) {
         wait_until_sync(line, TIMEOUT, || {
-            let written = self.written.lock().expect("nobody panics with it");
+            let written = self.written.lock().expect("not poisoned");
             written.contains(line)
         });
     }

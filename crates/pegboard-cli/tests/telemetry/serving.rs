@@ -1,10 +1,10 @@
-//! `pegboard serve` with what the tests here ask of it.
+//! `pegboard serve` with requests for telemetry tests.
 
 use serde_json::{Value, json};
 
 use crate::support::{Home, Running, http};
 
-/// A served machine.
+/// A running `pegboard serve`.
 pub(crate) struct Serving {
     pub(crate) running: Running,
     pub(crate) url: String,
@@ -16,8 +16,8 @@ impl Serving {
         let args = [&["serve", "--port", "0"], more].concat();
         let running = home.start(&args);
         running.wait_for("/mcp\"");
-        let told = running.output();
-        let url = told
+        let printed = running.output();
+        let url = printed
             .lines()
             .find_map(|line| line.strip_prefix("MCP endpoint  "));
         let url = url.expect("the address is printed").to_owned();
@@ -29,7 +29,7 @@ impl Serving {
         }
     }
 
-    /// Calls one of the listed tools; `meta` is laid over the `_meta` of the request.
+    /// Calls a listed tool; `meta` is merged into the `_meta` of the request.
     pub(crate) fn call_with(&self, name: &str, arguments: Value, meta: &Value) -> Value {
         let mut whole = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -54,7 +54,7 @@ impl Serving {
         serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
-    /// The same without anything in `_meta`.
+    /// Calls a listed tool without additional `_meta`.
     pub(crate) fn call(&self, name: &str, arguments: Value) -> Value {
         self.call_with(name, arguments, &json!({}))
     }
@@ -67,7 +67,7 @@ impl Serving {
         )
     }
 
-    /// The page at `/metrics`.
+    /// Returns the page at `/metrics`.
     pub(crate) fn metrics(&self) -> String {
         let url = self.url.replace("/mcp", "/metrics");
         let bearer = format!("Bearer {}", self.token);
@@ -76,7 +76,7 @@ impl Serving {
         page
     }
 
-    /// Ends it as Ctrl-C does.
+    /// Stops it with SIGINT.
     pub(crate) fn stop(&mut self) {
         self.running.signal("-INT");
         assert!(self.running.wait().success(), "{}", self.running.output());

@@ -1,4 +1,4 @@
-//! What a collector gets of the work of the real program.
+//! Spans of the real program, as a collector receives them.
 
 use pegboard_testkit::Script;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::collector::{Collector, ReceivedSpan};
 use crate::serving::Serving;
 use crate::support::Home;
 
-/// A machine whose spans go to a collector, with the example server, one that asks and one that is broken.
+/// A machine that exports spans, with the example server, a server with an `ask` policy, and a broken server.
 fn machine(collector: &Collector) -> Home {
     let mut home = Home::new();
     home.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
@@ -95,7 +95,7 @@ fn r_obs_02_discovery_lookup_search_policy_and_call_reach_a_collector() {
         &json!({"pegboard.decision": "deny", "pegboard.outcome": "POLICY_DENIED"}),
     );
 
-    // One request of the client is one tree: the request above, the call below it, the policy below that.
+    // One client request is one tree: the request, the call below it, the policy below the call.
     let spans = collector.spans();
     let request = spans.iter().find(|span| span.id == call.parent);
     let request = request.expect("the call's parent is there");
@@ -105,7 +105,7 @@ fn r_obs_02_discovery_lookup_search_policy_and_call_reach_a_collector() {
         assert_eq!(span.trace, request.trace);
     }
     assert_eq!(request.parent, "");
-    // Nothing of what was said is in any span.
+    // No span contains contents.
     let whole = format!("{spans:?}");
     assert!(
         !whole.contains("two numbers") && !whole.contains("\"sum\""),
@@ -183,7 +183,7 @@ fn r_obs_02_a_command_sends_its_spans_before_it_ends() {
         .into_iter()
         .map(|span| span.name)
         .collect();
-    // Nothing is waited for here: it is there when the command is over.
+    // No waiting: the spans are there when the command exits.
     for wanted in [
         "tools/list example",
         "tools/call echo",

@@ -30,7 +30,7 @@ fn r_sec_03_a_rotated_admin_token_is_used_while_running_and_stored_privately() {
     served.end(&home);
 }
 
-/// Logs a browser in; its cookie and its page key.
+/// Logs in a browser and returns its cookie and page key.
 fn log_in(page: &str, code: &str) -> (String, String) {
     let form = [("Content-Type", "application/x-www-form-urlencoded")];
     let (status, head, body) = http_whole(page, "POST", &form, &format!("code={code}"));
@@ -100,7 +100,7 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
     let path = "/tools/example__add_numbers/call";
     assert_eq!(served.ask(&served.call, "POST", path, &call).0, 200);
 
-    let (told, tokens) = (
+    let (printed, tokens) = (
         served.running.output(),
         [served.call.clone(), served.admin.clone()],
     );
@@ -111,7 +111,7 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
         .map(String::as_str)
         .chain([code, cookie, &key])
     {
-        assert!(!told.contains(secret), "{told}");
+        assert!(!printed.contains(secret), "{printed}");
         for file in files_below(&home.state()) {
             let name = file.file_name().unwrap_or_default().to_owned();
             if name == "token" || name == "admin-token" {
@@ -121,7 +121,7 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
             let found = bytes
                 .windows(secret.len())
                 .any(|part| part == secret.as_bytes());
-            assert!(!found, "a secret lies in {}", file.display());
+            assert!(!found, "a secret is in {}", file.display());
         }
     }
     assert!(!home.state().join("running").exists());
@@ -133,9 +133,10 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
 fn r_sec_03_opening_the_dashboard_puts_no_code_on_a_command_line() {
     use std::os::unix::fs::PermissionsExt;
     let mut home = Home::with_example();
-    let told = home.path("arguments").display().to_string();
-    let script =
-        format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{told}.new'\nmv '{told}.new' '{told}'\n");
+    let arguments = home.path("arguments").display().to_string();
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" > '{arguments}.new'\nmv '{arguments}.new' '{arguments}'\n"
+    );
     let opener = home.write("bin/xdg-open", &script);
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(opener, mode).expect("a program");
@@ -144,7 +145,7 @@ fn r_sec_03_opening_the_dashboard_puts_no_code_on_a_command_line() {
     let served = Served::start(&home, &[]);
     let printed = home.run(&["dashboard", "--open"]).ok().stdout;
     let (page, code) = printed.trim().split_once("#code=").expect("a code");
-    let read = || std::fs::read_to_string(&told).unwrap_or_default();
+    let read = || std::fs::read_to_string(&arguments).unwrap_or_default();
     wait_until_sync("the opener is started", TIMEOUT, || !read().is_empty());
     let arguments = read();
     assert!(!arguments.contains(code), "{arguments}");
@@ -167,10 +168,13 @@ fn up_prints_the_dashboard_with_a_login_and_serve_does_so_on_terminals_only() {
     up.signal("-TERM");
     up.wait();
     let served = Served::start(&home, &[]);
-    let told = served.running.output();
-    assert!(told.contains("log in with `pegboard dashboard`"), "{told}");
-    assert!(!told.contains("code="), "{told}");
-    // It listens to signals once it answers.
+    let printed = served.running.output();
+    assert!(
+        printed.contains("log in with `pegboard dashboard`"),
+        "{printed}"
+    );
+    assert!(!printed.contains("code="), "{printed}");
+    // It handles signals once it responds.
     served.get("/servers");
     served.end(&home);
 }

@@ -58,7 +58,7 @@ fn r_cfg_06_changes_by_the_api_keep_comments_and_order() {
     served.admin("POST", "/servers/liked/enable", &Value::Null);
     let (status, _) = served.admin("DELETE", "/servers/second", &Value::Null);
     assert_eq!(status, 204);
-    // Nothing is discovered before it is needed, and an explanation needs a known tool.
+    // An explanation needs a discovered tool.
     let (status, refreshed) = served.admin("POST", "/servers/liked/refresh", &Value::Null);
     assert_eq!(status, 200, "{refreshed}");
     let rule = json!({"pattern": "liked/echo", "policy": "deny"});
@@ -133,7 +133,7 @@ fn r_api_05_connected_clients_are_notified_of_list_changes() {
     served.end(&home);
 }
 
-/// A legacy client that listens for what belongs to no request.
+/// A legacy client that receives notifications.
 struct EventStream(std::io::BufReader<std::net::TcpStream>);
 
 impl EventStream {
@@ -141,7 +141,7 @@ impl EventStream {
         use std::io::{BufRead, BufReader, Write};
         let address = served.url.strip_prefix("http://").expect("a plain address");
         let send = |method: &str, more: &str, body: &str| {
-            let mut stream = std::net::TcpStream::connect(address).expect("somebody listens");
+            let mut stream = std::net::TcpStream::connect(address).expect("a listener");
             let limit = Some(crate::support::TIMEOUT);
             stream.set_read_timeout(limit).expect("a limit");
             let text = format!(

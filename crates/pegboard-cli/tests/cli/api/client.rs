@@ -1,4 +1,4 @@
-//! A Pegboard that is served, and requests to its API.
+//! A running Pegboard and requests to its API.
 
 use serde_json::Value;
 
@@ -13,19 +13,19 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves what is configured on a port of the system's choice.
+    /// Starts Pegboard on a free port.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         Self::start_at("0", home, args)
     }
 
-    /// The same on one port.
+    /// Starts Pegboard on this port.
     pub(crate) fn start_at(port: &str, home: &Home, args: &[&str]) -> Self {
         let mut all = vec!["serve", "--port", port];
         all.extend(args);
         let running = home.start(&all);
         running.wait_for("/mcp\"");
-        let told = running.output();
-        let url = told
+        let printed = running.output();
+        let url = printed
             .lines()
             .find_map(|line| line.strip_prefix("MCP endpoint  "))
             .and_then(|url| url.strip_suffix("/mcp"))
@@ -40,7 +40,7 @@ impl Served {
         }
     }
 
-    /// Sends a request below `/api/v1`; the status and the answer.
+    /// Sends a request below `/api/v1` and returns the status and the body.
     pub(crate) fn ask(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let bearer = format!("Bearer {token}");
         let mut headers = vec![("Authorization", bearer.as_str())];
@@ -59,7 +59,7 @@ impl Served {
         )
     }
 
-    /// Reads something as whoever calls tools.
+    /// Sends a GET request with the client token.
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Value {
         let (status, answer) = self.ask(&self.call, "GET", path, &Value::Null);
@@ -67,12 +67,12 @@ impl Served {
         answer
     }
 
-    /// Changes something as whoever administers.
+    /// Sends a request with the admin token.
     pub(crate) fn admin(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         self.ask(&self.admin, method, path, body)
     }
 
-    /// Stops it, and looks that nothing is left.
+    /// Stops it and asserts that no process is left.
     pub(crate) fn end(mut self, home: &Home) {
         self.running.signal("-TERM");
         assert!(self.running.wait().success());

@@ -1,4 +1,4 @@
-//! Projects: the one that is served, the user's own configuration, and those that were served before.
+//! Projects: the served one, the user's own configuration, and recent ones.
 
 use pegboard_testkit::wait_until_sync;
 use serde_json::{Value, json};
@@ -35,14 +35,14 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
     });
     served.end(&home);
 
-    // Served elsewhere, the project is still known, and its file is followed.
+    // With another served project, this one is still known and its file is watched.
     std::fs::create_dir(home.path("elsewhere")).expect("a folder");
     let mut command = home.command(&["serve", "--port", "0"]);
     command.current_dir(home.path("elsewhere"));
     let running = crate::support::Running::of(command);
     running.wait_for("/mcp\"");
-    let told = running.output();
-    let url = told
+    let printed = running.output();
+    let url = printed
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
     let served = Served {

@@ -64,7 +64,7 @@ fn r_api_01_reading_every_route_starts_no_process() {
     served.end(&home);
 }
 
-/// A page of the dashboard, whole.
+/// Returns a page of the dashboard.
 fn page(served: &Served, path: &str) -> String {
     let bearer = format!("Bearer {}", served.admin);
     let headers = [("Authorization", bearer.as_str()), ("Accept", "text/html")];
@@ -86,7 +86,7 @@ fn r_ui_02_problems_of_the_configuration_are_on_the_overview_with_file_and_line(
     let text = page(&served, "/");
     assert!(text.contains("1 problem in the configuration"), "{text}");
     assert!(text.contains(&format!("config.toml:{line}")), "{text}");
-    // A file that cannot be read at all is told, too, and what was read before stays in use.
+    // An unreadable file is reported, and the previous configuration stays in use.
     home.write("config/config.toml", &format!("{good}[servers.\n"));
     let line = good.lines().count() + 1;
     wait_until_sync("the new problem", TIMEOUT, || {
@@ -108,7 +108,7 @@ fn r_ui_02_the_client_entry_uses_the_same_configuration() {
     let text = page(&served, "/connect");
     assert!(text.contains("PEGBOARD_CONFIG_DIR") && text.contains(&folder));
     assert!(text.contains("PEGBOARD_STATE_DIR"), "{text}");
-    let told = served.running.output();
-    assert!(told.contains("\"PEGBOARD_CONFIG_DIR\""), "{told}");
+    let printed = served.running.output();
+    assert!(printed.contains("\"PEGBOARD_CONFIG_DIR\""), "{printed}");
     served.end(&home);
 }

@@ -1,4 +1,4 @@
-//! `add`: write the definition, discover at once, tell what was found.
+//! `add`: writes the definition, discovers the server, prints the result.
 
 use pegboard_testkit::{Script, starts_in};
 
@@ -95,7 +95,7 @@ fn every_option_of_add_lands_in_the_file_as_it_was_written() {
 fn invalid_servers_are_refused_before_the_file_changes() {
     let home = Home::with_example();
     let before = home.config();
-    for (args, told) in [
+    for (args, expected) in [
         (&["bad__name", "--", "x"][..], "rename it to `bad_name`"),
         (&["pegboard", "--", "x"], "CONFIG_NAME_RESERVED"),
         (
@@ -122,7 +122,7 @@ fn invalid_servers_are_refused_before_the_file_changes() {
         (&["x", "-e", "NO_VALUE", "--", "y"], "-e KEY=VALUE"),
     ] {
         let run = home.run(&[&["add"], args].concat()).exits(2);
-        assert!(run.stderr.contains(told), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{args:?}: {}", run.stderr);
     }
     assert_eq!(home.config(), before);
 }
@@ -167,8 +167,8 @@ fn r_cfg_05_add_corrects_names_like_those_in_other_clients_files() {
         let run = home
             .run(&["add", given, "--no-discover", "--", "server"])
             .ok();
-        let told = format!("`{given}` is not a valid name; using `{name}`");
-        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        let expected = format!("`{given}` is not a valid name; using `{name}`");
+        assert!(run.stderr.contains(&expected), "{}", run.stderr);
         assert!(home.config().contains(&format!("[servers.{name}]")));
     }
     let long = "a-name-that-is-longer-than-the-limit-of-names";

@@ -1,4 +1,4 @@
-//! `call`: every way to write a name and its arguments.
+//! `call`: all notations of names and arguments.
 
 use pegboard_testkit::{Script, starts_in};
 use serde_json::json;
@@ -28,7 +28,7 @@ fn arguments_come_as_pairs_as_json_or_from_standard_input() {
         "{\"sum\":3}\n"
     );
     assert_eq!(call(&["-"], r#"{"a": 1, "b": 2}"#), "{\"sum\":3}\n");
-    // A text stays a text although it looks like a number.
+    // A text stays a text even if it looks like a number.
     let run = home.run(&["call", "example/echo", "text=007"]).ok();
     assert_eq!(run.stdout, "007\n");
 }
@@ -36,7 +36,7 @@ fn arguments_come_as_pairs_as_json_or_from_standard_input() {
 #[test]
 fn r_reg_05_invalid_arguments_are_reported_by_field_before_any_start() {
     let home = Home::with_example();
-    for (args, told) in [
+    for (args, expected) in [
         (&["a=1"][..], "`/b` is missing"),
         (&["a=one", "b=2"], "`/a` must be number"),
         (&["a=1", "b=2", "c=3"], "`/c`"),
@@ -49,7 +49,7 @@ fn r_reg_05_invalid_arguments_are_reported_by_field_before_any_start() {
         let run = home
             .run(&[&["call", "example/add_numbers"], args].concat())
             .exits(2);
-        assert!(run.stderr.contains(told), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{args:?}: {}", run.stderr);
         assert!(
             run.stderr.contains("[ARGS_INVALID]"),
             "{args:?}: {}",

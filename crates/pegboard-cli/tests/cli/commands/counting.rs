@@ -1,4 +1,4 @@
-//! What tools cost a model: the summary for a system prompt, and exact counts.
+//! `context` and `tokens`: the summary for a system prompt, and exact token counts.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

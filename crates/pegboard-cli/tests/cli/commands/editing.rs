@@ -1,4 +1,4 @@
-//! `remove`, `enable`, `disable`, `edit`: the file changes, and nothing in it that was not meant.
+//! `remove`, `enable`, `disable`, `edit`: only the intended part of the file changes.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -160,7 +160,7 @@ fn r_cfg_03_enable_says_that_a_variable_disables_the_server_and_changes_nothing(
     assert_eq!(home.config(), before);
     let run = home.run(&["refresh", "example"]).exits(6);
     assert!(run.stdout.contains("EXAMPLE_MCP_ENABLED"), "{}", run.stdout);
-    // What the variable says already can be written, so that it stays when the variable is gone.
+    // The value of the variable can be written to the file, so that it stays without the variable.
     home.run(&["disable", "example"]).ok();
     assert!(home.config().contains("enabled = false"));
 }

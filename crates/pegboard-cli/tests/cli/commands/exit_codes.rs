@@ -1,10 +1,10 @@
-//! The exit code says which kind of failure it was; each code by a real case.
+//! Each exit code with a real failure.
 
 use pegboard_testkit::Script;
 
 use crate::support::Home;
 
-/// A machine with a server for every way to end.
+/// A machine with a server for each failure.
 fn home() -> Home {
     let home = Home::with_example();
     home.add("gone", "no-such-program-anywhere", &[], "");
@@ -27,10 +27,10 @@ fn home() -> Home {
 #[track_caller]
 fn check(home: &Home, args: &[&str], code: i32, reason: &str) {
     let run = home.run(args).exits(code);
-    let told = format!("{}{}", run.stdout, run.stderr);
+    let printed = format!("{}{}", run.stdout, run.stderr);
     assert!(
-        told.contains(reason),
-        "{args:?} does not say {reason}:\n{told}"
+        printed.contains(reason),
+        "{args:?} does not say {reason}:\n{printed}"
     );
 }
 

@@ -79,7 +79,7 @@ fn r_pol_01_a_project_can_only_tighten() {
     }
 }
 
-/// The id of the call that waits.
+/// Returns the id of the pending call.
 fn waiting(home: &Home) -> String {
     let mut id = None;
     pegboard_testkit::wait_until_sync("a call waits", crate::support::TIMEOUT, || {
@@ -137,7 +137,7 @@ fn r_pol_02_a_call_in_one_terminal_is_answered_in_another() {
     watcher.signal("-TERM");
     assert!(watcher.wait().success());
 
-    // From now on nobody is asked, until it is taken back.
+    // No approval is needed until the grant is revoked.
     home.run(&["call", "s/drop", "text=x"]).ok();
     let grants = home.run(&["policy", "grants", "--json"]).ok().json();
     assert_eq!(grants["grants"][0]["exposed"], "s__drop", "{grants}");

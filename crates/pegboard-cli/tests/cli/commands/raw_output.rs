@@ -1,4 +1,4 @@
-//! What servers write reaches no terminal as it is: not in texts, not in JSON, not in log files.
+//! Server output is escaped everywhere: in text, in JSON and in log files.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::Home;
 /// An escape that writes to the clipboard, a control sequence of one character, and a mark that reverses text.
 const RAW: &str = "a\u{1b}]52;c;eA==\u{7}b\u{9b}31mc\u{202e}d";
 
-/// A machine with a server whose texts and log lines hold such characters.
+/// A machine with a server whose texts and log lines contain such characters.
 fn home() -> Home {
     let home = Home::new();
     let tool = json!({

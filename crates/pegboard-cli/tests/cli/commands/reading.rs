@@ -1,8 +1,8 @@
-//! Commands that only tell: data on stdout, everything else on stderr.
+//! Commands that only read: results on stdout, everything else on stderr.
 
 use crate::support::{EXAMPLE_TOOLS, Home};
 
-/// Every command whose answer somebody may want to read by a program.
+/// Every command with JSON output.
 const READS: &[&[&str]] = &[
     &["list"],
     &["show", "example"],
@@ -43,7 +43,7 @@ fn every_read_gives_one_json_document_on_stdout_and_no_colours_in_a_pipe() {
         let printed = format!("{}{}", run.stdout, run.stderr);
         assert!(!printed.contains('\u{1b}'), "{read:?}: {printed:?}");
         let quiet = home.run(&[read, &["--quiet"][..]].concat()).ok();
-        assert_eq!(quiet.stderr, "", "{read:?} tells more than its answer");
+        assert_eq!(quiet.stderr, "", "{read:?} prints more than its result");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `refresh`, `logs` and `doctor`: what servers say when they are asked.
+//! `refresh`, `logs` and `doctor`.
 
 use pegboard_testkit::script::{Malformed, Moment};
 use pegboard_testkit::{Script, starts_in};
@@ -43,7 +43,7 @@ fn r_disc_08_refresh_reports_added_removed_and_changed_tools() {
     let fresh = home.run(&["refresh", "--all", "--json"]).ok().json();
     assert_eq!(
         fresh["servers"][0]["source"], "fresh",
-        "within its TTL nobody is asked"
+        "a fresh list is not refreshed"
     );
 
     let second = home

@@ -1,4 +1,4 @@
-//! `pegboard search`: by name, by words, by meaning, with reasons, and over a file.
+//! `pegboard search`: by name, words and meaning, with explanations, and over a file.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `secret`: values come by standard input and are named in the configuration.
+//! `secret`: values are read from standard input and referred to by name.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -24,7 +24,7 @@ fn r_cfg_08_a_secret_is_stored_listed_used_and_removed() {
         "token"
     );
 
-    // A server over HTTP proves that the very value arrives, without the line break.
+    // An HTTP server shows that the exact value arrives, without the line break.
     let script = Script::new().tools(["open"]);
     let script = script.with(|script| script.http.bearer = Some("the-value-of-it".to_owned()));
     let server = script.serve_http();

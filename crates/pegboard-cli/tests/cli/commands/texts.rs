@@ -1,4 +1,4 @@
-//! What people see, pinned.
+//! Snapshots of printed output.
 
 use insta::assert_snapshot;
 

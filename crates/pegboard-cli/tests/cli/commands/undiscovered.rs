@@ -1,4 +1,4 @@
-//! Servers that were never discovered: what commands that read do about them, and who discovers them.
+//! Undiscovered servers: how reading commands handle them, and what discovers them.
 
 use pegboard_testkit::{Script, starts_in, wait_until_sync};
 use serde_json::json;
@@ -115,8 +115,8 @@ fn r_disc_01_listing_over_the_api_starts_discovery() {
     slow(&home, 0);
     let mut serve = home.start(&["serve", "--port", "0"]);
     serve.wait_for("0 tools in the catalog");
-    let told = serve.output();
-    let line = told
+    let printed = serve.output();
+    let line = printed
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
     let tools = line

@@ -1,4 +1,4 @@
-//! The folder in which Pegboard is started never decides what a user's own server runs.
+//! The working directory of Pegboard does not change what a user's own server runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::Home;
 
-/// Whether a program runs here; the reason why a test is skipped otherwise.
+/// Returns true if a program can be run; otherwise prints why the test is skipped.
 #[expect(clippy::disallowed_methods, reason = "looks for an interpreter")]
 fn is_there(home: &Home, program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
@@ -23,12 +23,12 @@ fn executable(home: &Home, name: &str, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-/// A server that writes the folder it runs in to a file.
+/// Adds a server that writes its working directory to a file.
 fn add_pwd(home: &Home, name: &str, more: &str) -> std::path::PathBuf {
-    let told = home.path(&format!("{name}.pwd"));
-    let script = format!("pwd > {}", told.display());
+    let file = home.path(&format!("{name}.pwd"));
+    let script = format!("pwd > {}", file.display());
     home.add(name, "sh", &["-c", &script], more);
-    told
+    file
 }
 
 fn ran_in(file: &std::path::Path) -> String {
@@ -80,7 +80,7 @@ fn r_sec_09_the_folder_brings_no_python_module() {
     add("opted", "cwd = '${project}'");
     home.run(&["tools"]);
     assert!(!canary.exists(), "the folder's module ran");
-    // What the variable guards against is real: without it, the module runs.
+    // Without the variable, the module runs.
     add("bare", "cwd = '${project}'\nenv = { PYTHONSAFEPATH = '' }");
     home.run(&["refresh", "bare"]);
     assert!(canary.exists(), "the check above could not have failed");
@@ -92,7 +92,7 @@ fn r_sec_09_the_folder_brings_no_program_of_a_package() {
     if !is_there(&home, "npx", &["--version"]) {
         return;
     }
-    // Nothing is fetched: the registry is a port on which nobody listens.
+    // Nothing is downloaded: the registry is a closed port.
     for (name, value) in [
         ("npm_config_registry", "http://127.0.0.1:9"),
         ("npm_config_fetch_retries", "0"),
@@ -115,15 +115,15 @@ fn r_sec_09_the_folder_brings_no_program_of_a_package() {
     home.run(&["tools"]);
     assert!(!canary.exists(), "the folder's program ran");
     add("opted", "cwd = '${project}'");
-    let told = home.run(&["config", "check"]);
-    let text = told.stdout + &told.stderr;
+    let check = home.run(&["config", "check"]);
+    let text = check.stdout + &check.stderr;
     assert!(
         text.contains("`npx` may run programs of the folder"),
         "{text}"
     );
     home.run(&["tools"]);
     assert!(!canary.exists(), "the folder's program ran");
-    // What this guards against is real: a folder that the definition names does bring the program.
+    // With a working directory in the definition, the program of that directory runs.
     add("named", &format!("cwd = {:?}", home.path("project")));
     home.run(&["refresh", "named"]);
     assert!(canary.exists(), "the checks above could not have failed");
@@ -134,14 +134,14 @@ fn r_sec_09_a_relative_argument_is_a_warning_that_says_what_to_write() {
     let home = Home::new();
     home.add("script", "python3", &["server.py"], "");
     home.add("fixed", "python3", &["server.py"], "cwd = '/srv'");
-    let told = home.run(&["config", "check"]);
-    let text = told.stderr + &told.stdout;
+    let check = home.run(&["config", "check"]);
+    let text = check.stderr + &check.stdout;
     assert_eq!(text.matches("is a relative path").count(), 1, "{text}");
     assert!(text.contains("server `script`"), "{text}");
     assert!(text.contains("${project}"), "{text}");
     let project = r#"{"mcpServers":{"theirs":{"command":"python3","args":["server.py"]}}}"#;
     home.write("project/.mcp.json", project);
-    let told = home.run(&["config", "check"]);
-    let text = told.stderr + &told.stdout;
+    let check = home.run(&["config", "check"]);
+    let text = check.stderr + &check.stdout;
     assert!(!text.contains("`theirs`: the argument"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Every kind of file, and which layer wins.
+//! File formats and the precedence of layers.
 
 use serde_json::json;
 

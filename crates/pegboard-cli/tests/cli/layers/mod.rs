@@ -1,4 +1,4 @@
-//! Where definitions come from: files of several kinds, projects, the environment.
+//! Sources of definitions: files of several formats, projects, the environment.
 
 mod current_folder;
 mod files;

@@ -1,4 +1,4 @@
-//! What is wrong is told with its place, and costs only what it is in.
+//! Problems are reported with their location and affect only their server or file.
 
 use crate::support::{EXAMPLE_TOOLS, Home};
 

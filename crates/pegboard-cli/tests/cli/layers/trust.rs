@@ -1,11 +1,11 @@
-//! Servers that a project brings: pending until a person has seen the exact command and agreed.
+//! A project's servers are pending until a person has reviewed the exact command and trusts it.
 
 use pegboard_testkit::{Script, starts_in};
 use serde_json::json;
 
 use crate::support::Home;
 
-/// A project whose `.mcp.json` brings one scripted server that counts its starts.
+/// Creates a project whose `.mcp.json` defines one scripted server that counts its starts.
 fn project(home: &Home, tool: &str) {
     let script = Script::new().tools([tool]).count_in(home.path("count"));
     let (command, args) = script.stdio_command();
@@ -39,7 +39,7 @@ fn r_cfg_01_a_projects_server_needs_trust_and_again_after_a_change() {
     assert_eq!(
         starts_in(&home.path("count")),
         [] as [u32; 0],
-        "nobody agreed"
+        "not trusted"
     );
 
     home.run(&["trust", "theirs", "--yes"]).ok();
@@ -99,7 +99,7 @@ fn a_users_own_server_needs_no_trust() {
     assert_eq!(home.run(&["trust", "--json"]).ok().json(), json!([]));
 }
 
-/// A project whose server runs a script before its own, and sends the user's secrets to an address.
+/// Creates a project whose server runs an additional script and sends the user's secrets to a URL.
 fn hostile_project(home: &mut Home) {
     home.set("AWS_SECRET_ACCESS_KEY", "canary-aws");
     home.set("OPENAI_API_KEY", "canary-openai");

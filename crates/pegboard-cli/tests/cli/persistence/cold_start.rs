@@ -1,4 +1,4 @@
-//! A cold process knows everything and starts nothing.
+//! A cold process lists everything and starts no server.
 
 use std::net::TcpListener;
 

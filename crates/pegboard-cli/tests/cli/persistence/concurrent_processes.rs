@@ -1,4 +1,4 @@
-//! Several processes over one store.
+//! Several processes with one store.
 
 use pegboard_testkit::{Script, starts_in};
 
@@ -8,7 +8,7 @@ use crate::support::Home;
 fn r_disc_11_processes_that_refresh_one_cold_server_at_once_start_it_once() {
     let home = Home::new();
     let count = home.path("count");
-    // Slow enough that all of them are there before it answers.
+    // Slow enough that all processes start before it responds.
     let script = Script::new()
         .tools(["work"])
         .start_delay_ms(2_500)

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment.
+//! `kill -9` at any time.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ fn r_store_05_r_sec_04_a_kill_at_any_moment_leaves_the_old_or_the_new_list_and_n
     for round in 1..=ROUNDS {
         home.write("tools.json", &recording(round));
         let mut run = home.start(&["refresh", "--all", "--force"]);
-        // Spread over the whole life of the program and a little beyond, in a mixed order.
+        // Spread over the whole run and a little beyond, in mixed order.
         let moment = whole.mul_f64((round * 7 % ROUNDS) as f64 / ROUNDS as f64 * 1.3);
         wait(moment);
         run.signal("-9");
@@ -56,7 +56,7 @@ fn r_store_05_r_sec_04_a_kill_at_any_moment_leaves_the_old_or_the_new_list_and_n
     home.run(&["refresh", "--all", "--force"]).ok();
 }
 
-/// Waits for a moment, which is what this test is about.
+/// Sleeps; this test is about timing.
 fn wait(time: Duration) {
     let started = Instant::now();
     wait_until_sync("the moment", Duration::from_secs(60), || {
@@ -72,7 +72,7 @@ fn recording(version: u64) -> String {
     json!({"tools": (0..TOOLS).map(tool).collect::<Vec<_>>()}).to_string()
 }
 
-/// The one version that all tools of a server have.
+/// Returns the version that all tools of a server have.
 fn version_of(server: &str, document: &serde_json::Value) -> u64 {
     let tools = document["tools"]
         .as_array()

@@ -7,7 +7,7 @@ fn check(how: &str, damage: impl Fn(Vec<u8>) -> Vec<u8>) {
     let home = Home::with_example();
     let store = home.path("state/pegboard.db");
     for log in ["state/pegboard.db-wal", "state/pegboard.db-shm"] {
-        // With its log SQLite could mend the file by itself.
+        // With its log, SQLite could repair the file.
         let _ = std::fs::remove_file(home.path(log));
     }
     let bytes = std::fs::read(&store).expect("the store is there");
@@ -36,7 +36,7 @@ fn check(how: &str, damage: impl Fn(Vec<u8>) -> Vec<u8>) {
     assert_eq!(
         (run.stdout.as_str(), run.stderr.as_str()),
         ("hi\n", ""),
-        "{how}: told once"
+        "{how}: reported once"
     );
     home.run(&["doctor"]).ok();
 }

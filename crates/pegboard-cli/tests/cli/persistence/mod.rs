@@ -1,4 +1,4 @@
-//! What lasts: the catalog outlives the process, crashes and other processes.
+//! Persistence: the catalog survives exits, crashes and concurrent processes.
 
 mod cold_start;
 mod concurrent_processes;

@@ -1,4 +1,4 @@
-//! Pipes in the place of state files: no command waits for them.
+//! Pipes in place of state files do not block any command.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn r_store_05_no_command_waits_for_a_pipe_in_the_place_of_a_state_file() {
             let names_it = run.stderr.contains("regular file") || run.stderr.contains("not a file");
             assert!(names_it, "{file}: {run:?}");
         }
-        // What a server writes to standard error is lost rather than waited for.
+        // Standard error of a server is dropped instead of blocking.
         if file.starts_with("logs") {
             home.run(&["refresh", "example"]).ok();
         }

@@ -31,7 +31,7 @@ fn r_disc_01_a_thousand_servers_are_listed_without_a_start_in_under_60_mib() {
         .expect("it starts");
     let mut stdout = child.stdout.take().expect("the pipe is there");
     let mut answer = vec![0; 1];
-    // The answer is larger than a pipe, so after its first byte the program stands and waits for us.
+    // The output is larger than a pipe, so the program blocks after its first bytes until they are read.
     stdout.read_exact(&mut answer).expect("an answer");
     let peak = peak_kib(child.id());
     stdout.read_to_end(&mut answer).expect("the rest of it");
@@ -48,10 +48,10 @@ fn r_disc_01_a_thousand_servers_are_listed_without_a_start_in_under_60_mib() {
     assert!(!started.exists(), "a server was started");
 }
 
-/// The most memory that a process held so far.
+/// Returns the peak memory of a process.
 fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.expect("the kernel tells the peak")
+    number.expect("the kernel reports the peak")
 }

@@ -1,7 +1,7 @@
 //! A state folder that cannot be written: a full disk, a read-only file system, a folder that was deleted.
 //!
-//! Each program runs in a mount namespace of its own, in which the state folder is another file system. That takes no
-//! special rights where the system lets users create namespaces.
+//! Each program runs in its own mount namespace, in which the state directory is another file system. This needs no
+//! privileges on systems with unprivileged user namespaces.
 
 use std::fs;
 use std::process::Command;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::api::client::Served;
 use crate::support::{EXAMPLE_TOOLS, Home, PEGBOARD, Run, Running, http, mcp};
 
-/// Mounts a file system on which no byte is free.
+/// Mounts a full file system.
 const FULL: &str = "mount -t tmpfs -o size=32k none \"$PEGBOARD_STATE_DIR\" \
                     && { head -c 64k /dev/zero > \"$PEGBOARD_STATE_DIR/filler\" || true; } 2>/dev/null";
-/// Makes the folder read-only as it is.
+/// Makes the directory read-only.
 const READ_ONLY: &str = "mount --bind \"$PEGBOARD_STATE_DIR\" \"$PEGBOARD_STATE_DIR\" \
                          && mount -o remount,bind,ro \"$PEGBOARD_STATE_DIR\"";
 
-/// Whether the system lets us mount; prints the reason for a test to be skipped otherwise.
+/// Returns true if mounting is permitted; otherwise prints why the test is skipped.
 #[expect(clippy::disallowed_methods, reason = "the system's own `unshare`")]
 fn can_mount() -> bool {
     let mounted = Command::new("unshare")
@@ -32,7 +32,7 @@ fn can_mount() -> bool {
     can
 }
 
-/// The program over a state folder on which `mount` was run.
+/// Returns the command with a state directory on which `mount` was run.
 #[expect(clippy::disallowed_methods, reason = "starts the program under test")]
 fn command(home: &Home, mount: &str, args: &[&str]) -> Command {
     fs::create_dir_all(home.state()).expect("the state folder");

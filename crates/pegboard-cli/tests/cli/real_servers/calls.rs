@@ -194,7 +194,7 @@ fn mcp_server_fetch_fetches_a_page_of_this_machine() {
     real.home.assert_nothing_runs();
 }
 
-/// Serves one page; every other path, as `robots.txt`, is not there.
+/// Serves one page; every other path, such as `robots.txt`, is 404.
 fn serve_page(listener: &TcpListener) {
     for mut stream in listener.incoming().flatten() {
         let mut lines = BufReader::new(stream.try_clone().expect("a second handle")).lines();

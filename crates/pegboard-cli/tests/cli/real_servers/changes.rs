@@ -1,4 +1,4 @@
-//! Real servers that change and die.
+//! Real servers that change or are killed.
 
 use pegboard_testkit::wait_until;
 use serde_json::json;

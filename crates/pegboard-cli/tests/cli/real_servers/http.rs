@@ -44,7 +44,7 @@ fn r_disc_03_server_everything_over_streamable_http() {
     real.home.assert_nothing_runs();
 }
 
-/// The real server on a port of its own; it ends with the test.
+/// The real server on its own port; killed on drop.
 struct Server {
     port: u16,
     child: Child,

@@ -1,6 +1,6 @@
 //! Real MCP servers of both eras, as `scripts/install-test-env` installs them into the folder that
-//! `PEGBOARD_TEST_ENV` names. Without that folder each test says so and passes, because the rest of the
-//! suite needs nothing but Rust; with it nothing is skipped.
+//! `PEGBOARD_TEST_ENV` names. Without that directory each test is skipped with a message, because the rest of the
+//! suite needs only Rust.
 
 mod calls;
 mod changes;
@@ -19,7 +19,7 @@ struct Installed {
 }
 
 impl Installed {
-    /// `None`, with the reason printed, where they are not.
+    /// Prints the reason and returns `None` if they are not installed.
     fn here() -> Option<Self> {
         let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
             println!(
@@ -58,7 +58,7 @@ impl Installed {
             .to_string()
     }
 
-    /// Adds a server and checks what is known of it then.
+    /// Adds a server and checks its entry.
     #[track_caller]
     fn add(&self, name: &str, words: &[&str], expected: &Expected<'_>) {
         let run = self.home.run(&[&["add", name], words].concat()).ok();
@@ -86,7 +86,7 @@ impl Installed {
         }
     }
 
-    /// The text that a call answers.
+    /// Calls a tool and returns its text.
     #[track_caller]
     fn call(&self, tool: &str, arguments: &Value) -> String {
         self.home
@@ -96,7 +96,7 @@ impl Installed {
     }
 }
 
-/// What a server must be known by.
+/// The expected entry of a server.
 struct Expected<'a> {
     era: &'a str,
     revision: &'a str,

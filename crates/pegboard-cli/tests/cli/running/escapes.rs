@@ -1,4 +1,4 @@
-//! Processes of servers that shed everything by which they could be found.
+//! Server processes that leave everything by which they could be found.
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,19 +8,19 @@ use pegboard_testkit::{processes_with_marker, wait_until_sync};
 
 use crate::support::{Home, TIMEOUT};
 
-/// Ways to leave the group, the session and the environment behind; `SLEEP` is what gets away.
+/// Ways to leave the process group, the session and the environment; `SLEEP` is the escaping process.
 const ESCAPES: [&str; 4] = [
     "setsid -f env -i SLEEP",
-    // Two forks: the parent of what gets away has ended before.
+    // Two forks: the parent of the escaping process has exited.
     "(setsid env -i sh -c 'SLEEP & SLEEP' &)",
     "(exec 3>&- </dev/null >/dev/null 2>&1; trap '' TERM HUP; setsid env -i SLEEP &)",
-    // A chain in which each link leaves the one before.
+    // A chain of processes, each leaving its parent.
     "setsid -f env -i sh -c 'setsid -f env -i SLEEP; exec SLEEP'",
 ];
 
-/// Adds a server that lets something get away and then does as it is told; what gets away is found by the result.
+/// Adds a server that lets a process escape and then works. Returns the sleep time that identifies the process.
 fn add_escaping(home: &Home, name: &str, escape: &str, then: &str) -> String {
-    // A time that no other process sleeps.
+    // A unique sleep time.
     static NUMBER: AtomicU32 = AtomicU32::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let time = format!("1000.{}{number:03}", std::process::id());
@@ -42,7 +42,7 @@ fn r_sec_04_what_leaves_group_session_and_environment_ends_with_the_program() {
         let time = add_escaping(&home, "escaping", escape, "sleep 0.2");
         home.run(&["refresh", "--all"]);
         assert!(processes_with_marker(&time).is_empty(), "{escape}");
-        // The same when the server is stopped rather than ends.
+        // The same when the server is stopped.
         let home = Home::new();
         let time = add_escaping(&home, "staying", escape, "cat > /dev/null");
         home.run(&["tools"]);
@@ -105,7 +105,7 @@ fn r_sec_04_unrelated_processes_are_left_alone() {
     for (name, value) in program.get_envs() {
         script.env(name, value.unwrap_or_default());
     }
-    // The one beside keeps the output open, so it is not waited for.
+    // The unrelated process keeps the output open, so it is not waited for.
     script.stdin(std::process::Stdio::null());
     script.stdout(std::process::Stdio::null());
     script.stderr(std::process::Stdio::null());

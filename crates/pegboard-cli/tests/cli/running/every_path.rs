@@ -1,4 +1,4 @@
-//! Every way to call a tool, and the one gate before them all.
+//! Every way to call a tool passes the same policy gate.
 
 use pegboard::{CallRequest, SessionId};
 use pegboard_testkit::{ModelScript, ModelServer, Script, methods_in};
@@ -11,10 +11,10 @@ use crate::support::{Home, Run, http, mcp};
 
 const TOOL: &str = "s__drop";
 
-/// A way to a tool: what it is called, and how the tool is called by it. The text is all that came back.
+/// A path: its name, and a function that calls the tool and returns all output.
 type Path = (&'static str, fn(&Home) -> String);
 
-/// A new face that calls tools belongs into this list.
+/// Every new way to call tools must be added to this list.
 const PATHS: [Path; 9] = [
     ("the command line", |home| {
         let run = home.run(&["call", "s/drop", "--json"]);
@@ -101,12 +101,12 @@ fn by_an_agent(home: &Home) -> String {
     requests.last().expect("a request").body.to_string()
 }
 
-/// Calls the tool by every path under one policy and gives what came back, and how often the server was called.
+/// Calls the tool by every path with one policy. Returns the outputs and the number of calls that reached the server.
 fn by_every_path(policy: &str) -> Vec<(&'static str, String, usize)> {
     let home = Home::new();
     let count = home.path("count");
     let script = Script::new().tools(["drop"]).count_in(&count);
-    // Nobody is there to be asked, and nobody is waited for.
+    // Nobody can be asked, and no call waits in the inbox.
     home.write(
         "config/config.toml",
         "[settings]\napproval_timeout = '0s'\n[profiles.plain]\nmode = 'direct'\n",

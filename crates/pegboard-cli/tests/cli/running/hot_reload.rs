@@ -1,4 +1,4 @@
-//! `up` follows the config file.
+//! `up` applies changes of the config file.
 
 use pegboard_testkit::Script;
 
@@ -24,7 +24,7 @@ fn r_cfg_01_up_picks_up_new_changed_and_removed_servers_however_the_file_is_save
     up.wait_for("config: new two");
     up.wait_for("✓ two: 1 tool");
 
-    // An editor that writes beside the file and renames.
+    // An editor that writes a temporary file and renames it.
     let three = table("three", "play");
     let beside = home.write("config/.config.toml.swp", &format!("{one}{two}{three}"));
     std::fs::rename(beside, home.config_file()).expect("renamed over the file");
@@ -118,8 +118,8 @@ fn r_cfg_01_an_emptied_file_changes_nothing_until_it_is_written_again() {
     assert!(!up.output().contains("removed"), "{}", up.output());
     let check = home.write("config/config.toml", " \n");
     let run = home.run(&["config", "check"]).ok();
-    let told = format!("`{}` is empty", check.display());
-    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let expected = format!("`{}` is empty", check.display());
+    assert!(run.stdout.contains(&expected), "{}", run.stdout);
     assert!(run.stderr.contains("1 problem"), "{}", run.stderr);
     up.signal("-TERM");
     assert!(up.wait().success());

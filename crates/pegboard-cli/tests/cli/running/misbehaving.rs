@@ -1,4 +1,4 @@
-//! One bad server never costs another one anything.
+//! A bad server does not affect others.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::Home;
 const GOOD: usize = 9;
 const TIMEOUT_MS: u64 = 5_000;
 
-/// Nine good servers and a bad one with this reason.
+/// Checks nine good servers and a bad one that fails with one of these reasons.
 #[track_caller]
 fn check(add_bad: impl FnOnce(&Home), reasons: &[&str]) {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A server that died is started again by the next call.
+//! A server that exited is restarted by the next call.
 
 use pegboard::{CallRequest, Pegboard, SessionId, ToolResult};
 use pegboard_testkit::{Script, is_alive, starts_in, wait_until};

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::support::{Home, Running, TIMEOUT, http, mcp};
 
-/// The address that it printed.
+/// Returns the printed URL.
 pub(super) fn endpoint(running: &Running) -> String {
     running.wait_for("/mcp\"");
-    let told = running.output();
-    let line = told
+    let printed = running.output();
+    let line = printed
         .lines()
         .find_map(|line| line.strip_prefix("MCP endpoint  "));
     line.expect("the address is printed").to_owned()
@@ -21,7 +21,7 @@ pub(super) fn token(home: &Home) -> String {
     home.run(&["token"]).ok().stdout.trim().to_owned()
 }
 
-/// Opens a client's session, which discovers what was never discovered.
+/// Opens a client session, which discovers undiscovered servers.
 pub(super) fn open_session(home: &Home, running: &Running) {
     let (url, token) = (endpoint(running), token(home));
     let (status, answer) = mcp(&url, &token, "server/discover", json!({}));
@@ -50,12 +50,12 @@ fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behin
 
     up.signal("-TERM");
     assert!(up.wait().success());
-    let told = up.output();
+    let printed = up.output();
     assert!(
-        told.contains("$(pegboard token)") && told.contains("\"stdio\""),
-        "{told}"
+        printed.contains("$(pegboard token)") && printed.contains("\"stdio\""),
+        "{printed}"
     );
-    assert!(!told.contains(&token), "the token is for terminals only");
+    assert!(!printed.contains(&token), "the token is for terminals only");
     home.assert_nothing_runs();
 }
 
@@ -153,7 +153,7 @@ fn r_gate_01_a_requested_port_is_used_or_the_command_fails() {
 fn r_gate_01_without_a_requested_port_a_free_one_is_used_and_reported() {
     let home = Home::with_example();
     let mut held = None;
-    // Another test may be using it for a moment.
+    // Another test may be using the port.
     wait_until_sync("7340 is ours", TIMEOUT, || {
         held = TcpListener::bind("127.0.0.1:7340").ok();
         held.is_some()

@@ -1,4 +1,4 @@
-//! Nothing outlives the program, however it ends.
+//! No child process survives the program, however it ends.
 
 use pegboard_testkit::script::{Grandchild, Moment};
 use pegboard_testkit::{Script, processes_with_marker, starts_in, wait_until_sync};
@@ -6,7 +6,7 @@ use pegboard_testkit::{Script, processes_with_marker, starts_in, wait_until_sync
 use super::serving::open_session;
 use crate::support::{Home, Running, TIMEOUT, kill};
 
-/// A server that stands still at a moment, so that it runs when the signal comes.
+/// Adds a server that hangs at a step, so that it is running when the signal arrives.
 fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
     let script = Script::new()
         .hang(moment)
@@ -18,7 +18,7 @@ fn busy(home: &Home, moment: Moment, change: impl FnOnce(&mut Script)) {
 fn started(home: &Home, args: &[&str]) -> Running {
     let run = home.start(args);
     if args == ["up"] {
-        // It starts no server before a client is there.
+        // No server is started before a client connects.
         open_session(home, &run);
     }
     wait_until_sync("the server runs", TIMEOUT, || {
@@ -27,13 +27,13 @@ fn started(home: &Home, args: &[&str]) -> Running {
     run
 }
 
-/// How many processes the program has started; itself it may hide from others.
+/// Returns the number of child processes; the program itself may be hidden.
 fn below(home: &Home, run: &Running) -> usize {
     let all = home.processes().into_iter();
     all.filter(|pid| *pid != run.pid()).count()
 }
 
-/// Ends a program by a signal while its server, with a grandchild in a session of its own, is busy.
+/// Ends a program by a signal while its server, with a grandchild in another session, is busy.
 fn check(args: &[&str], moment: Moment, signal: &str) {
     let home = Home::new();
     busy(&home, moment, |script| {
@@ -91,7 +91,7 @@ fn r_sec_04_orphans_of_a_killed_program_are_ended_at_the_next_start() {
     });
     let mut run = started(&home, &["up"]);
     wait_until_sync("the grandchild runs", TIMEOUT, || below(&home, &run) >= 2);
-    // With its watcher gone first, nobody is left to end the server.
+    // Without its watcher, nothing ends the server.
     let watcher = processes_with_marker(&format!("watch-children\0{}.", run.pid()));
     assert_eq!(watcher.len(), 1, "one watcher for the program");
     watcher.into_iter().for_each(|pid| kill("-KILL", pid));

@@ -109,7 +109,7 @@ fn r_gate_02_a_profile_is_chosen_by_its_name() {
     );
 }
 
-/// A conversation in which each answer is waited for.
+/// A session that waits for each response.
 #[cfg(feature = "meaning")]
 struct StdioSession {
     child: Child,
@@ -124,11 +124,11 @@ impl StdioSession {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let told = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (tell, answers) = channel();
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, answers) = channel();
         std::thread::spawn(move || {
-            let mut lines = told.lines().map_while(Result::ok);
-            lines.try_for_each(|line| tell.send(line))
+            let mut lines = stdout.lines().map_while(Result::ok);
+            lines.try_for_each(|line| sender.send(line))
         });
         Self { child, answers }
     }
@@ -148,15 +148,14 @@ impl StdioSession {
         }
     }
 
-    /// Ends the conversation, and with it the program.
+    /// Ends the session and the program.
     fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("it ends").success());
     }
 }
 
-/// Searches and calls what was found, one after the other, in a Pegboard with this environment; how many searches
-/// are remembered afterwards.
+/// Searches and calls the result in a Pegboard with this environment. Returns the number of remembered searches.
 #[cfg(feature = "meaning")]
 fn remembered_after_a_call(variables: &[(&str, &str)]) -> u64 {
     let mut home = Home::with_example();
@@ -165,25 +164,25 @@ fn remembered_after_a_call(variables: &[(&str, &str)]) -> u64 {
         "config/config.toml",
         &format!("{}{settings}", home.config()),
     );
-    // Makes the vectors, without which nothing is remembered.
+    // Creates the vectors, which are required for remembering.
     home.run(&["search", "add two numbers"]).ok();
     for (name, value) in variables {
         home.set(name, value);
     }
-    let mut talk = StdioSession::start(home.command(&["stdio"]));
-    talk.send(&conversation(&[]));
-    talk.answer(0);
+    let mut session = StdioSession::start(home.command(&["stdio"]));
+    session.send(&conversation(&[]));
+    session.answer(0);
     let search = call(1, "search_tools", json!({"query": "the sum of two values"}));
-    talk.send(&format!("{search}\n"));
-    let shown = talk.answer(1).to_string();
+    session.send(&format!("{search}\n"));
+    let shown = session.answer(1).to_string();
     assert!(shown.contains("example__add_numbers"), "{shown}");
     let add = call(2, "example__add_numbers", json!({"a": 1, "b": 2}));
-    talk.send(&format!("{add}\n"));
+    session.send(&format!("{add}\n"));
     assert_eq!(
-        talk.answer(2)["result"]["structuredContent"],
+        session.answer(2)["result"]["structuredContent"],
         json!({"sum": 3})
     );
-    talk.end();
+    session.end();
     let forgotten = home.run(&["search", "--forget", "--json"]).ok().json();
     forgotten["forgotten"].as_u64().expect("a number")
 }
@@ -192,7 +191,7 @@ fn remembered_after_a_call(variables: &[(&str, &str)]) -> u64 {
 #[test]
 fn r_find_02_a_server_that_runs_pegboard_cannot_raise_its_own_rank() {
     assert_eq!(remembered_after_a_call(&[]), 1);
-    // What every process of a server inherits.
+    // Inherited by every process of a server.
     let inherited = [("PEGBOARD_CHILD", "of a server")];
     assert_eq!(remembered_after_a_call(&inherited), 0);
 }

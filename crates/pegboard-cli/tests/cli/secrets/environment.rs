@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::{Home, Run};
 
-/// The account of nobody, whose processes root can become.
+/// The user id of `nobody`, which root can switch to.
 const NOBODY: &str = "65534";
 
 #[test]
@@ -23,7 +23,7 @@ fn r_sec_04_a_server_cannot_read_the_environment_of_pegboard() {
     fs::create_dir_all(home.path("shared")).expect("a folder");
     let mut command = home.command(&["refresh", "--all"]);
     if rustix::process::geteuid().is_root() {
-        // Root may read everything, so the program runs as somebody else.
+        // Root may read everything, so the program runs as another user.
         match as_nobody(&home, &command) {
             Some(changed) => command = changed,
             None => return println!("skipped: root cannot run the program as another user here"),

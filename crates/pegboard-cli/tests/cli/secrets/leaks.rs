@@ -1,4 +1,4 @@
-//! Places where a secret could slip out with a mistake.
+//! Secrets next to configuration errors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use super::{assert_clean, assert_state_is_clean, canary};
 use crate::support::Home;
 
-/// A mistake beside a secret: the line is shown, the secret is not.
+/// Checks that an error next to a secret shows the line without the secret.
 #[track_caller]
 fn check(name: &str, text: &str) {
     let home = Home::new();
@@ -27,7 +27,7 @@ fn check(name: &str, text: &str) {
     let run = home.run(&["--config", &file, "config", "check"]).exits(2);
     assert!(
         run.stdout.contains(name),
-        "the mistake is told:\n{}",
+        "the error is reported:\n{}",
         run.stdout
     );
 }
@@ -95,12 +95,12 @@ fn r_obs_03_a_remote_server_echoing_its_request_leaks_nothing() {
         let run = home.run(args);
         assert_clean(&run, &args.join(" "));
     }
-    let told = home.run(&["refresh", "echo"]).exits(3).stdout;
-    assert!(told.contains("500"), "{told}");
+    let printed = home.run(&["refresh", "echo"]).exits(3).stdout;
+    assert!(printed.contains("500"), "{printed}");
     assert_state_is_clean(&home);
 }
 
-/// Answers every request with an error that repeats all its headers.
+/// Responds to every request with an error that repeats all headers.
 fn echo_requests(listener: &TcpListener) {
     for mut stream in listener.incoming().flatten() {
         let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));

@@ -1,4 +1,4 @@
-//! Planted values that must come back nowhere: not in an answer, an error, a log or the store.
+//! Planted values that must not appear in any output, error, log or stored file.
 
 mod environment;
 mod leaks;
@@ -6,16 +6,16 @@ mod planted;
 
 use crate::support::{Home, Run, files_below};
 
-/// How many values are planted.
+/// The number of planted values.
 const CANARIES: usize = 24;
 
-/// The n-th planted value.
+/// Returns the n-th planted value.
 fn canary(number: usize) -> String {
     assert!(number < CANARIES, "raise `CANARIES`");
     format!("canary-{number:02}-Kq7ZxW")
 }
 
-/// The planted values that a text holds; a part of one counts too.
+/// Returns the planted values in a text; a part of one counts, too.
 fn hits(text: &[u8]) -> Vec<String> {
     let holds = |needle: &str| {
         text.windows(needle.len())
@@ -37,7 +37,7 @@ fn assert_clean(run: &Run, what: &str) {
     }
 }
 
-/// Nothing that lasts holds a planted value, but the one file that is there for them.
+/// Asserts that no stored file except the secrets file contains a planted value.
 #[track_caller]
 fn assert_state_is_clean(home: &Home) {
     let files = files_below(&home.state());

@@ -1,11 +1,11 @@
-//! A configuration full of secrets, taken through every command.
+//! Runs every command with a configuration full of secrets.
 
 use pegboard_testkit::{HostileHttp, Script};
 
 use super::{assert_clean, assert_state_is_clean, canary};
 use crate::support::{Home, Run};
 
-/// A server that tells everything it was given, on stderr and on stdout, and then works.
+/// A server that prints its environment to stderr and stdout, and then works.
 const LEAKY: &str = r#"env >&2
 env
 echo "words $1 $4" >&2
@@ -13,10 +13,10 @@ echo "token $1" | sed 's/--[a-z-]*=//' >&2
 exec "$HOSTILE" --script "$SCRIPT"
 "#;
 
-/// One that tells everything and ends.
+/// A server that prints its token and exits.
 const DYING: &str = "echo \"cannot log in with $TOKEN\" >&2\nexit 7\n";
 
-/// One that refuses the conversation with its secret in the refusal.
+/// A server that rejects the handshake with its secret in the error.
 const REFUSING: &str = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"bad token %s"}}\n' "$id" "$TOKEN"
@@ -160,7 +160,7 @@ fn r_cfg_08_r_obs_03_no_secret_comes_back_through_any_command() {
     both(&["config", "check"]);
     both(&["config", "explain"]);
     both(&["config", "path"]);
-    // A review shows the project's literals, which are its author's text, and nothing of the user's.
+    // A review shows the literals of the project's file, and no secret of the user.
     for args in [&["trust"][..], &["trust", "--json"], &["trust", "--yes"]] {
         let run = home.run(args);
         let text = format!("{}{}", run.stdout, run.stderr);
@@ -191,16 +191,16 @@ fn r_cfg_08_r_obs_03_no_secret_comes_back_through_any_command() {
         both(&["logs", server]);
     }
     let [logs, _] = both(&["logs", "stdio"]);
-    for told in ["LITERAL=***", "VARIABLE=***", "KEPT=***", "LET_THROUGH=***"] {
+    for expected in ["LITERAL=***", "VARIABLE=***", "KEPT=***", "LET_THROUGH=***"] {
         assert!(
-            logs.stdout.contains(told),
-            "the server told nothing:\n{}",
+            logs.stdout.contains(expected),
+            "the server wrote nothing:\n{}",
             logs.stdout
         );
     }
     assert!(
         !logs.stdout.contains("NOBODYS_BUSINESS_TOKEN"),
-        "a variable that nobody let through"
+        "a variable that was not allowed"
     );
     both(&["doctor"]);
     both(&["call", "stdio/work", "text=hi"])[0]

@@ -1,4 +1,4 @@
-//! A person's machine in small: config, state and project folders of its own.
+//! A user's machine: separate config, state and project directories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,14 @@ use tempfile::TempDir;
 
 use super::{PEGBOARD, Run, Running};
 
-/// Folders of one test, and the program run in them with nothing of the tester's own environment.
+/// The directories of one test, in which the program runs without the tester's environment.
 pub(crate) struct Home {
     folder: TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Home {
-    /// A machine on which nothing is configured.
+    /// Creates a machine without configuration.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for name in ["home", "project"] {
@@ -33,7 +33,7 @@ impl Home {
         }
     }
 
-    /// A machine with the built-in example server, which was asked for its tools.
+    /// Creates a machine with the discovered example server.
     pub(crate) fn with_example() -> Self {
         let home = Self::new();
         home.add_example("example");
@@ -41,30 +41,31 @@ impl Home {
         home
     }
 
-    /// A path below the test's folder.
+    /// Returns a path below the test's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The user's config file.
+    /// Returns the path of the user's config file.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.path("config/config.toml")
     }
 
-    /// The user's config file as it is now.
+    /// Reads the user's config file.
     pub(crate) fn config(&self) -> String {
         fs::read_to_string(self.config_file()).unwrap_or_default()
     }
 
-    /// The folder of all that lasts.
+    /// Returns the state directory.
     pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
-    /// Writes a file below the test's folder.
+    /// Writes a file below the test's directory.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("its folder");
+        fs::create_dir_all(path.parent().expect("a parent directory"))
+            .expect("the directory is created");
         fs::write(&path, text).expect("a file of the test");
         path
     }
@@ -74,7 +75,7 @@ impl Home {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Adds a server to the user's config file; `more` are further lines of its table.
+    /// Adds a server to the user's config file; `more` contains additional lines of its table.
     pub(crate) fn add(&self, name: &str, command: &str, args: &[&str], more: &str) {
         let table = toml_server(name, command, args, more);
         self.write("config/config.toml", &format!("{}{table}", self.config()));
@@ -92,7 +93,7 @@ impl Home {
         self.add(name, &command, &args, more);
     }
 
-    /// The variables of every run.
+    /// Returns the environment of every run.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let own = [
             ("PATH", std::env::var("PATH").unwrap_or_default()),
@@ -109,7 +110,7 @@ impl Home {
         own.chain(self.variables.iter().cloned()).collect()
     }
 
-    /// Opens Pegboard here as a program that embeds it does.
+    /// Opens Pegboard with the library.
     pub(crate) async fn open(&self) -> Pegboard {
         let environment = Environment {
             vars: self.environment(),
@@ -120,7 +121,7 @@ impl Home {
         builder.open().await.expect("Pegboard opens")
     }
 
-    /// The program with these arguments, in the project's folder.
+    /// Returns the command with these arguments, in the project's directory.
     #[expect(clippy::disallowed_methods, reason = "starts the program under test")]
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PEGBOARD);
@@ -132,12 +133,12 @@ impl Home {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it exits.
     pub(crate) fn run(&self, args: &[&str]) -> Run {
         Run::of(self.command(args), "")
     }
 
-    /// Runs the program with something on its standard input.
+    /// Runs the program with standard input.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Run {
         Run::of(self.command(args), input)
     }
@@ -147,19 +148,19 @@ impl Home {
         Running::of(self.command(args))
     }
 
-    /// The processes that belong to this machine: everything started here inherits its `HOME`.
+    /// Returns the processes of this machine, which inherit its `HOME`.
     pub(crate) fn processes(&self) -> Vec<u32> {
         processes_with_marker(&self.path("home").display().to_string())
     }
 
-    /// Asserts that every process that was started here ends.
+    /// Asserts that every process of this machine ends.
     pub(crate) fn assert_nothing_runs(&self) {
         wait_until_sync("no process is left", Duration::from_secs(20), || {
             self.processes().is_empty()
         });
     }
 
-    /// A text with the test's folder written as `[HOME]`.
+    /// Replaces the test's directory by `[HOME]`.
     pub(crate) fn shown(&self, text: &str) -> String {
         let folder = self.folder.path().display().to_string();
         text.replace(PEGBOARD, "[PEGBOARD]")
@@ -167,7 +168,7 @@ impl Home {
     }
 }
 
-/// A server's table. TOML reads the texts as JSON writes them.
+/// Returns a server's TOML table; TOML accepts JSON strings.
 pub(crate) fn toml_server(name: &str, command: &str, args: &[&str], more: &str) -> String {
     let (command, args) = (json!(command), json!(args));
     format!("[servers.{name}]\ncommand = {command}\nargs = {args}\n{more}\n")

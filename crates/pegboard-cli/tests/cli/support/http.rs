@@ -1,17 +1,17 @@
-//! A few requests by plain HTTP/1.1.
+//! A minimal HTTP/1.1 client.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-/// Sends one request to `http://address/path`; the status and the body.
+/// Sends a request to `http://address/path` and returns the status and the body.
 pub(crate) fn http(url: &str, method: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
     let (status, _, body) = http_whole(url, method, headers, body);
     (status, body)
 }
 
-/// The same with the head of the response.
+/// Like `http`, but also returns the response headers.
 pub(crate) fn http_whole(
     url: &str,
     method: &str,
@@ -20,7 +20,7 @@ pub(crate) fn http_whole(
 ) -> (u16, String, String) {
     let rest = url.strip_prefix("http://").expect("a plain address");
     let (address, path) = rest.split_once('/').expect("an address with a path");
-    let mut stream = TcpStream::connect(address).expect("somebody listens");
+    let mut stream = TcpStream::connect(address).expect("a listener");
     let mut text = format!("{method} /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
@@ -34,7 +34,7 @@ pub(crate) fn http_whole(
     (status.expect("a status"), head.to_owned(), body.to_owned())
 }
 
-/// Sends one request of the newest revision; the status and the answer.
+/// Sends a modern MCP request and returns the status and the response.
 pub(crate) fn mcp(url: &str, token: &str, method: &str, mut params: Value) -> (u16, Value) {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,4 +1,4 @@
-//! What the tests of the command line stand on.
+//! Shared fixtures of the command line tests.
 
 mod home;
 mod http;
@@ -14,16 +14,16 @@ pub(crate) use http::{http, http_whole, mcp};
 pub(crate) use run::Run;
 pub(crate) use running::Running;
 
-/// How long anything may take before a test gives up: these machines are small and busy.
+/// The time limit of each step; test machines can be slow.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub(crate) const PEGBOARD: &str = env!("CARGO_BIN_EXE_pegboard");
 
-/// How many tools the built-in example server has.
+/// The number of tools of the built-in example server.
 pub(crate) const EXAMPLE_TOOLS: usize = 16;
 
-/// Sends a signal, written as `kill` takes it.
+/// Sends a signal in the notation of `kill`.
 #[expect(clippy::disallowed_methods, reason = "the system's own `kill`")]
 pub(crate) fn kill(signal: &str, pid: u32) {
     let sent = Command::new("kill")
@@ -35,7 +35,7 @@ pub(crate) fn kill(signal: &str, pid: u32) {
     );
 }
 
-/// Every file below a folder.
+/// Returns all files below a directory.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,4 +1,4 @@
-//! One run of the program, from its start to its exit code.
+//! A run of the program until it exits.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::TIMEOUT;
 
-/// How a run of the program ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) stdout: String,
@@ -17,7 +17,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a command to its end; one that hangs is killed and fails the test.
+    /// Runs a command until it exits; a hanging one is killed and fails the test.
     pub(crate) fn of(mut command: Command, input: &str) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -28,7 +28,7 @@ impl Run {
         let stdout = collect(child.stdout.take());
         let stderr = collect(child.stderr.take());
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read its input may be gone already.
+            // The program may have exited without reading its input.
             let _ = stdin.write_all(input.as_bytes());
         }
         let code = exit_code(&mut child, &command);
@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// Asserts the exit code; what was printed is shown when it is another one.
+    /// Asserts the exit code and prints the output otherwise.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(
@@ -59,14 +59,14 @@ impl Run {
         self.exits(0)
     }
 
-    /// The answer as the one JSON document it must be.
+    /// Parses stdout as one JSON document.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("not one JSON document ({error}):\n{}", self.stdout))
     }
 
-    /// The error that `--json` writes as the last line of stderr.
+    /// Parses the error that `--json` writes as the last line of stderr.
     #[track_caller]
     pub(crate) fn error(&self) -> Value {
         let line = self.stderr.lines().last().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A run of the program that goes on while the test looks.
+//! A program that runs in the background of a test.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,7 +8,7 @@ use pegboard_testkit::wait_until_sync;
 
 use super::TIMEOUT;
 
-/// A program that runs. It is killed when the test ends before it does.
+/// A running program. Killed on drop.
 pub(crate) struct Running {
     child: Child,
     output: Arc<Mutex<String>>,
@@ -28,32 +28,29 @@ impl Running {
         Self { child, output }
     }
 
-    /// Everything it said so far.
+    /// Returns everything printed so far.
     pub(crate) fn output(&self) -> String {
-        self.output
-            .lock()
-            .expect("nobody panics with the text")
-            .clone()
+        self.output.lock().expect("not poisoned").clone()
     }
 
-    /// Waits until it has said something.
+    /// Waits until the text was printed.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
         let description = format!("`{text}` in what it says");
         wait_until_sync(&description, TIMEOUT, || self.output().contains(text));
     }
 
-    /// The process.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal, written as `kill` takes it.
+    /// Sends a signal in the notation of `kill`.
     pub(crate) fn signal(&self, signal: &str) {
         super::kill(signal, self.child.id());
     }
 
-    /// Waits for its end.
+    /// Waits for the exit.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let mut status = None;
         wait_until_sync("the end of the program", TIMEOUT, || {
@@ -75,7 +72,7 @@ fn follow(source: Option<impl Read + Send + 'static>, output: Arc<Mutex<String>>
     let source = BufReader::new(source.expect("the pipe is there"));
     std::thread::spawn(move || {
         for line in source.lines().map_while(Result::ok) {
-            let mut output = output.lock().expect("nobody panics with the text");
+            let mut output = output.lock().expect("not poisoned");
             output.push_str(&line);
             output.push('\n');
         }

@@ -5,6 +5,7 @@ mod commands;
 mod example_server;
 mod failure;
 mod fast_args;
+mod format;
 mod logging;
 mod output;
 mod overrides;

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, open, reading};
 use crate::args::ActivityArgs;
+use crate::format::ago;
 use crate::output::Paint;
-use crate::prompts::ago;
 
 #[derive(Serialize)]
 struct Lines<'a> {

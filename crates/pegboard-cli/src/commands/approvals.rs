@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, interrupted, load_config, open, reading};
 use crate::args::{AllowArgs, ApprovalsCommand};
+use crate::format::duration;
 use crate::output::Paint;
-use crate::prompts::duration;
 
 /// The decider in the activity log.
 const BY: &str = "the command line";

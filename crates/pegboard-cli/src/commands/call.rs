@@ -21,7 +21,7 @@ use super::tool_lookup::{catalog_with, refuse_broken};
 use super::{CommandResult, Global, Output, builder, load_config, open, serving, with_servers};
 use crate::args::CallArgs;
 use crate::failure::Failure;
-use crate::prompts::{answer, can_ask};
+use crate::prompts::{ask, can_ask};
 
 /// The time that the command waits for a refresh of the server's tool list after the call.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -297,7 +297,7 @@ impl Approver for TerminalApprover {
 /// Prompts for approval; anything but a clear yes is a refusal.
 fn prompt_for_approval(question: &str) -> PromptResponse {
     let choices = "[y: yes, a: always for this version of the tool, N: no]";
-    match answer(&format!("{question} {choices} ")).as_deref() {
+    match ask(&format!("{question} {choices} ")).as_deref() {
         Some("y" | "yes") => PromptResponse::Allow,
         Some("a" | "always") => PromptResponse::AllowAlways,
         _ => PromptResponse::Refuse,

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{CommandResult, Global, Output, load_config, reading, server_name};
 use crate::args::ClearArgs;
-use crate::prompts::{can_ask, confirm, count};
+use crate::format::count;
+use crate::prompts::{can_ask, confirm};
 
 #[derive(Serialize)]
 struct Document {

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::{CommandResult, Global, Output, builder, server_name};
 use crate::args::ConfigCommand;
 use crate::failure::Failure;
+use crate::format::count;
 use crate::output::Paint;
 use crate::overrides::{has_overrides, override_problems};
-use crate::prompts::count;
 
 #[derive(Serialize)]
 struct PathDocument<'a> {

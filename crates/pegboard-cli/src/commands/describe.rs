@@ -6,8 +6,8 @@ use pegboard_model::{Clock, UntrustedText};
 
 use super::tool_lookup::{catalog_with, refuse_broken};
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, with_servers};
+use crate::format::ago;
 use crate::output::Paint;
-use crate::prompts::ago;
 
 pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> CommandResult {
     let configuration = load_config(global, output)?;

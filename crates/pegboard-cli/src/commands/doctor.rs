@@ -14,9 +14,9 @@ use super::{
 };
 use crate::args::DoctorArgs;
 use crate::failure::Failure;
+use crate::format::count;
 use crate::output::Paint;
 use crate::overrides::override_problems;
-use crate::prompts::count;
 
 #[derive(Serialize)]
 struct Check {

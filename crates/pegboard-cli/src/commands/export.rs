@@ -10,7 +10,7 @@ use super::{
     CommandResult, Global, Output, builder, load_config, open, reading, server_name, with_servers,
 };
 use crate::args::ExportArgs;
-use crate::prompts::count;
+use crate::format::count;
 
 #[derive(Serialize)]
 struct Document<'a> {

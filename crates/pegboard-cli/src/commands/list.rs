@@ -6,8 +6,8 @@ use pegboard_model::{Clock, DiscoveryStatus, TrustState};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading};
+use crate::format::{ago, count};
 use crate::output::Paint;
-use crate::prompts::{ago, count};
 
 #[derive(Serialize)]
 struct Row {

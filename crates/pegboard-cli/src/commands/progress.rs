@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_hub::{Hub, StartProgress};
 use pegboard_model::EventKind;
 
+use crate::format::count;
 use crate::output::Output;
-use crate::prompts::count;
 
 /// The interval at which the line is updated.
 const TICK: Duration = Duration::from_millis(200);

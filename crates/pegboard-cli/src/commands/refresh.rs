@@ -12,8 +12,8 @@ use super::{
 };
 use crate::args::RefreshArgs;
 use crate::failure::Failure;
+use crate::format::{count, duration};
 use crate::output::Paint;
-use crate::prompts::{count, duration};
 
 #[derive(Serialize)]
 struct Document<'a> {

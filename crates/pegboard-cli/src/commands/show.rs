@@ -11,8 +11,8 @@ use pegboard_model::{Clock, Rejection, ServerRecord, TrustState, UntrustedText};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, server_name};
+use crate::format::{ago, count, duration, thousands};
 use crate::output::Paint;
-use crate::prompts::{ago, count, duration, thousands};
 
 /// The indentation of continuation lines of a value.
 const CONTINUED: &str = "\n              ";

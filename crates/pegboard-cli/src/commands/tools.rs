@@ -9,8 +9,8 @@ use super::{
     with_servers,
 };
 use crate::args::ToolsArgs;
+use crate::format::{count, thousands};
 use crate::output::Paint;
-use crate::prompts::{count, thousands};
 
 pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> CommandResult {
     let configuration = load_config(global, output)?;

@@ -56,7 +56,7 @@ fn r_agent_02_r_agent_03_ask_answers_and_says_what_was_used() {
             "✗ example__nothing",
             "[TOOL_UNKNOWN]",
             "240 input tokens",
-            "60 written",
+            "60 output tokens",
             "saved",
             "Servers used: example.",
         ] {

@@ -11,8 +11,8 @@ use pegboard_model::UntrustedText;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::format::{count, duration, thousands};
 use crate::output::{Output, Paint};
-use crate::prompts::{count, duration, thousands};
 
 /// The interval of the spinner.
 const TICK: Duration = Duration::from_millis(120);

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::commands::Output;
 use crate::failure::Failure;
-use crate::prompts::count;
+use crate::format::count;
 
 #[derive(Deserialize)]
 struct CorpusTool {

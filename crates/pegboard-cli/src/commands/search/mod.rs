@@ -17,7 +17,7 @@ use super::{
     CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, with_servers,
 };
 use crate::args::SearchArgs;
-use crate::prompts::thousands;
+use crate::format::thousands;
 
 /// The default number of results.
 const HITS: usize = 10;

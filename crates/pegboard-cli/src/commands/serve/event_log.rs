@@ -2,8 +2,8 @@
 
 use pegboard_model::{Event, EventKind, UntrustedText};
 
+use crate::format::count;
 use crate::output::{Output, Paint};
-use crate::prompts::count;
 
 pub(super) async fn print_events(
     mut events: tokio::sync::broadcast::Receiver<Event>,

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::address::Listening;
+use crate::format::count;
 use crate::output::{Output, Paint};
-use crate::prompts::count;
 
 #[derive(Serialize)]
 struct Document {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::failure::Failure;
-use crate::prompts::count;
+use crate::format::count;
 
 /// The largest file that is read as a list.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;

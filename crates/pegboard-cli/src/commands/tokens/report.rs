@@ -8,8 +8,8 @@ use super::clients::{ClientCost, client_costs};
 use super::response_sizes::{ResponseSizes, percent};
 use super::shapes::ToolParts;
 use super::tokenizer::{TOKENIZER, tokens, tokens_of_each};
+use crate::format::{count, thousands};
 use crate::output::Output;
-use crate::prompts::{count, thousands};
 
 /// The name of Pegboard in the configuration of clients.
 const OWN_NAME: &str = "pegboard";

@@ -30,7 +30,7 @@ fn r_cfg_01_a_projects_server_needs_trust_and_again_after_a_change() {
     home.run(&["doctor"]).exits(6);
     let tools = home.run(&["tools"]).ok();
     assert!(
-        tools.stderr.contains("waiting for your agreement: theirs"),
+        tools.stderr.contains("not trusted yet: theirs"),
         "{}",
         tools.stderr
     );

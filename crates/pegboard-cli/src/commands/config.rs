@@ -94,7 +94,7 @@ fn explain(configuration: &Configuration, server: Option<&str>, output: &Output)
         let layer = format!("{:?}", value.layer).to_lowercase();
         vec![value.key.clone(), value.value.clone(), layer, place]
     });
-    output.line(&output.table(&["KEY", "VALUE", "LAYER", "PLACE"], rows.collect(), None))
+    output.line(&output.table(&["KEY", "VALUE", "LAYER", "LOCATION"], rows.collect(), None))
 }
 
 /// Returns the problems of tool overrides, checked against the stored tool lists. Starts no server.

@@ -163,7 +163,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
             UntrustedText::new(&info.name),
             UntrustedText::new(&info.version)
         );
-        lines.push(("reports", said));
+        lines.push(("software", said));
     }
     if let Some(error) = &record.last_error {
         let message = UntrustedText::block(&error.message).to_string();

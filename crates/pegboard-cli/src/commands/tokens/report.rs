@@ -126,17 +126,17 @@ impl Report {
         );
         let answers = &self.answers;
         let rows = [
-            ("list, at most", answers.list_max),
-            ("list as JSON, at most", answers.list_json_max),
+            ("list, max", answers.list_max),
+            ("list as JSON, max", answers.list_json_max),
             ("search, 5 tools, mean", answers.search_mean),
-            ("search, 5 tools, at most", answers.search_max),
+            ("search, 5 tools, max", answers.search_max),
             ("description, mean", answers.describe_mean),
-            ("description, 95 of 100 at most", answers.describe_p95),
-            ("description, at most", answers.describe_max),
+            ("description, 95th percentile", answers.describe_p95),
+            ("description, max", answers.describe_max),
             ("context summary", answers.context),
         ];
         let rows = rows.map(|(what, tokens)| vec![what.to_owned(), right(tokens, 9)]);
-        let answers = output.table(&["ANSWER", "   TOKENS"], rows.to_vec(), None);
+        let answers = output.table(&["RESPONSE", "   TOKENS"], rows.to_vec(), None);
         let clients = self.clients.iter().map(|bill| {
             let limit = bill
                 .tool_limit

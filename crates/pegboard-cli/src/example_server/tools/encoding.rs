@@ -110,8 +110,8 @@ pub(super) const HASH_TEXT: ExampleTool = ExampleTool {
 pub(super) const FORMAT_JSON: ExampleTool = ExampleTool {
     name: "format_json",
     title: "Format JSON",
-    description: "Checks a JSON text and writes it anew, indented or as small as possible. A mistake is \
-                  reported with its line and column.",
+    description: "Checks a JSON text and formats it, indented or compact. An error is reported with \
+                  its line and column.",
     effect: Effect::Pure,
     input: || {
         object(

@@ -11,7 +11,7 @@ const SLUG_MAX: i64 = 200;
 pub(super) const ECHO: ExampleTool = ExampleTool {
     name: "echo",
     title: "Echo",
-    description: "Gives a text back as it is. Useful to see whether calls arrive.",
+    description: "Returns a text unchanged. Useful to check that calls arrive.",
     effect: Effect::Pure,
     input: || {
         object(
@@ -40,8 +40,8 @@ pub(super) const ECHO: ExampleTool = ExampleTool {
 pub(super) const COUNT_WORDS: ExampleTool = ExampleTool {
     name: "count_words",
     title: "Count words",
-    description: "Counts the words, lines, characters and bytes of a text. A word is whatever stands \
-                  between white space.",
+    description: "Counts the words, lines, characters and bytes of a text. Words are \
+                  separated by white space.",
     effect: Effect::Pure,
     input: || {
         object(
@@ -75,7 +75,7 @@ pub(super) const COUNT_WORDS: ExampleTool = ExampleTool {
 pub(super) const SEARCH_TEXT: ExampleTool = ExampleTool {
     name: "search_text",
     title: "Search in a text",
-    description: "Finds the lines of a text that contain some words, whatever their case. Gives each \
+    description: "Finds the lines of a text that contain some words, whatever their case. Returns each \
                   line with its number.",
     effect: Effect::Pure,
     input: || {

@@ -10,7 +10,7 @@ use super::{Effect, ExampleTool, ToolOutput, object};
 pub(super) const CURRENT_TIME: ExampleTool = ExampleTool {
     name: "current_time",
     title: "Current time",
-    description: "Tells the present date and time, in UTC or at a fixed offset from it.",
+    description: "Returns the current date and time, in UTC or at a fixed offset from it.",
     effect: Effect::Varying,
     input: || {
         object(
@@ -57,7 +57,7 @@ pub(super) const CURRENT_TIME: ExampleTool = ExampleTool {
 pub(super) const DATE_DIFFERENCE: ExampleTool = ExampleTool {
     name: "date_difference",
     title: "Difference of two dates",
-    description: "Tells how far one date is from another: in days, and in years, months and days of the \
+    description: "Returns how far one date is from another: in days, and in years, months and days of the \
                   calendar. The numbers are negative when the second date is the earlier one.",
     effect: Effect::Pure,
     input: || {

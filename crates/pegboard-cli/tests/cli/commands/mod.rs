@@ -12,5 +12,6 @@ mod reading;
 mod refreshing;
 mod searching;
 mod secret;
+mod snapshots;
 mod texts;
 mod undiscovered;
